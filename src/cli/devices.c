@@ -70,14 +70,14 @@ static void print_library(void)
 		printf("library  %s\n", info.dli_fname);
 }
 
-static int show_device(struct json_out *j, struct ibv_device *dev,
+static int show_device(struct cli_json *j, struct ibv_device *dev,
 		       const struct devices_options *o)
 {
 	return o->json ? device_json(j, dev) : device_print(dev, o->verbose);
 }
 
 /* Shows all devices, or those named; returns how many failed. */
-static int show_devices(struct json_out *j, struct ibv_device **list,
+static int show_devices(struct cli_json *j, struct ibv_device **list,
 			const struct devices_options *o)
 {
 	int failed = 0;
@@ -113,7 +113,7 @@ static bool wants_processes(const struct devices_options *o)
 	return named && (o->verbose || o->qps || o->json);
 }
 
-static int show_processes(struct json_out *j, const struct devices_options *o)
+static int show_processes(struct cli_json *j, const struct devices_options *o)
 {
 	struct processes p;
 	struct hca_view *v;
@@ -148,7 +148,7 @@ static int watch(const struct devices_options *o)
 
 static int show(const struct devices_options *o)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 	int count, failed;
 	struct ibv_device **list = ibv_get_device_list(&count);
 
@@ -157,8 +157,8 @@ static int show(const struct devices_options *o)
 		return CLI_FAILED;
 	}
 	if (o->json) {
-		json_out_open(&j, NULL, '{');
-		json_out_open(&j, "devices", '[');
+		cli_json_open(&j, NULL, '{');
+		cli_json_open(&j, "devices", '[');
 	} else if (o->verbose) {
 		print_library();
 	}
@@ -167,11 +167,11 @@ static int show(const struct devices_options *o)
 	failed = show_devices(&j, list, o);
 	ibv_free_device_list(list);
 	if (o->json)
-		json_out_close(&j, ']');
+		cli_json_close(&j, ']');
 	if (wants_processes(o))
 		failed += show_processes(&j, o) != 0;
 	if (o->json) {
-		json_out_close(&j, '}');
+		cli_json_close(&j, '}');
 		printf("\n");
 	}
 	return failed || count == 0 ? CLI_FAILED : CLI_OK;

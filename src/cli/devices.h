@@ -13,7 +13,7 @@
 /* 0 or a negative errno, logged. */
 int device_print(struct ibv_device *dev, bool verbose);
 /* Writes it as one element of the open array. */
-int device_json(struct json_out *j, struct ibv_device *dev);
+int device_json(struct cli_json *j, struct ibv_device *dev);
 
 /* Sets the faults of the messages of these processes (numbers, and names of devices that they
  * use; none: all of this user), or shows them: `faults` is as BUSBAR_FAULTS, "off", or "show".
@@ -24,7 +24,7 @@ int devices_faults(const char *faults, char **names, int count);
 #define DEVICE_GUID_TEXT 20
 /* Opens a device and queries its attributes and the text of its GUID; 0 or a negative
  * errno, logged. */
-int device_open(struct ibv_device *dev, struct ibv_context **ctx,
+int devices_open(struct ibv_device *dev, struct ibv_context **ctx,
 		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT]);
 const char *device_kind(const struct ibv_device *dev);
 const char *device_gid_type(uint32_t type);

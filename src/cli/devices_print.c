@@ -144,7 +144,7 @@ const char *device_kind(const struct ibv_device *dev)
 							    "InfiniBand verbs";
 }
 
-int device_open(struct ibv_device *dev, struct ibv_context **ctx,
+int devices_open(struct ibv_device *dev, struct ibv_context **ctx,
 		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT])
 {
 	uint64_t g;
@@ -176,7 +176,7 @@ int device_print(struct ibv_device *dev, bool verbose)
 	struct ibv_context *ctx;
 	struct ibv_device_attr a;
 	char guid[DEVICE_GUID_TEXT];
-	int err = -device_open(dev, &ctx, &a, guid);
+	int err = -devices_open(dev, &ctx, &a, guid);
 
 	if (err)
 		return -err;

@@ -46,7 +46,7 @@ static void quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void begin(struct json_out *j, const char *key)
+static void begin(struct cli_json *j, const char *key)
 {
 	if (j->comma)
 		fputs(", ", j->out);
@@ -57,38 +57,38 @@ static void begin(struct json_out *j, const char *key)
 	}
 }
 
-void json_out_open(struct json_out *j, const char *key, char bracket)
+void cli_json_open(struct cli_json *j, const char *key, char bracket)
 {
 	begin(j, key);
 	fputc(bracket, j->out);
 	j->comma = false;
 }
 
-void json_out_close(struct json_out *j, char bracket)
+void cli_json_close(struct cli_json *j, char bracket)
 {
 	fputc(bracket, j->out);
 	j->comma = true;
 }
 
-void json_out_string(struct json_out *j, const char *key, const char *value)
+void cli_json_string(struct cli_json *j, const char *key, const char *value)
 {
 	begin(j, key);
 	quoted(j->out, value);
 }
 
-void json_out_uint(struct json_out *j, const char *key, uint64_t value)
+void cli_json_uint(struct cli_json *j, const char *key, uint64_t value)
 {
 	begin(j, key);
 	fprintf(j->out, "%" PRIu64, value);
 }
 
-void json_out_number(struct json_out *j, const char *key, double value)
+void cli_json_number(struct cli_json *j, const char *key, double value)
 {
 	begin(j, key);
 	fprintf(j->out, "%.9g", value);
 }
 
-void json_out_bool(struct json_out *j, const char *key, bool value)
+void cli_json_bool(struct cli_json *j, const char *key, bool value)
 {
 	begin(j, key);
 	fputs(value ? "true" : "false", j->out);

@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct json_out {
+struct cli_json {
 	FILE *out;
 	bool comma; /* this level has an element already */
 };
 
-void json_out_open(struct json_out *j, const char *key, char bracket); /* { or [ */
-void json_out_close(struct json_out *j, char bracket);                 /* } or ] */
-void json_out_string(struct json_out *j, const char *key, const char *value);
-void json_out_uint(struct json_out *j, const char *key, uint64_t value);
-void json_out_number(struct json_out *j, const char *key, double value);
-void json_out_bool(struct json_out *j, const char *key, bool value);
+void cli_json_open(struct cli_json *j, const char *key, char bracket); /* { or [ */
+void cli_json_close(struct cli_json *j, char bracket);                 /* } or ] */
+void cli_json_string(struct cli_json *j, const char *key, const char *value);
+void cli_json_uint(struct cli_json *j, const char *key, uint64_t value);
+void cli_json_number(struct cli_json *j, const char *key, double value);
+void cli_json_bool(struct cli_json *j, const char *key, bool value);
 
 #endif

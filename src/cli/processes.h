@@ -34,7 +34,7 @@ int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *o
 void processes_print(const struct hca_view *v, bool qps, FILE *out);
 /* Writes the keys "processes" and "totals" of the open object. With `before` and
  * `seconds` also the differences per second; else `before` is NULL. */
-void processes_json(struct json_out *j, const struct hca_view *v,
+void processes_json(struct cli_json *j, const struct hca_view *v,
 		    const struct hca_view *before, double seconds, bool qps);
 /* Prints rates every `interval_s` seconds, `count` times (0: until interrupted). 0 or a
  * negative errno. */

@@ -101,14 +101,14 @@ static void show(FILE *out, const struct hca_view *v,
 		 const struct hca_view *before, double seconds, bool qps,
 		 bool json)
 {
-	struct json_out j = { .out = out };
+	struct cli_json j = { .out = out };
 
 	if (!json) {
 		print_table(out, v, before, seconds, qps);
 	} else {
-		json_out_open(&j, NULL, '{');
+		cli_json_open(&j, NULL, '{');
 		processes_json(&j, v, before, seconds, qps);
-		json_out_close(&j, '}');
+		cli_json_close(&j, '}');
 		fprintf(out, "\n");
 	}
 	fflush(out);

@@ -102,18 +102,18 @@ static void print_address(int fd)
 
 static void print_counters(struct ripc *r, const struct bridge_counters *n)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 
-	json_out_open(&j, NULL, '{');
-	json_out_uint(&j, "clients", n->clients);
-	json_out_uint(&j, "requests", n->requests);
-	json_out_uint(&j, "answered", n->answered);
-	json_out_uint(&j, "bad_requests", n->bad_requests);
-	json_out_uint(&j, "failed", n->failed);
-	json_out_uint(&j, "late", n->late);
-	json_out_uint(&j, "cut", n->cut);
+	cli_json_open(&j, NULL, '{');
+	cli_json_uint(&j, "clients", n->clients);
+	cli_json_uint(&j, "requests", n->requests);
+	cli_json_uint(&j, "answered", n->answered);
+	cli_json_uint(&j, "bad_requests", n->bad_requests);
+	cli_json_uint(&j, "failed", n->failed);
+	cli_json_uint(&j, "late", n->late);
+	cli_json_uint(&j, "cut", n->cut);
 	ripc_common_counters(r, &j);
-	json_out_close(&j, '}');
+	cli_json_close(&j, '}');
 	putchar('\n');
 }
 

@@ -217,7 +217,7 @@ void ripc_common_wait(void)
 	pthread_sigmask(SIG_UNBLOCK, &s, NULL);
 }
 
-void ripc_counters_json(const struct ripc_counters *n, struct json_out *j)
+void ripc_counters_json(const struct ripc_counters *n, struct cli_json *j)
 {
 	const struct {
 		const char *name;
@@ -237,10 +237,10 @@ void ripc_counters_json(const struct ripc_counters *n, struct json_out *j)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		json_out_uint(j, all[i].name, all[i].value);
+		cli_json_uint(j, all[i].name, all[i].value);
 }
 
-void ripc_common_counters(struct ripc *r, struct json_out *j)
+void ripc_common_counters(struct ripc *r, struct cli_json *j)
 {
 	struct ripc_counters n;
 

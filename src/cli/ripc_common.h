@@ -70,7 +70,7 @@ int cli_ripc_serve(int argc, char **argv);
 int cli_ripc_top(int argc, char **argv);
 
 /* As members of `j`. */
-void ripc_counters_json(const struct ripc_counters *n, struct json_out *j);
-void ripc_common_counters(struct ripc *r, struct json_out *j);
+void ripc_counters_json(const struct ripc_counters *n, struct cli_json *j);
+void ripc_common_counters(struct ripc *r, struct cli_json *j);
 
 #endif

@@ -26,15 +26,15 @@ static const char help[] =
 
 /* ---- of this host ---- */
 
-static void print_json(struct json_out *j, const struct shown *s)
+static void print_json(struct cli_json *j, const struct shown *s)
 {
 	for (unsigned i = 0; i < s->head.services; i++) {
-		json_out_open(j, NULL, '{');
+		cli_json_open(j, NULL, '{');
 		ripc_shown_service_json(&s->services[i], j);
-		json_out_uint(j, "pid", s->head.pid);
-		json_out_string(j, "command", s->head.command);
-		json_out_string(j, "address", s->head.address);
-		json_out_close(j, '}');
+		cli_json_uint(j, "pid", s->head.pid);
+		cli_json_string(j, "command", s->head.command);
+		cli_json_string(j, "address", s->head.address);
+		cli_json_close(j, '}');
 	}
 }
 
@@ -58,20 +58,20 @@ static void print_one(const struct shown *s, void *arg)
 
 static int list_host(bool json)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 	int ret;
 
 	if (json) {
-		json_out_open(&j, NULL, '{');
-		json_out_open(&j, "services", '[');
+		cli_json_open(&j, NULL, '{');
+		cli_json_open(&j, "services", '[');
 	} else {
 		printf("%-12s %-20s %7s %-15s %-24s %7s %7s %5s\n", "SERVICE", "NAME", "PID",
 		       "COMMAND", "ADDRESS", "WAITING", "OFFERED", "HELD");
 	}
 	ret = ripc_shown_each(print_one, json ? &j : NULL);
 	if (json) {
-		json_out_close(&j, ']');
-		json_out_close(&j, '}');
+		cli_json_close(&j, ']');
+		cli_json_close(&j, '}');
 		putchar('\n');
 	}
 	return ret ? CLI_FAILED : CLI_OK;
@@ -79,15 +79,15 @@ static int list_host(bool json)
 
 /* ---- by name ---- */
 
-static void print_found(struct json_out *j, const char *name, uint32_t id,
+static void print_found(struct cli_json *j, const char *name, uint32_t id,
 			const struct ripc_where *where)
 {
 	if (j) {
-		json_out_open(j, name, '{');
-		json_out_uint(j, "id", id);
-		json_out_string(j, "address", where->address);
-		json_out_bool(j, "datagrams", where->datagrams);
-		json_out_close(j, '}');
+		cli_json_open(j, name, '{');
+		cli_json_uint(j, "id", id);
+		cli_json_string(j, "address", where->address);
+		cli_json_bool(j, "datagrams", where->datagrams);
+		cli_json_close(j, '}');
 	} else if (!id) {
 		printf("%s: nobody answers\n", name);
 	} else {
@@ -97,11 +97,11 @@ static void print_found(struct json_out *j, const char *name, uint32_t id,
 
 static int list_names(struct ripc *r, char **names, int count, int timeout_ms, bool json)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 	int status = CLI_OK;
 
 	if (json)
-		json_out_open(&j, NULL, '{');
+		cli_json_open(&j, NULL, '{');
 	for (int i = 0; i < count && !atomic_load(&ripc_interrupted); i++) {
 		struct ripc_where where = { 0 };
 		uint32_t id = 0;
@@ -116,7 +116,7 @@ static int list_names(struct ripc *r, char **names, int count, int timeout_ms, b
 		print_found(json ? &j : NULL, names[i], ret ? 0 : id, &where);
 	}
 	if (json) {
-		json_out_close(&j, '}');
+		cli_json_close(&j, '}');
 		putchar('\n');
 	}
 	return atomic_load(&ripc_interrupted) ? CLI_FAILED : status;

@@ -162,29 +162,29 @@ static double us(const struct hist *h, double percent)
 
 static void print_json(struct ping *p)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 
-	json_out_open(&j, NULL, '{');
-	json_out_string(&j, "service", p->name);
-	json_out_uint(&j, "number", p->to);
-	json_out_string(&j, "kind", p->is_long ? "long" : "short");
-	json_out_uint(&j, "size", p->size);
-	json_out_uint(&j, "sent", p->sent);
-	json_out_uint(&j, "received", p->received);
-	json_out_uint(&j, "corrupt", p->corrupt);
-	json_out_uint(&j, "late", p->late);
+	cli_json_open(&j, NULL, '{');
+	cli_json_string(&j, "service", p->name);
+	cli_json_uint(&j, "number", p->to);
+	cli_json_string(&j, "kind", p->is_long ? "long" : "short");
+	cli_json_uint(&j, "size", p->size);
+	cli_json_uint(&j, "sent", p->sent);
+	cli_json_uint(&j, "received", p->received);
+	cli_json_uint(&j, "corrupt", p->corrupt);
+	cli_json_uint(&j, "late", p->late);
 	if (p->received)
-		json_out_number(&j, "first_us", (double)p->first_ns / 1e3);
+		cli_json_number(&j, "first_us", (double)p->first_ns / 1e3);
 	if (p->received > 1) {
-		json_out_number(&j, "min_us", us(&p->times, 0));
-		json_out_number(&j, "median_us", us(&p->times, 50));
-		json_out_number(&j, "p99_us", us(&p->times, 99));
-		json_out_number(&j, "max_us", us(&p->times, 100));
+		cli_json_number(&j, "min_us", us(&p->times, 0));
+		cli_json_number(&j, "median_us", us(&p->times, 50));
+		cli_json_number(&j, "p99_us", us(&p->times, 99));
+		cli_json_number(&j, "max_us", us(&p->times, 100));
 	}
-	json_out_open(&j, "counters", '{');
+	cli_json_open(&j, "counters", '{');
 	ripc_common_counters(p->r, &j);
-	json_out_close(&j, '}');
-	json_out_close(&j, '}');
+	cli_json_close(&j, '}');
+	cli_json_close(&j, '}');
 	putchar('\n');
 }
 

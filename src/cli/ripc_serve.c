@@ -133,23 +133,23 @@ static void stop_threads(struct serve *v, unsigned count)
 
 static void print_counters(struct serve *v)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 	struct store_counters n;
 
-	json_out_open(&j, NULL, '{');
-	json_out_uint(&j, "requests", atomic_load(&v->server.requests));
-	json_out_uint(&j, "answered", atomic_load(&v->server.answered));
-	json_out_uint(&j, "refused", atomic_load(&v->server.refused));
-	json_out_uint(&j, "failed", atomic_load(&v->server.failed) + atomic_load(&v->failed));
+	cli_json_open(&j, NULL, '{');
+	cli_json_uint(&j, "requests", atomic_load(&v->server.requests));
+	cli_json_uint(&j, "answered", atomic_load(&v->server.answered));
+	cli_json_uint(&j, "refused", atomic_load(&v->server.refused));
+	cli_json_uint(&j, "failed", atomic_load(&v->server.failed) + atomic_load(&v->failed));
 	if (v->server.store) {
 		store_counters(v->server.store, &n);
-		json_out_uint(&j, "cache_hits", n.hits);
-		json_out_uint(&j, "cache_misses", n.misses);
-		json_out_uint(&j, "cache_bytes", n.kept_bytes);
-		json_out_uint(&j, "cache_files", n.kept_files);
+		cli_json_uint(&j, "cache_hits", n.hits);
+		cli_json_uint(&j, "cache_misses", n.misses);
+		cli_json_uint(&j, "cache_bytes", n.kept_bytes);
+		cli_json_uint(&j, "cache_files", n.kept_files);
 	}
 	ripc_common_counters(v->server.r, &j);
-	json_out_close(&j, '}');
+	cli_json_close(&j, '}');
 	putchar('\n');
 }
 

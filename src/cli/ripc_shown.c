@@ -134,12 +134,12 @@ int ripc_shown_each(void (*each)(const struct shown *s, void *arg), void *arg)
 	return ret;
 }
 
-void ripc_shown_service_json(const struct ripc_show_service *v, struct json_out *j)
+void ripc_shown_service_json(const struct ripc_show_service *v, struct cli_json *j)
 {
-	json_out_uint(j, "id", v->id);
-	json_out_string(j, "name", v->name);
-	json_out_uint(j, "waiting", v->queued);
-	json_out_uint(j, "waiting_bytes", v->queued_bytes);
-	json_out_uint(j, "return_buffers", v->offers);
-	json_out_uint(j, "senders_held", v->held);
+	cli_json_uint(j, "id", v->id);
+	cli_json_string(j, "name", v->name);
+	cli_json_uint(j, "waiting", v->queued);
+	cli_json_uint(j, "waiting_bytes", v->queued_bytes);
+	cli_json_uint(j, "return_buffers", v->offers);
+	cli_json_uint(j, "senders_held", v->held);
 }

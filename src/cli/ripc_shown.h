@@ -18,6 +18,6 @@ int ripc_shown_each(void (*each)(const struct shown *s, void *arg), void *arg);
  * control characters, which this sees to. */
 bool ripc_shown_check(struct shown *s, size_t bytes);
 /* A service as members of `j`. */
-void ripc_shown_service_json(const struct ripc_show_service *v, struct json_out *j);
+void ripc_shown_service_json(const struct ripc_show_service *v, struct cli_json *j);
 
 #endif

@@ -34,7 +34,7 @@ struct look {
 	struct seen *before, *now;
 	unsigned before_count, now_count;
 	double seconds;
-	struct json_out *json;
+	struct cli_json *json;
 };
 
 static double rate(const struct look *l, uint64_t before, uint64_t now)
@@ -58,28 +58,28 @@ static void print_rates(const struct look *l, const struct shown *s)
 	       c->short_dropped, c->long_failed);
 }
 
-static void print_service(const struct ripc_show_service *v, struct json_out *j)
+static void print_service(const struct ripc_show_service *v, struct cli_json *j)
 {
-	json_out_open(j, NULL, '{');
+	cli_json_open(j, NULL, '{');
 	ripc_shown_service_json(v, j);
-	json_out_close(j, '}');
+	cli_json_close(j, '}');
 }
 
-static void print_json(struct json_out *j, const struct shown *s)
+static void print_json(struct cli_json *j, const struct shown *s)
 {
-	json_out_open(j, NULL, '{');
-	json_out_uint(j, "pid", s->head.pid);
-	json_out_string(j, "command", s->head.command);
-	json_out_string(j, "address", s->head.address);
-	json_out_open(j, "counters", '{');
+	cli_json_open(j, NULL, '{');
+	cli_json_uint(j, "pid", s->head.pid);
+	cli_json_string(j, "command", s->head.command);
+	cli_json_string(j, "address", s->head.address);
+	cli_json_open(j, "counters", '{');
 	ripc_counters_json(&s->head.counters, j);
-	json_out_close(j, '}');
-	json_out_open(j, "services", '[');
+	cli_json_close(j, '}');
+	cli_json_open(j, "services", '[');
 	for (unsigned i = 0; i < s->head.services; i++)
 		print_service(&s->services[i], j);
-	json_out_close(j, ']');
-	json_out_uint(j, "services_left_out", s->head.services_left_out);
-	json_out_close(j, '}');
+	cli_json_close(j, ']');
+	cli_json_uint(j, "services_left_out", s->head.services_left_out);
+	cli_json_close(j, '}');
 }
 
 static void one(const struct shown *s, void *arg)
@@ -97,14 +97,14 @@ static void one(const struct shown *s, void *arg)
 
 static int look(struct look *l, bool json)
 {
-	struct json_out j = { .out = stdout };
+	struct cli_json j = { .out = stdout };
 	int ret;
 
 	l->json = json ? &j : NULL;
 	l->now_count = 0;
 	if (json) {
-		json_out_open(&j, NULL, '{');
-		json_out_open(&j, "instances", '[');
+		cli_json_open(&j, NULL, '{');
+		cli_json_open(&j, "instances", '[');
 	} else {
 		if (isatty(STDOUT_FILENO))
 			printf("\033[H\033[2J");
@@ -114,8 +114,8 @@ static int look(struct look *l, bool json)
 	}
 	ret = ripc_shown_each(one, l);
 	if (json) {
-		json_out_close(&j, ']');
-		json_out_close(&j, '}');
+		cli_json_close(&j, ']');
+		cli_json_close(&j, '}');
 		putchar('\n');
 	}
 	fflush(stdout);

@@ -92,10 +92,10 @@ static int resolve(const char *text, uint16_t port, union address *a)
 /* The address of the adapter by its GID, which is one on Ethernet. */
 static int address_of_device(struct hca_end *e, union address *a)
 {
-	int ret = hca_device_open(e);
+	int ret = bench_hca_device_open(e);
 
 	if (!ret)
-		ret = hca_device_query(e);
+		ret = bench_hca_device_query(e);
 	if (!ret && e->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET) {
 		log_error("the addresses of %s are unknown; say address = RECEIVER or SENDER,RECEIVER, or connect = plain",
 			  e->report->device);
@@ -156,11 +156,11 @@ static int on_device(struct hca_end *e)
 			  ibv_get_device_name(e->verbs->device));
 		return -EXDEV;
 	}
-	ret = hca_device_query(e);
+	ret = bench_hca_device_query(e);
 	if (!ret)
-		ret = hca_device_prepare(e);
+		ret = bench_hca_device_prepare(e);
 	if (!ret)
-		ret = hca_qp_create(e);
+		ret = bench_hca_qp_create(e);
 	return ret;
 }
 

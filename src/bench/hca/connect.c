@@ -22,13 +22,13 @@ static bool make(struct hca_end *e, struct ibv_qp_init_attr *attr)
 	return e->qp;
 }
 
-int hca_qp_create(struct hca_end *e)
+int bench_hca_qp_create(struct hca_end *e)
 {
 	struct ibv_qp_init_attr attr;
 	uint32_t wanted = e->send_depth;
 	int err;
 
-	hca_device_qp_attr(e, &attr);
+	bench_hca_device_qp_attr(e, &attr);
 	/* Requests with inline data are larger, so some adapters have room for fewer. */
 	while (!make(e, &attr)) {
 		err = errno;
@@ -38,12 +38,12 @@ int hca_qp_create(struct hca_end *e)
 			return e->c->send_inline ? -EOPNOTSUPP : -err;
 		}
 		e->send_depth /= 2;
-		hca_device_qp_attr(e, &attr);
+		bench_hca_device_qp_attr(e, &attr);
 	}
-	return hca_device_qp_made(e, &attr);
+	return bench_hca_device_qp_made(e, &attr);
 }
 
-void hca_qp_destroy(struct hca_end *e)
+void bench_hca_qp_destroy(struct hca_end *e)
 {
 	if (!e->qp)
 		return;
@@ -146,14 +146,14 @@ static int to_rts(struct hca_end *e)
 
 int hca_plain_connect(struct hca_end *e)
 {
-	int ret = hca_device_open(e);
+	int ret = bench_hca_device_open(e);
 
 	if (!ret)
-		ret = hca_device_query(e);
+		ret = bench_hca_device_query(e);
 	if (!ret)
-		ret = hca_device_prepare(e);
+		ret = bench_hca_device_prepare(e);
 	if (!ret)
-		ret = hca_qp_create(e);
+		ret = bench_hca_qp_create(e);
 	if (!ret)
 		ret = to_init(e);
 	if (ret)

@@ -11,7 +11,7 @@
 #define PORT 1
 #define DEPTH_MIN 16
 
-int hca_device_open(struct hca_end *e)
+int bench_hca_device_open(struct hca_end *e)
 {
 	const char *name = e->c->device[e->side];
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -91,7 +91,7 @@ static int choose_gid(struct hca_end *e)
 	return -ENODEV;
 }
 
-int hca_device_query(struct hca_end *e)
+int bench_hca_device_query(struct hca_end *e)
 {
 	int err;
 
@@ -112,7 +112,7 @@ int hca_device_query(struct hca_end *e)
 	return choose_gid(e);
 }
 
-int hca_device_prepare(struct hca_end *e)
+int bench_hca_device_prepare(struct hca_end *e)
 {
 	int ret;
 
@@ -129,7 +129,7 @@ int hca_device_prepare(struct hca_end *e)
 	return ret;
 }
 
-void hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr)
+void bench_hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 
@@ -147,7 +147,7 @@ void hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr)
 	};
 }
 
-int hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
+int bench_hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
 {
 	if (e->c->send_inline && attr->cap.max_inline_data < e->c->size) {
 		log_error("inline: the adapter sends at most %u bytes inline, size is %u",
@@ -159,7 +159,7 @@ int hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
 	return 0;
 }
 
-void hca_device_close(struct hca_end *e)
+void bench_hca_device_close(struct hca_end *e)
 {
 	if (e->ah)
 		ibv_destroy_ah(e->ah);

@@ -101,8 +101,8 @@ static void close_end(struct hca_end *e)
 	hca_stamper_stop(e);
 	hca_queue_serve_end(e);
 	e->report->events = e->recv.events + e->send.events;
-	hca_qp_destroy(e);
-	hca_device_close(e);
+	bench_hca_qp_destroy(e);
+	bench_hca_device_close(e);
 	hca_cm_close(e);
 }
 

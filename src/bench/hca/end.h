@@ -139,16 +139,16 @@ static inline int64_t hca_end_row(const struct hca_end *e, uint32_t seq)
 /* ---- device.c ---- */
 
 /* Opens the adapter that the case names, without connection management. */
-int hca_device_open(struct hca_end *e);
+int bench_hca_device_open(struct hca_end *e);
 /* Port, GID; for the context that is in `verbs`. */
-int hca_device_query(struct hca_end *e);
+int bench_hca_device_query(struct hca_end *e);
 /* Protection domain, buffers, completion queues; then the depth of the queues is known. */
-int hca_device_prepare(struct hca_end *e);
+int bench_hca_device_prepare(struct hca_end *e);
 /* The attributes of the queue pair to make. */
-void hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr);
+void bench_hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr);
 /* Behind the making of the queue pair: what the adapter granted. */
-int hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr);
-void hca_device_close(struct hca_end *e);
+int bench_hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr);
+void bench_hca_device_close(struct hca_end *e);
 
 /* ---- buffers.c ---- */
 
@@ -162,8 +162,8 @@ uint64_t hca_buffers_time(const struct hca_end *e, uint64_t slot);
 /* ---- connecting: connect.c, cm.c ---- */
 
 /* The queue pair, of the identifier `cm_id` if there is one. */
-int hca_qp_create(struct hca_end *e);
-void hca_qp_destroy(struct hca_end *e);
+int bench_hca_qp_create(struct hca_end *e);
+void bench_hca_qp_destroy(struct hca_end *e);
 /* The largest MTU that is not more than `bytes`. */
 enum ibv_mtu hca_mtu_of(uint32_t bytes);
 
