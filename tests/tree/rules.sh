@@ -7,7 +7,8 @@ set -u
 cd "${1:?the source folder}" || exit 1
 failed=0
 tmp=$(mktemp)
-trap 'rm -f "$tmp"' EXIT
+rooms=$(mktemp)
+trap 'rm -f "$tmp" "$rooms"' EXIT
 
 complain() {
 	echo "failed: $*"
@@ -26,24 +27,34 @@ while read -r file; do
 	complain "$file has no SPDX line"
 done <"$tmp"
 
-# The rooms that a room may include besides itself, from the bottom up.
-find src -name '*.[ch]' | xargs awk '
+# rooms_of FILE: the keys of its dictionary of rooms, in their order.
+rooms_of() {
+	sed -n "s|^  '\([a-z_/]*\)': \[.*|\1|p" "$1" | tr '\n' ' '
+}
+# named_in FILE: the folders beside it in the order in which it first names them.
+named_in() {
+	folder=$(dirname "$1")
+	grep -v '^#' "$1" | grep -oE "'[a-z]+[/']" | tr -d "'/" | awk '!seen[$0]++' |
+		while read -r name; do
+			[ -d "$folder/$name" ] && echo "$name"
+		done | tr '\n' ' '
+}
+
+# The rooms that a room may include besides itself, from the bottom up: of meson.build.
+sed -n "s|^  'src/\([a-z]*\)': '\([a-z ]*\)',.*|\1 \2|p" meson.build >"$rooms"
+[ "$(wc -l <"$rooms")" -ge 15 ] || complain 'meson.build has no list of rooms'
+find src -name '*.[ch]' | xargs awk -v list="$rooms" '
 	BEGIN {
-		may["util"] = "util"
-		may["wire"] = "wire util"
-		may["engine"] = "engine wire util"
-		may["hca"] = "hca engine wire util"
-		may["transport"] = "transport hca engine wire util"
-		may["verbs"] = "verbs transport hca engine wire util"
-		may["rdmacm"] = "rdmacm verbs transport hca engine wire util"
-		may["paths"] = "paths"
-		may["trace"] = "trace"
-		may["shmem"] = "shmem util"
-		may["ripc"] = "ripc util"
-		may["web"] = "web util"
-		may["gateway"] = "gateway util"
-		may["bench"] = "bench web gateway util"
-		may["cli"] = "cli bench web gateway util"
+		while ((getline line <list) > 0) {
+			count = split(line, name, " ")
+			may[name[1]] = line
+			for (i = 2; i <= count; i++)
+				if (!(name[i] in may))
+					print "meson.build: " name[1] " may include " name[i] ", which is not below it"
+		}
+	}
+	FNR == 1 && split(FILENAME, part, "/") && !(part[2] in may) {
+		print FILENAME " is in no room of meson.build"
 	}
 	FNR == 1 {
 		split(FILENAME, part, "/")
@@ -70,7 +81,7 @@ done <"$tmp"
 # The rooms of the adapter: what the rule above cannot see.
 # An include that does not name its room.
 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"(\.|[^"]*/\.\.)' \
-	$(find src/util src/wire src/engine src/hca src/transport src/verbs src/rdmacm \
+	$(find $(awk '$1 == "rdmacm" { for (i = 1; i <= NF; i++) print "src/" $i }' "$rooms") \
 	-name '*.[ch]') >"$tmp"
 while read -r line; do
 	complain "an include that is not seen from src: $line"
@@ -79,7 +90,7 @@ done <"$tmp"
 # The rooms of hca, from the ground up, as src/hca/meson.build lists them: a file includes its
 # own room and those before it, so structures (object) lie below all that works on them. hca.h
 # and limits.h are in no room: every room may include them, and they include none.
-hca_rooms=$(sed -n "s/^  '\([a-z]*\)': \[.*/\1/p" src/hca/meson.build | tr '\n' ' ')
+hca_rooms=$(rooms_of src/hca/meson.build)
 find src/hca -name '*.[ch]' | xargs awk -v hca_rooms="$hca_rooms" '
 	function room_of(path,   part) {
 		split(path, part, "/")
@@ -118,8 +129,14 @@ done <"$tmp"
 # A transport includes itself, and of the others only the layers that they share; a layer
 # only those below it. src/transport/list.c knows them all; list.h declares the table that
 # each transport defines.
-find src/transport -mindepth 2 -name '*.[ch]' | xargs awk '
-	BEGIN { layers = split("carrier packet", layer, " ") }
+# The layers are the folders that meson.build names before the libraries of the transports.
+transports=$(sed -n 's/.*link_with: \[\(.*_lib\)\].*/\1/p' src/transport/meson.build | tr -d ',' | sed 's/_lib//g')
+[ -n "$transports" ] || complain 'src/transport/meson.build links no transports'
+layers=$(for name in $(named_in src/transport/meson.build); do
+	case " $transports " in *" $name "*) ;; *) echo "$name" ;; esac
+done | tr '\n' ' ')
+find src/transport -mindepth 2 -name '*.[ch]' | xargs awk -v layers="$layers" '
+	BEGIN { layers = split(layers, layer, " ") }
 	function level(name,   i) {
 		for (i = 1; i <= layers; i++)
 			if (layer[i] == name)
@@ -147,8 +164,8 @@ done <"$tmp"
 for folder in src/transport/*/; do
 	name=$(basename "$folder")
 	pattern="transport/$name/"
-	case $name in
-	carrier | packet) ;; # layers; the words have other meanings, too
+	case " $layers " in
+	*" $name "*) ;; # the words have other meanings, too
 	*) pattern="$pattern|(^|[^A-Za-z0-9_])($name|$(echo "$name" | tr a-z A-Z))_[A-Za-z]" ;;
 	esac
 	grep -nE "$pattern" $(find src/hca -name '*.[ch]')
@@ -157,9 +174,9 @@ while read -r line; do
 	complain "a transport by its name: $line"
 done <"$tmp"
 
-# The rooms of the gateway, from the ground up: a file includes its own room and those
-# before it. A node-type, a hook and a format do not include each other.
-find src/gateway -name '*.[ch]' | xargs awk '
+# The rooms of the gateway, from the ground up, as its meson.build lists them: a file includes
+# its own room and those before it. A node-type, a hook and a format do not include each other.
+find src/gateway -name '*.[ch]' | xargs awk -v gateway_rooms="$(rooms_of src/gateway/meson.build)" '
 	function room_of(path,   i, best) {
 		best = 0
 		for (i = 1; i <= rooms; i++)
@@ -171,8 +188,7 @@ find src/gateway -name '*.[ch]' | xargs awk '
 	function folder(path) { sub("/[^/]*$", "", path); return path }
 	function stem(path) { sub(/[.][ch]$/, "", path); return path }
 	BEGIN {
-		rooms = split("base config sample plugin comtrade format/part format " \
-			"hook/part hook part node path super_node control observe page http relay", room, " ")
+		rooms = split(gateway_rooms, room, " ")
 	}
 	FNR == 1 {
 		self = substr(FILENAME, 5)
@@ -195,10 +211,11 @@ while read -r line; do
 	complain "$line"
 done <"$tmp"
 
-# rooms_in_order FOLDER ROOMS: of src/FOLDER, from the ground up, as docs/architecture.md lists
-# them; those of PEERS (the third argument) include nothing of each other.
+# rooms_in_order FOLDER PEERS: of src/FOLDER, from the ground up, as its meson.build names them;
+# PEERS include nothing of each other.
 rooms_in_order() {
-	find "src/$1" -mindepth 2 -name '*.[ch]' | xargs awk -v names="$2" -v peers="$3" \
+	find "src/$1" -mindepth 2 -name '*.[ch]' | xargs awk -v peers="$2" \
+		-v names="$(named_in "src/$1/meson.build")" \
 		-v begins="^#include \"$1/[a-z]*/" '
 		BEGIN {
 			rooms = split(names, room, " ")
@@ -225,9 +242,10 @@ rooms_in_order() {
 		complain "$line"
 	done <"$tmp"
 }
-rooms_in_order bench "floor formats delivery tune result kind hca node mpi ripc suite report" \
-	"hca node mpi ripc"
-rooms_in_order ripc "wire memory find instance" "memory find"
+# Kinds of benchmarks, each with a module or file that the others do not need.
+rooms_in_order bench "$(grep -rl 'const struct bench_kind bench_kind_' src/bench/*/ | grep -v '^src/bench/suite/' |
+	cut -d/ -f3 | sort -u | tr '\n' ' ')"
+rooms_in_order ripc "memory find"
 
 # Somebody may set the wall clock while a thread waits: times to wait until are
 # CLOCK_MONOTONIC's, by the calls that say so.
