@@ -17,8 +17,8 @@ run_packages="ibverbs-utils perftest gnuplot-nox"
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema mypy
 	python3-prometheus-client python3-websockets node-ws graphviz openssl
-	netcat-openbsd socat iperf3 openmpi-bin libopenmpi-dev mpich libmpich-dev infiniband-diags
-	gnuplot-nox chromium"
+	netcat-openbsd socat iperf3 redis-server memcached nginx curl openmpi-bin
+	libopenmpi-dev mpich libmpich-dev infiniband-diags gnuplot-nox chromium"
 # Libraries of modules, and the header of the static probes; what needs one that
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev"

@@ -5,7 +5,7 @@
 # Which way the bytes went stands in the log of the connection manager: whoever
 # listens says that a connection is established.
 . "$(dirname "$0")/common.sh"
-program=${1:?nc, socat, python, iperf3}
+program=${1:?nc, socat, python, iperf3, redis, memcached, nginx}
 shift
 mode=$*
 need sh
@@ -61,11 +61,77 @@ nc_once() {
 	esac
 }
 
+redis_once() {
+	need redis-server redis-benchmark redis-cli
+	start_server redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no
+	wait_ready ready
+	case $mode in
+	mixed-client) plain="env -u LD_PRELOAD" ;;
+	*) plain= ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	run_client $plain redis-benchmark -p "$port" -n 2000 -c 20 -q \
+		-t set,get,lpush,lrange_100
+	expect client 'LRANGE_100.*requests per second'
+	# shellcheck disable=SC2086
+	run_client $plain redis-cli -p "$port" shutdown nosave
+	finish_server
+	case $mode in
+	mixed-client) over_tcp ;;
+	*) over_rdma ;;
+	esac
+}
+
+memcached_once() {
+	need memcached python3
+	start_server memcached -p "$port" -U 0 -l 127.0.0.1 -u "$(id -un)" -t 4
+	wait_ready ready
+	run_client python3 "$here/sockets.py" memcached "$port"
+	stop_server
+	over_rdma
+}
+
+nginx_once() {
+	need nginx curl
+	head -c 4194304 /dev/urandom >"$tmp/here"
+	cat >"$tmp/nginx.conf" <<-END
+	daemon off;
+	master_process off;
+	pid $tmp/pid;
+	error_log stderr info;
+	events { use epoll; }
+	http {
+		access_log off;
+		client_body_temp_path $tmp/body;
+		proxy_temp_path $tmp/proxy;
+		fastcgi_temp_path $tmp/fastcgi;
+		uwsgi_temp_path $tmp/uwsgi;
+		scgi_temp_path $tmp/scgi;
+		server { listen 127.0.0.1:$port; root $tmp; }
+	}
+	END
+	start_server nginx -e stderr -c "$tmp/nginx.conf"
+	wait_ready ready
+	# Three at once, then three by one connection.
+	set -- -o "$tmp/there1" "http://127.0.0.1:$port/here" \
+		-o "$tmp/there2" "http://127.0.0.1:$port/here" \
+		-o "$tmp/there3" "http://127.0.0.1:$port/here"
+	for parallel in --parallel --no-parallel; do
+		run_client curl -sS --fail $parallel "$@"
+		for there in "$tmp"/there?; do
+			cmp "$tmp/here" "$there" || fail "what arrived differs"
+			rm "$there"
+		done
+	done
+	stop_server
+	over_rdma
+}
+
 once() {
 	free_port
 	case $program in
-	nc)
-		nc_once
+	nc | redis | memcached | nginx)
+		"${program}_once"
 		;;
 	socat)
 		need socat

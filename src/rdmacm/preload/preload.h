@@ -13,7 +13,7 @@
  * rsocket on its first use: a server may accept, fork, and let the child serve
  * (later.c).
  *
- * Only public rsocket calls are used. While `preload_inside` is set, socket calls of the
+ * Public rsocket calls are used, and those of rsocket/epoll.h. While `preload_inside` is set, socket calls of the
  * thread are those of this library and the ones below it, and go to the C library.
  */
 #ifndef RDMACM_PRELOAD_PRELOAD_H
