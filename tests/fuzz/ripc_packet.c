@@ -75,7 +75,7 @@ static void text(const char *at, size_t bytes)
 static void shown(const uint8_t *data, size_t size)
 {
 	static char out[4096];
-	struct json_out j = { .out = fmemopen(out, sizeof(out), "w") };
+	struct cli_json j = { .out = fmemopen(out, sizeof(out), "w") };
 	struct shown *s = malloc(size ? size : 1);
 
 	if (!j.out || !s)

@@ -13,6 +13,7 @@ a smaller one is to be put there. --print prints the file as it would be now. --
 that leave other references in the objects.
 """
 import collections
+import ctypes
 import glob
 import json
 import os
@@ -89,6 +90,12 @@ def public(source):
     return names
 
 
+def interposed(defined):
+    """Names of the C library's functions, which libraries for LD_PRELOAD put others in place of."""
+    c_library = ctypes.CDLL(None)
+    return {name for name in defined if hasattr(c_library, name)}
+
+
 def measure(defined, used, offered=()):
     """By name, (number, what is counted)."""
     edges, numbers = collections.defaultdict(set), {}
@@ -128,7 +135,8 @@ def main():
         print("skipped: the numbers are those of gcc, optimized and without sanitizers")
         return 77
     found = objects(source, build)
-    numbers = measure(*symbols(found), offered=public(source))
+    defined, used = symbols(found)
+    numbers = measure(defined, used, public(source) | interposed(defined))
     if "--print" in sys.argv:
         for name, (number, _) in sorted(numbers.items()):
             print(name, number)
