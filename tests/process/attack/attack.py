@@ -62,14 +62,15 @@ def allow_descriptors(count):
 OWN = "127.%d.%d.%d" % (1 + (os.getpid() >> 16) % 250, os.getpid() >> 8 & 255, 1 + os.getpid() % 254)
 
 
-def connect(port, source=0, receive_bytes=None):
-    s = socket.socket()
+def connect(port, source=0, receive_bytes=None, address="127.0.0.1"):
+    v6 = ":" in address
+    s = socket.socket(socket.AF_INET6 if v6 else socket.AF_INET)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if receive_bytes:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    s.bind((OWN, source))
+    s.bind(("::1" if v6 else OWN, source))
     s.settimeout(20)
-    s.connect(("127.0.0.1", port))
+    s.connect((address, port))
     return s
 
 

@@ -7,11 +7,14 @@ is nobody, whose connection it ever was.
 
 Environment: BUSBAR, the program. Exit status 0: good, 1: not, 77: only root can be two users.
 """
+import ctypes
+import errno
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import sys
 import tempfile
 
@@ -93,13 +96,13 @@ def answer(s):
         return None
 
 
-def ask_all(program, uid, state, early, requests):
+def ask_all(program, uid, state, early, requests, address="127.0.0.1"):
     """The statuses; None where the client is not there any more. With `early` the server has
     taken the connections before it stands still."""
     sockets = []
     for _ in requests if early else ():
         with As(uid):
-            sockets.append(connect(program.port))
+            sockets.append(connect(program.port, address=address))
     for s in sockets:  # the answer to what everybody may ask
         s.sendall(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
         check(b" 204 " in s.recv(4096), "OPTIONS")
@@ -107,7 +110,7 @@ def ask_all(program, uid, state, early, requests):
     with Stopped(program):
         for i, request in enumerate(requests):
             with As(uid):
-                s = sockets[i] if early else connect(program.port)
+                s = sockets[i] if early else connect(program.port, address=address)
             s.sendall(request)
             ends.append(state(s, program.port))
     got = [answer(asker) if asker else None for asker, _ in ends]
@@ -217,6 +220,38 @@ def control(g):
     check(picture(g) == before, "another user changes nothing by the control socket")
 
 
+def without_sock_diag():
+    """For a child of this process: the socket of sock_diag(7) cannot be made."""
+    numbers = {"x86_64": 41, "aarch64": 198}  # of socket()
+    code = ((0x20, 0, 0, 0), (0x15, 0, 5, numbers[os.uname().machine]),  # the system call
+            (0x20, 0, 0, 16), (0x15, 0, 3, socket.AF_NETLINK),
+            (0x20, 0, 0, 32), (0x15, 0, 1, 4),  # NETLINK_SOCK_DIAG
+            (0x06, 0, 0, 0x00050000 | errno.EAFNOSUPPORT), (0x06, 0, 0, 0x7fff0000))
+    text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    check(not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, ctypes.byref(program)), "a filter")
+
+
+def ways(folder, address, name, before=None):
+    """The same by other ways: over IPv6, and from the tables of /proc."""
+    try:
+        g = Attacked(folder, name=name, listen="[%s]:0" % address if ":" in address else "127.0.0.1:0", before=before)
+    except AssertionError as error:
+        check(":" in address and "cannot listen" in str(error), error)
+        print("without IPv6")
+        return
+    request = message("GET", "/api/v2/nodes")
+    with g:
+        for state in STATES[:-1]:
+            for early in (False, True):
+                for uid in (NOBODY, 0):
+                    good = state in (open_still, half_closed)
+                    got = ask_all(g, uid, state, early, [request] * 3, address)
+                    check(set(got) == {None if not good else 403 if uid else 200},
+                          "%s: user %d, %s, %s: %s" % (name, uid, state.__name__, early, got))
+
+
 def relay():
     upgrade = message("GET", "/session", more=TAP)
     requests = [message("GET", "/"), message("GET", "/metrics"), upgrade]
@@ -237,4 +272,7 @@ def relay():
 with tempfile.TemporaryDirectory() as parent:
     os.chmod(parent, 0o755)
     http(parent)
+    ways(parent, "::1", "ipv6")
+    ways(parent, "127.0.0.1", "tables", without_sock_diag)
+    ways(parent, "::1", "tables6", without_sock_diag)
 relay()

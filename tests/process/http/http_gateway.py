@@ -132,7 +132,8 @@ class Program:
 
 class Gateway(Program):
     def __init__(self, folder, config=NODES, http="", listen="127.0.0.1:0", args=(), name="gateway",
-                 context=None, program=("run", "-q", "--summary=none")):
+                 context=None, program=("run", "-q", "--summary=none"), before=None):
+        """`before`: called in the child before it becomes the gateway."""
         self.log = os.path.join(folder, name + ".log")
         self.control = os.path.join(folder, name + ".control")
         self.file = os.path.join(folder, name + ".conf")
@@ -143,7 +144,8 @@ class Gateway(Program):
         if config is not None:
             self.write(config + http)
             command.append(self.file)
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log, "w"))
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log, "w"),
+                                        preexec_fn=before)
         self.port = None
         until(self.listens, "%s listens" % name)
 
