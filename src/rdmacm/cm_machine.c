@@ -25,10 +25,11 @@ static uint64_t code_ns(unsigned code)
 	return UINT64_C(4096) << MIN(code, CODE_MAX);
 }
 
-static uint64_t trip_of(unsigned ack_code)
+static uint64_t trip_of(const struct cm_machine *m, unsigned ack_code)
 {
-	return code_ns(ack_code ? MIN(ack_code, TRIP_CODE_MAX) :
-				  TRIP_CODE_UNSAID);
+	unsigned most = m->trip_code_max ? m->trip_code_max : TRIP_CODE_MAX;
+
+	return code_ns(ack_code ? MIN(ack_code, most) : TRIP_CODE_UNSAID);
 }
 
 void cm_machine_init(struct cm_machine *m, uint32_t local_comm_id)
@@ -40,7 +41,7 @@ void cm_machine_init(struct cm_machine *m, uint32_t local_comm_id)
 void cm_machine_pace(struct cm_machine *m, uint8_t response_code,
 		     uint8_t retries, uint8_t ack_code)
 {
-	m->trip_ns = m->rest_ns = trip_of(ack_code);
+	m->trip_ns = m->rest_ns = trip_of(m, ack_code);
 	m->answer_code = (uint8_t)MIN(response_code, CODE_MAX);
 	m->answer_ns = code_ns(response_code);
 	m->ask_ns = m->answer_ns + m->trip_ns;

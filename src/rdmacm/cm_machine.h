@@ -32,6 +32,7 @@ struct cm_machine {
 	bool path_waits;         /* a LAP was sent and has no APR yet */
 	uint8_t repeats, repeats_max;
 	uint8_t answer_code;     /* answer_ns as a code of 4.096 us * 2^n */
+	uint8_t trip_code_max;   /* of trip_ns; 0: 1 s */
 	uint32_t local_comm_id, remote_comm_id; /* remote: 0: not known yet */
 	uint32_t local_qpn, remote_qpn;
 	uint64_t local_guid, service_id;

@@ -30,10 +30,11 @@
 #include "wire/cm.h"
 
 #define CMA_HOP_LIMIT 64
-/* 4.096 us * 2^13 = 34 ms; the ACK timeout is twice that. */
-#define CMA_PACKET_LIFETIME 13
-/* Between hosts, as in Linux: 0.27 s. */
-#define CMA_PACKET_LIFETIME_NETWORK 16
+/* 4.096 us * 2^16 = 0.27 s, as in Linux; the ACK timeout is twice that. Inside of a host it is
+ * the time that a peer may get no processor, as nothing is lost there. */
+#define CMA_PACKET_LIFETIME 16
+/* The longest round trip of messages inside of a host: 67 ms. */
+#define CMA_TRIP_LOCAL 14
 /* The field of the ACK timeout, which is one more, has 5 bits. */
 #define CMA_PACKET_LIFETIME_MAX 30
 #define CMA_EXPORT __attribute__((visibility("default")))

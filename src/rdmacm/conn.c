@@ -389,6 +389,7 @@ int cma_conn_input(struct cma_id *id, enum cm_input input,
 		return -ENODEV;
 	/* SIDR messages carry no times; connections have them in the REQ. */
 	if (before == CM_IDLE) {
+		id->cm.trip_code_max = id->network ? 0 : CMA_TRIP_LOCAL;
 		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,
 				CMA_PACKET_LIFETIME + 1);
 		id->cm.limit_ns = cma_settings.timeout_ms * NSEC_PER_MSEC;

@@ -290,8 +290,7 @@ int cma_route_fill(struct cma_id *id)
 	path->rate_selector = SELECT_EXACTLY;
 	path->rate = IBV_RATE_100_GBPS;
 	path->packet_life_time_selector = SELECT_EXACTLY;
-	path->packet_life_time = id->network ? CMA_PACKET_LIFETIME_NETWORK :
-					       CMA_PACKET_LIFETIME;
+	path->packet_life_time = CMA_PACKET_LIFETIME;
 	free(route->path_rec);
 	route->path_rec = path;
 	route->num_paths = 1;
