@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -316,28 +317,68 @@ uint8_t cma_network_mtu(uint32_t interface)
 
 /* ---- end of the process, fork ---- */
 
-/* A program that exits without rdma_disconnect(): the peers are told once, as nobody is left
- * to repeat it. */
+/*
+ * A program that exits without rdma_disconnect(), or just behind it: the peers are told, and
+ * again until they have confirmed it. Afterwards nobody is left to do so.
+ */
+#define END_LOOKS 25
+#define END_LOOK_NS 4000000
+#define END_REPEAT_LOOKS 5
+
+static struct {
+	unsigned unconfirmed;
+	bool repeats;
+} ending;
+
 static void tell_end(struct cma_id *id)
 {
-	struct cm_machine m;
 	struct cm_output out;
 	uint8_t bytes[CM_MAD_SIZE];
 
 	if (pthread_mutex_trylock(&id->lock))
 		return;
-	m = id->cm;
 	if (id->link && id->link->is_network &&
-	    !cm_machine_ask(&m, CM_DO_DESTROY, NULL, clock_monotonic_ns_slow(), &out) &&
+	    !cm_machine_ask(&id->cm, CM_DO_DESTROY, NULL, clock_monotonic_ns_slow(), &out) &&
 	    out.send && !wire_cm_encode(&out.mad, bytes))
 		network_send(id->link, bytes);
 	pthread_mutex_unlock(&id->lock);
 }
 
+bool network_remind(struct cma_link *link, const struct cm_machine *m, bool repeats)
+{
+	uint8_t bytes[CM_MAD_SIZE];
+
+	if (m->state != CM_DREQ_SENT)
+		return false;
+	if (repeats && !wire_cm_encode(&m->sent, bytes))
+		network_send(link, bytes);
+	return true;
+}
+
+static void remind(struct cma_id *id)
+{
+	if (pthread_mutex_trylock(&id->lock))
+		return;
+	if (id->link && id->link->is_network)
+		ending.unconfirmed += network_remind(id->link, &id->cm, ending.repeats);
+	pthread_mutex_unlock(&id->lock);
+}
+
 __attribute__((destructor)) static void network_end(void)
 {
-	if (atomic_load(&net.open))
-		route_each(tell_end);
+	const struct timespec look = { .tv_nsec = END_LOOK_NS };
+
+	if (!atomic_load(&net.open))
+		return;
+	route_each(tell_end);
+	for (unsigned i = 0; i < END_LOOKS; i++) {
+		ending.repeats = i && i % END_REPEAT_LOOKS == 0;
+		ending.unconfirmed = orphans_remind(ending.repeats);
+		route_each(remind);
+		if (!ending.unconfirmed)
+			return;
+		nanosleep(&look, NULL);
+	}
 }
 
 static void network_forked(void)

@@ -16,6 +16,10 @@ uint32_t network_comm_id(uint32_t number);
 /* Gives back a service that the identifier need not serve any more; its lock is held. */
 void network_update(struct cma_id *id);
 
+/* At the end of the process: has the peer not confirmed a DREQ? With `repeats` it is sent
+ * again. */
+bool network_remind(struct cma_link *link, const struct cm_machine *m, bool repeats);
+
 /* ---- orphan.c ---- */
 
 /*
@@ -26,6 +30,8 @@ void network_update(struct cma_id *id);
 void orphan_adopt(struct cma_id *id);
 /* Hands a message to the orphan it belongs to; false: it has none. On the progress thread. */
 bool orphan_message(struct cma_link *link, const struct cm_mad *mad);
+/* network_remind() for all orphans: how many wait. 0 if another thread is in the way. */
+unsigned orphans_remind(bool repeats);
 /* In a forked child. */
 void orphans_forked(void);
 

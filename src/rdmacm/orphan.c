@@ -123,6 +123,18 @@ bool orphan_message(struct cma_link *link, const struct cm_mad *mad)
 	return ret != -ENOENT;
 }
 
+unsigned orphans_remind(bool repeats)
+{
+	unsigned waiting = 0;
+
+	if (pthread_mutex_trylock(&orphans.lock))
+		return 0;
+	list_for_each(o, &orphans.all, struct orphan, entry)
+		waiting += network_remind(o->link, &o->cm, repeats);
+	pthread_mutex_unlock(&orphans.lock);
+	return waiting;
+}
+
 void orphans_forked(void)
 {
 	pthread_mutex_init(&orphans.lock, NULL);

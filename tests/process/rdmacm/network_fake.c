@@ -5,7 +5,8 @@
  * all messages go through queue pair 1, as if no other way existed; data goes as always.
  * What a process sends arrives at the same process, as at the one that receives for the
  * host, and is handed to its owner by the code of transport roce. NETWORK_FAKE="loss dup
- * delay seed": percentages, the longest delay in ms, and a random seed.
+ * delay seed ends": percentages, the longest delay in ms, a random seed, and how many of the
+ * messages are lost that a process sends when it ends.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -80,7 +81,7 @@ bool hca_complaint_due(void)
 
 static struct {
 	pthread_mutex_t lock;
-	unsigned loss, dup, delay, seed;
+	unsigned loss, dup, delay, seed, ends;
 } faults = { .lock = PTHREAD_MUTEX_INITIALIZER, .seed = 1 };
 
 struct flight {
@@ -136,6 +137,10 @@ static int fly(const struct hca_gsi_address *to, const uint8_t *mad)
 {
 	unsigned copies, delay;
 
+	if (exiting && faults.ends) {
+		faults.ends--;
+		return 0;
+	}
 	if (exiting) {
 		fly_now(to, mad);
 		return 0;
@@ -198,8 +203,8 @@ int busbar_gsi_open(hca_gsi_receive *receive)
 	if (is_open)
 		goto out;
 	if (text)
-		sscanf(text, "%u %u %u %u", &faults.loss, &faults.dup, &faults.delay,
-		       &faults.seed);
+		sscanf(text, "%u %u %u %u %u", &faults.loss, &faults.dup, &faults.delay,
+		       &faults.seed, &faults.ends);
 	receiver = receive;
 	roce_gsi_start(&network);
 	ret = roce_gsi_ops.open();
