@@ -16,8 +16,12 @@
 #include "util/log.h"
 #include "verbs/private.h"
 
+/* Of requests that were rejected: anybody may have sent these. */
+#define REJECTED_MAX 1024
+
 struct orphan {
 	struct list entry;
+	bool rejected;
 	struct cm_machine cm;
 	struct cm_entry route;
 	struct cma_link *link;
@@ -29,6 +33,7 @@ static struct {
 	bool ready;
 	struct cm_table table;
 	struct list all;
+	unsigned rejected;
 } orphans = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.all = { &orphans.all, &orphans.all },
@@ -49,6 +54,7 @@ static void settle(struct orphan *o)
 	busbar_progress_timer_disarm(&o->timer);
 	cm_table_remove(&o->route);
 	list_remove(&o->entry);
+	orphans.rejected -= o->rejected;
 	link_put(o->link);
 	free(o);
 }
@@ -92,10 +98,15 @@ void orphan_adopt(struct cma_id *id)
 	list_init(&o->entry);
 	cm_entry_init(&o->route);
 	busbar_progress_timer_init(&o->timer, expired);
+	o->rejected = o->cm.state == CM_ANSWERED;
 	pthread_mutex_lock(&orphans.lock);
 	if (!orphans.ready)
 		cm_table_init(&orphans.table);
 	orphans.ready = true;
+	orphans.rejected += o->rejected;
+	/* One too many is told once, and a request that it repeats is a new one. */
+	if (orphans.rejected > REJECTED_MAX && o->rejected)
+		o->cm.state = CM_DONE;
 	list_push(&orphans.all, &o->entry);
 	settle(o);
 	pthread_mutex_unlock(&orphans.lock);
@@ -139,5 +150,6 @@ void orphans_forked(void)
 {
 	pthread_mutex_init(&orphans.lock, NULL);
 	list_init(&orphans.all);
+	orphans.rejected = 0;
 	orphans.ready = false;
 }

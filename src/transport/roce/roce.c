@@ -294,7 +294,7 @@ static int open_port(void)
 	for (unsigned i = 1; !roce.slot && i < ROCE_SLOTS; i++)
 		take_slot(i);
 	if (!roce.slot) {
-		log_error("no share of UDP port %u is free: %u processes of this host use it",
+		log_error("no share of UDP port %u is free: %u processes of this host use it, or others hold their names",
 			  roce_udp_port, ROCE_SLOTS - 1);
 		return -EADDRINUSE;
 	}
