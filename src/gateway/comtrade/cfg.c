@@ -90,23 +90,33 @@ static int get_text(struct cfg_reader *r, unsigned field, char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
+/* False for what is no year, also of two digits: simulators write 0, others a word. */
+static bool parse_revision(struct piece p, unsigned *revision)
+{
+	uint64_t v;
+
+	if (!piece_to_u64(p, &v) || (v >= 100 && v < 1900) || v > 9999 || v == 0)
+		return false;
+	*revision = (unsigned)(v >= 100 ? v : v < 70 ? 2000 + v : 1900 + v);
+	return true;
+}
+
 static int parse_station(struct cfg_reader *r)
 {
-	uint64_t revision = 1991;
 	unsigned last;
 	int ret = take_line(r, "its first line");
 
 	if (ret)
 		return ret;
 	last = (r->count < FIELDS_MAX ? r->count : FIELDS_MAX) - 1;
+	r->c->revision = 1991;
 	/* A comma in a name: the revision still is the last field. */
-	if (last >= 2 && !piece_to_u64(r->fields[last], &revision))
-		revision = 1991;
-	if (revision < 1900 || revision > 9999)
-		return fail_field(r, last, "rev_year",
-				  "is not a year such as 1999");
-	r->c->revision = (unsigned)revision;
-	r->month_first = (r->revision ? r->revision : revision) <= 1991;
+	if (last >= 2 && !parse_revision(r->fields[last], &r->c->revision)) {
+		r->c->revision_unread = piece_dup(r->fields[last]);
+		if (!r->c->revision_unread)
+			return -ENOMEM;
+	}
+	r->month_first = (r->revision ? r->revision : r->c->revision) <= 1991;
 	ret = get_text(r, 0, &r->c->station);
 	return ret ? ret : get_text(r, 1, &r->c->device);
 }
@@ -298,6 +308,21 @@ static bool says_nothing(struct piece p)
 	return true;
 }
 
+/* Whether the year of a date has more than two digits, as from 1999 on; in 1991 it has
+ * two, and the month comes first. */
+static bool has_long_year(struct piece line)
+{
+	const char *end = memchr(line.at, ',', piece_len(line));
+	unsigned digits = 0;
+
+	for (const char *p = line.at; p < (end ? end : line.end); p++)
+		if (*p >= '0' && *p <= '9')
+			digits++;
+		else if (*p != ' ')
+			digits = 0;
+	return digits > 2;
+}
+
 static int parse_times(struct cfg_reader *r)
 {
 	struct comtrade_cfg *c = r->c;
@@ -305,6 +330,10 @@ static int parse_times(struct cfg_reader *r)
 
 	if (ret)
 		return ret;
+	if (c->revision_unread && has_long_year(r->whole)) {
+		c->revision = 1999;
+		r->month_first = r->revision && r->revision <= 1991;
+	}
 	if (!comtrade_time_parse(r->whole.at, r->whole.end, r->month_first,
 				 &c->start) && !says_nothing(r->whole))
 		return comtrade_fail_field(r->err, r->line, 1, "start time",
@@ -320,32 +349,56 @@ static int parse_times(struct cfg_reader *r)
 	return 0;
 }
 
+/* Behind "UTC" and the like. */
+static const char *skip_zone_name(const char *at, const char *end)
+{
+	static const char *const names[] = { "UTC", "GMT", "Z" };
+
+	for (size_t i = 0; i < 3; i++) {
+		size_t len = strlen(names[i]);
+
+		if ((size_t)(end - at) >= len && !strncasecmp(at, names[i], len))
+			return at + len;
+	}
+	return at;
+}
+
+/* Behind the minutes: "h30", "h30m", ":30", or, as people write, ".5"; NULL when wrong. */
+static const char *parse_zone_minutes(const char *at, const char *end, uint64_t *minutes)
+{
+	uint32_t fraction = 0;
+
+	if (at < end && *at == '.') {
+		at = num_parse_fraction(at + 1, end, &fraction);
+		*minutes = (uint64_t)fraction * 60 / NSEC_PER_SEC;
+	} else if (at < end && (*at == ':' || (*at | 0x20) == 'h')) {
+		if (at + 1 == end && *at != ':')
+			return end;
+		at = num_parse_u64(at + 1, end, minutes);
+		at += at && at < end && (*at | 0x20) == 'm';
+	}
+	return at;
+}
+
 /* False for "x" (none). */
 bool comtrade_zone_parse(const char *start, const char *end, int32_t *seconds)
 {
-	struct piece p = { start, end };
+	const char *at = skip_zone_name(start, end), *digits;
 	uint64_t hours = 0, minutes = 0;
-	uint32_t fraction = 0;
-	bool negative = p.at < p.end && *p.at == '-';
-	const char *at = p.at;
+	bool named = at > start, negative;
 
-	if (at < p.end && (*at == '-' || *at == '+'))
-		at++;
-	at = num_parse_u64(at, p.end, &hours);
-	if (!at)
-		return false;
-	if (at < p.end && (*at == 'h' || *at == 'H' || *at == ':')) {
-		at = num_parse_u64(at + 1, p.end, &minutes);
-		if (!at)
-			return false;
-	} else if (at < p.end && *at == '.') {
-		/* Not the standard's form, but what people write: "5.5". */
-		at = num_parse_fraction(at + 1, p.end, &fraction);
-		if (!at)
-			return false;
-		minutes = (uint64_t)fraction * 60 / NSEC_PER_SEC;
+	negative = at < end && *at == '-';
+	digits = at + (at < end && (*at == '-' || *at == '+'));
+	if (!named || digits < end) {
+		at = num_parse_u64(digits, end, &hours);
+		if (at == end && end - digits == 4) { /* "+0530" */
+			minutes = hours % 100;
+			hours /= 100;
+		} else if (at) {
+			at = parse_zone_minutes(at, end, &minutes);
+		}
 	}
-	if (at != p.end || hours > 24 || minutes > 59)
+	if (at != end || hours > 24 || minutes > 59)
 		return false;
 	*seconds = (int32_t)(hours * 3600 + minutes * 60) * (negative ? -1 : 1);
 	return true;
@@ -374,12 +427,13 @@ static int parse_tail(struct cfg_reader *r)
 					  "is not a positive number");
 		c->time_multiplier = 1; /* would stop the time */
 	}
-	if (c->revision < 2013 || !take_optional_line(r))
+	if ((c->revision < 2013 && !c->revision_unread) || !take_optional_line(r))
 		return 0;
 	zone = r->fields[0];
 	c->has_zone = comtrade_zone_parse(zone.at, zone.end, &c->zone_s);
+	/* "x": there is none. */
 	c->zone_unread = !c->has_zone && piece_len(zone) &&
-			 strchr("+-0123456789", *zone.at);
+			 !(piece_len(zone) == 1 && (*zone.at | 0x20) == 'x');
 	if (!take_optional_line(r))
 		return 0;
 	copy_mark(c->quality, r->fields[0]);
@@ -474,6 +528,7 @@ void comtrade_cfg_free(struct comtrade_cfg *c)
 	free(c->digital);
 	free(c->rates);
 	free(c->station);
+	free(c->revision_unread);
 	free(c->device);
 	free(c);
 }

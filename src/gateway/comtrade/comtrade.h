@@ -72,7 +72,8 @@ struct comtrade_time {
 
 struct comtrade_cfg {
 	char *station, *device;
-	unsigned revision;      /* as written; 1991 when it is not */
+	unsigned revision;      /* as written; 1991 when it is not, or is no year */
+	char *revision_unread;  /* what is written, if that is no year; else NULL */
 	unsigned analog_count, digital_count;
 	struct comtrade_analog *analog;
 	struct comtrade_digital *digital;
@@ -154,7 +155,7 @@ void comtrade_analog_scale(struct comtrade_analog *a,
 bool comtrade_is_integer(const struct comtrade_cfg *c);
 
 enum comtrade_clock_mode {
-	COMTRADE_CLOCK_AUTO,   /* stamps, unless missing or plainly wrong */
+	COMTRADE_CLOCK_AUTO,   /* stamps, unless missing or in contradiction to the rate */
 	COMTRADE_CLOCK_STAMPS,
 	COMTRADE_CLOCK_RATE,
 };
@@ -163,7 +164,15 @@ enum comtrade_clock_mode {
 struct comtrade_clock {
 	const struct comtrade_cfg *cfg;
 	enum comtrade_clock_mode mode;
-	bool by_rate;           /* auto found the stamps of no use */
+	bool by_rate;           /* auto found that the stamps contradict the rate: */
+	struct {
+		uint64_t row;   /* from 1 */
+		double hz;
+		int64_t stamp_ns, rate_ns; /* from the start, by either */
+	} odd;
+	bool stamped;           /* the last row */
+	int64_t last_nominal_ns;
+	unsigned odd_steps;     /* in a row, longer or shorter than the rate says */
 	uint64_t row;           /* next */
 	unsigned segment;
 	uint64_t segment_row;   /* row from which on its rate counts */
@@ -189,7 +198,7 @@ struct comtrade_time comtrade_time_from_ns(int64_t ns, bool nanoseconds);
 /* One line; false when it is no time. `month_first`: as in 1991. */
 bool comtrade_time_parse(const char *at, const char *end, bool month_first,
 			 struct comtrade_time *t);
-/* "-5h30", "+9", "5.5", "0": what is to be taken from local time for UTC. */
+/* "-5h30", "+9", "5.5", "0", "UTC+1", "Z": what is to be taken from local time for UTC. */
 bool comtrade_zone_parse(const char *at, const char *end, int32_t *seconds);
 /* At most 40 bytes, terminated. */
 void comtrade_time_print(char *to, const struct comtrade_time *t);

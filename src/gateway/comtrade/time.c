@@ -3,16 +3,18 @@
  * Dates of a record, and the time of each row: from its stamp, or by the rates.
  *
  * The standard prefers rates to stamps where there are both; recorders that
- * note a gap do so in the stamps alone. So stamps count, but for two cases:
- * they are missing, or their steps are a small part of the interval (all zero,
- * or counted in some other unit).
+ * note a gap do so in the stamps alone. So stamps count while they agree with the
+ * rate: a step may be longer (a gap), and any step may lead to the first row of the
+ * next rate. From a row on whose stamp contradicts that, the rate counts.
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/comtrade/comtrade.h"
 #include "gateway/comtrade/fields.h"
+#include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/num.h"
 
@@ -204,11 +206,6 @@ static int64_t wrapping_add(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static int64_t wrapping_sub(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
 void comtrade_clock_init(struct comtrade_clock *k, const struct comtrade_cfg *c,
 			 enum comtrade_clock_mode mode)
 {
@@ -279,11 +276,17 @@ static int64_t whole_stamp(struct comtrade_clock *k,
 	return k->stamp;
 }
 
+/* Nanoseconds. */
+static double unit_of(const struct comtrade_cfg *c)
+{
+	bool fine = c->start.nanoseconds || c->trigger.nanoseconds;
+
+	return (fine ? 1 : 1000) * c->time_multiplier;
+}
+
 static int64_t stamp_time(struct comtrade_clock *k, const struct comtrade_row *row)
 {
-	const struct comtrade_cfg *c = k->cfg;
-	bool fine = c->start.nanoseconds || c->trigger.nanoseconds;
-	double unit = (fine ? 1 : 1000) * c->time_multiplier;
+	double unit = unit_of(k->cfg);
 	int64_t stamp = whole_stamp(k, row), whole = (int64_t)unit, ns;
 
 	if ((double)whole == unit && row->fraction == 0 &&
@@ -292,30 +295,68 @@ static int64_t stamp_time(struct comtrade_clock *k, const struct comtrade_row *r
 	return to_ns(((long double)stamp + row->fraction) * unit);
 }
 
+/* Three odd steps in a row are no gaps, but stamps of another rate or unit. */
+#define ODD_STEPS 3
+
+/*
+ * Whether the stamp of a row contradicts the rate. `step` and `interval`: from the row
+ * before, by either; `apart`: how far the two are apart now. A unit of the stamps that is
+ * longer than the interval makes steps of zero.
+ */
+static bool contradicts(struct comtrade_clock *k, int64_t step, int64_t interval,
+			int64_t apart, double unit_ns)
+{
+	bool odd = step < interval / 2 || (double)step > 1.5 * (double)interval + unit_ns;
+
+	if (k->row == 1)
+		return odd;
+	k->odd_steps = odd && (double)llabs(apart) > unit_ns ? k->odd_steps + 1 : 0;
+	return k->odd_steps == ODD_STEPS ||
+	       (k->odd_steps && step < interval / 10);
+}
+
+/* Compares with the row before; the first row of a rate may come at any time. */
+static void compare(struct comtrade_clock *k, int64_t stamp, int64_t nominal, bool first)
+{
+	int64_t step = sample_time_sum_ns(stamp, -k->last_ns);
+	int64_t interval = sample_time_sum_ns(nominal, -k->last_nominal_ns);
+	int64_t apart = sample_time_sum_ns(sample_time_sum_ns(stamp, -nominal),
+					   -k->offset_ns);
+
+	if (first) {
+		k->odd_steps = 0;
+		return;
+	}
+	k->by_rate = contradicts(k, step, interval, apart, unit_of(k->cfg));
+	k->odd.row = k->row + 1;
+	k->odd.hz = k->cfg->rates[k->segment].hz;
+	k->odd.stamp_ns = stamp;
+	k->odd.rate_ns = sample_time_sum_ns(k->offset_ns, nominal);
+}
+
 bool comtrade_clock_next(struct comtrade_clock *k,
 			 const struct comtrade_row *row, int64_t *ns)
 {
-	int64_t nominal = 0, stamp, step;
+	unsigned segment = k->segment;
+	int64_t nominal = 0, stamp;
 	bool rated = nominal_time(k, &nominal), stamped = false;
 
 	if (k->mode != COMTRADE_CLOCK_RATE && !k->by_rate && row->has_stamp) {
 		stamp = stamp_time(k, row);
-		stamped = true;
-		if (k->mode == COMTRADE_CLOCK_AUTO && k->row == 1 && rated) {
-			/* The offset makes row 0 have its stamp's time. */
-			step = wrapping_sub(stamp, k->last_ns);
-			k->by_rate = step >= 0 && step < nominal / 10;
-			stamped = !k->by_rate;
-		}
-		if (stamped) {
+		if (k->mode == COMTRADE_CLOCK_AUTO && k->row > 0 && rated && k->stamped)
+			compare(k, stamp, nominal, k->segment != segment);
+		stamped = !k->by_rate;
+		if (stamped)
 			*ns = stamp;
-			if (rated)
-				k->offset_ns = wrapping_sub(stamp, nominal);
-		}
+		/* While steps are odd, the rate goes on from the last that was not. */
+		if (stamped && rated && !k->odd_steps)
+			k->offset_ns = sample_time_sum_ns(stamp, -nominal);
 	}
 	if (!stamped && rated)
-		*ns = wrapping_add(k->offset_ns, nominal);
+		*ns = sample_time_sum_ns(k->offset_ns, nominal);
 	k->row++;
+	k->stamped = stamped;
+	k->last_nominal_ns = nominal;
 	if (!stamped && !rated)
 		return false;
 	k->last_ns = *ns;

@@ -62,7 +62,8 @@ struct comtrade {
 	uint64_t bad_rows;      /* that were there, too */
 	uint64_t behind;        /* bytes, of a single file, that come after these */
 	uint64_t left;          /* bytes of data; UINT64_MAX: not told */
-	bool by_rate_told;
+	bool by_rate_told, head_told; /* messages about this file */
+	const char *cfg_name, *dat_name; /* for messages; NULL: not known */
 	size_t message_left;    /* bytes of a message that are still to be scanned */
 	/* Those of the record, while the configuration names none. */
 	bool own_signals;
@@ -309,6 +310,31 @@ static bool has_other_types(const struct signal_list *l,
 	return false;
 }
 
+static const char *name_of(const char *file)
+{
+	return file ? file : "a COMTRADE record";
+}
+
+void comtrade_format_set_name(struct format *f, const char *cfg, const char *dat)
+{
+	struct comtrade *t = f->private_data;
+
+	t->cfg_name = cfg;
+	t->dat_name = dat;
+	t->by_rate_told = t->head_told = false;
+}
+
+/* From a row on the time stamps contradict the rate: says where, and what both say. */
+static void tell_by_rate(struct comtrade *t)
+{
+	const struct comtrade_clock *k = &t->clock;
+
+	t->by_rate_told = true;
+	log_warn("%s: row %ju: its time stamp is %.9f s from the start, by the rate of %.9g Hz it is %.9f s: from here on times are by the rate (set `time` to say otherwise)",
+		 name_of(t->dat_name), (uintmax_t)k->odd.row, (double)k->odd.stamp_ns / 1e9,
+		 k->odd.hz, (double)k->odd.rate_ns / 1e9);
+}
+
 /* The data of this configuration are next. */
 static int start_data(struct format *f, struct comtrade_cfg *c)
 {
@@ -319,9 +345,15 @@ static int start_data(struct format *f, struct comtrade_cfg *c)
 	if (t->has_zone) {
 		c->has_zone = true;
 		c->zone_s = t->zone_s;
-	} else if (c->zone_unread) {
-		log_warn("how far the record's clock is from UTC cannot be read: its times are taken as UTC (set `time_zone` to say otherwise)");
+	} else if (c->zone_unread && !t->head_told) {
+		log_warn("%s: how far the record's clock is from UTC cannot be read: its times are taken as UTC (set `time_zone` to say otherwise)",
+			 name_of(t->cfg_name));
 	}
+	if (c->revision_unread && !t->revision && !t->head_told)
+		log_warn("%s: the revision '%.20s' is no year: dates are read %s first (set `revision` to say otherwise)",
+			 name_of(t->cfg_name), c->revision_unread,
+			 c->revision > 1991 ? "day" : "month");
+	t->head_told = true;
 	comtrade_cfg_convert(c, t->side);
 	if (t->own_signals && f->signals->count != comtrade_cfg_values(c)) {
 		struct signal_list *l = comtrade_signals(c);
@@ -362,7 +394,6 @@ static void comtrade_reset(struct format *f)
 {
 	struct comtrade *t = f->private_data;
 
-	t->by_rate_told = false;
 	t->rows = t->bad_rows = t->behind = 0;
 	t->left = UINT64_MAX;
 	if (t->layout != COMTRADE_PAIR) {
@@ -469,10 +500,8 @@ static void fill_sample(struct format *f, const struct comtrade_row *row,
 		s->origin = to_timespec((int64_t)((uint64_t)t->base_ns + (uint64_t)ns));
 		s->flags |= SAMPLE_HAS_ORIGIN;
 	}
-	if (t->clock.by_rate && !t->by_rate_told) {
-		t->by_rate_told = true;
-		log_warn("the time stamps of the record do not advance as its rate says: times are by the rate (set `time` to say otherwise)");
-	}
+	if (unlikely(t->clock.by_rate && !t->by_rate_told))
+		tell_by_rate(t);
 	if (t->converts)
 		convert(f, t->cfg, s);
 	t->rows++;
@@ -551,15 +580,12 @@ static int comtrade_scan(struct format *f, const char *buf, size_t len,
 			 size_t *used, struct sample *smps[], unsigned cnt)
 {
 	struct comtrade *t = f->private_data;
-	bool told = t->by_rate_told;
 	int ret;
 
 	/* A message is a record of its own, unless this is the rest of the one
 	 * before. */
-	if (f->message && len != t->message_left) {
+	if (f->message && len != t->message_left)
 		comtrade_reset(f);
-		t->by_rate_told = told;
-	}
 	ret = scan_rows(f, buf, len, used, smps, cnt);
 	t->message_left = f->message ? len - *used : 0;
 	return ret;

@@ -14,6 +14,9 @@ extern const struct format_type format_comtrade;
 /* Before the first scan or print, COMTRADE_STREAM else; a record begins. */
 void comtrade_format_set_layout(struct format *f, enum comtrade_layout layout);
 
+/* The files that messages name; must outlive the format's use. */
+void comtrade_format_set_name(struct format *f, const char *cfg, const char *dat);
+
 /* Parses the text of a .cfg for the data that are scanned from now on. 0 or a
  * negative errno, *err filled with -EBADMSG. */
 int comtrade_format_use_cfg(struct format *f, const char *text, size_t len,

@@ -110,6 +110,13 @@ static void zones_are_read_in_the_forms_that_recorders_write(void **state)
 		{ "+5.5", true, 19800 },   { "-3.75", true, -13500 },
 		{ "0", true, 0 },	   { "x", false, 0 },
 		{ "5.", false, 0 },	   { "5.5h", false, 0 },
+		{ "Z", true, 0 },	   { "utc", true, 0 },
+		{ "UTC+1", true, 3600 },   { "GMT-05:30", true, -19800 },
+		{ "+0530", true, 19800 },  { "-5h", true, -18000 },
+		{ "+10h30m", true, 37800 }, { "+25", false, 0 },
+		{ "CET", false, 0 },	   { "+5:", false, 0 },
+		{ "UTC+", false, 0 },	   { "", false, 0 },
+		{ "+0560", false, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -124,7 +131,8 @@ static void zones_are_read_in_the_forms_that_recorders_write(void **state)
 
 static void a_zone_that_nobody_can_read_is_noted(void **state)
 {
-	static const char *const zones[] = { "+5 hours", "x", "", "+9" };
+	static const char *const zones[] = { "+5 hours", "x", "", "+9", "CET",
+					     "99", "?", "Europe/Berlin", "X", "UTC" };
 	char text[400];
 
 	for (size_t i = 0; i < ARRAY_SIZE(zones); i++) {
@@ -133,8 +141,38 @@ static void a_zone_that_nobody_can_read_is_noted(void **state)
 		snprintf(text, sizeof(text), "ST,DEV,2013\n1,0A,1D\n1,TRIP,,,0\n\n0\n0,2\n"
 			 ",\n,\nASCII\n1\n%s,x\nB,3\n", zones[i]);
 		c = parse(text);
-		assert_int_equal(c->zone_unread, i == 0);
-		assert_int_equal(c->has_zone, i == 3);
+		assert_int_equal(c->zone_unread, i == 0 || (i >= 4 && i <= 7));
+		assert_int_equal(c->has_zone, i == 3 || i == 9);
+		comtrade_cfg_free(c);
+	}
+}
+
+/* A revision that is no year: the year of the dates says how they are written. */
+static void a_revision_that_is_no_year_is_taken_by_its_dates(void **state)
+{
+	static const struct { const char *revision, *date; unsigned taken; bool noted; int64_t sec; } cases[] = {
+		{ "0", "02/03/2020", 1999, true, 1583107200 },
+		{ "0", "02/03/20", 1991, true, 1580688000 },
+		{ "abc", "02/03/2020", 1999, true, 1583107200 },
+		{ "abc", "02/03/20", 1991, true, 1580688000 },
+		{ "-1", "02/03/2020", 1999, true, 1583107200 },
+		{ "20013", "02/03/2020", 1999, true, 1583107200 },
+		{ "99", "02/03/2020", 1999, false, 1583107200 },
+		{ "13", "02/03/2020", 2013, false, 1583107200 },
+		{ "91", "02/03/20", 1991, false, 1580688000 },
+		{ "2001", "02/03/2020", 2001, false, 1583107200 },
+	};
+	char text[400];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct comtrade_cfg *c;
+
+		snprintf(text, sizeof(text), "ST,DEV,%s\n1,0A,1D\n1,TRIP,,,0\n\n0\n0,2\n"
+			 "%s,00:00:00.0\n,\nASCII\n1\n", cases[i].revision, cases[i].date);
+		c = parse(text);
+		assert_int_equal(c->revision, cases[i].taken);
+		assert_int_equal(c->revision_unread != NULL, cases[i].noted);
+		assert_true(c->start.sec == cases[i].sec);
 		comtrade_cfg_free(c);
 	}
 }
@@ -307,6 +345,7 @@ int main(void)
 		cmocka_unit_test(the_first_revision_has_less_and_month_first),
 		cmocka_unit_test(zones_are_read_in_the_forms_that_recorders_write),
 		cmocka_unit_test(a_zone_that_nobody_can_read_is_noted),
+		cmocka_unit_test(a_revision_that_is_no_year_is_taken_by_its_dates),
 		cmocka_unit_test(zone_and_quality_of_2013_are_read),
 		cmocka_unit_test(text_that_is_not_utf8_is_latin1),
 		cmocka_unit_test(what_devices_do_to_the_standard_is_understood),

@@ -330,6 +330,49 @@ static void a_row_that_is_cut_is_told(void **state)
 	expect_cut("shorter.cff", "shorter.cff", 13);
 }
 
+static void put(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(const char *name, const char *format, ...)
+{
+	FILE *f = fopen(scratch(name), "a");
+	va_list args;
+
+	assert_non_null(f);
+	va_start(args, format);
+	vfprintf(f, format, args);
+	va_end(args);
+	fclose(f);
+}
+
+/* A record of 4.3 s at 1 kHz whose stamps have 16 bits, of a simulator that writes
+ * revision 0 and the name of a zone. */
+static void what_is_doubtful_in_a_record_is_told(void **state)
+{
+	static const char *const wanted[] = {
+		"odd.cfg: the revision '0' is no year: dates are read day first",
+		"odd.cfg: how far the record's clock is from UTC cannot be read",
+		"odd.dat: row 67: its time stamp is 0.000464000 s from the start, by the rate of 1000 Hz it is 0.066000000 s",
+	};
+	struct made_node m;
+
+	put("odd.cfg", "ST,DEV,0\n1,1A,0D\n1,u,,,V,1,0,0,-9,9,1,1,S\n50\n1\n1000,4300\n"
+	    "02/03/2020,00:00:00.0\n02/03/2020,00:00:00.0\nASCII\n1\nCET,CET\nB,3\n");
+	for (unsigned i = 0; i < 4300; i++)
+		put("odd.dat", "%u,%u,5\n", i + 1, i * 1000 % 65536);
+	told[0] = '\0';
+	log_set_sink(keep_line);
+	make_reader(&m, "odd.cfg", AT_ONCE);
+	for (int64_t i = 0; i < 4300; i++) {
+		assert_int_equal(node_read_one(&m, got), 1);
+		assert_true((int64_t)timespec_to_ns(got->origin) ==
+			    INT64_C(1583107200000000000) + i * 1000000);
+	}
+	stop(&m);
+	log_set_sink(NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (!strstr(told, wanted[i]))
+			fail_msg("'%s' is not in '%s'", wanted[i], told);
+}
+
 /* `change` bytes more or less, whole rows; what the end says of that. */
 static void expect_length(const char *file, const char *data, const char *type,
 			  off_t change, unsigned there)
@@ -606,6 +649,7 @@ int main(void)
 		cmocka_unit_test(names_in_capitals_are_found),
 		cmocka_unit_test(a_recording_that_never_ends_well_can_be_read),
 		cmocka_unit_test(a_row_that_is_cut_is_told),
+		cmocka_unit_test(what_is_doubtful_in_a_record_is_told),
 		cmocka_unit_test(rows_that_are_missing_or_too_many_are_told),
 		cmocka_unit_test(the_head_of_a_single_file_is_rewritten_while_it_grows),
 		cmocka_unit_test(what_is_there_is_not_lost_unasked),

@@ -272,6 +272,97 @@ static void rates_fill_in_for_missing_stamps(void **state)
 		     TIMES(0, 1000000, 2000000, 12000000, 22000000, 32000000), 6);
 }
 
+/* Stamps of a steady rate, cut to what a recorder keeps of them. */
+static void stamps_that_wrap_give_way_to_the_rate(void **state)
+{
+	static const double hz[] = { 1000, 4000, 800, 1200, 15360, 30720, 50, 25, 16, 10, 4 };
+	static const int64_t wraps[] = { 65536, 32768, 100000, 1000000 };
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(hz) * ARRAY_SIZE(wraps); i++) {
+		double rate = hz[i / 2 % ARRAY_SIZE(hz)];
+		int64_t wrap = wraps[i / 2 / ARRAY_SIZE(hz)], ns;
+		unsigned rows = (unsigned)(4.3 * rate);
+		struct comtrade_clock k;
+
+		make_cfg(COMTRADE_BINARY, 1999);
+		rates[0] = (struct comtrade_rate){ rate, rows };
+		comtrade_clock_init(&k, &cfg, COMTRADE_CLOCK_AUTO);
+		for (unsigned n = 0; n < rows; n++) {
+			const struct comtrade_row row = {
+				.wraps = i % 2,
+				.has_stamp = true,
+				.stamp = (int64_t)(n * 1e6 / rate) % wrap,
+			};
+
+			assert_true(comtrade_clock_next(&k, &row, &ns));
+			if (fabs((double)ns - n * 1e9 / rate) > 1000)
+				fail_msg("%g Hz, wraps at %jd: row %u is at %jd", rate,
+					 (intmax_t)wrap, n, (intmax_t)ns);
+			/* Told with the first row that is wrong, and both values. */
+			if (k.by_rate && k.odd.row == n + 1) {
+				assert_true(k.odd.stamp_ns == row.stamp * 1000);
+				assert_true(llabs(k.odd.rate_ns - ns) <= 1000);
+			}
+		}
+		assert_int_equal(k.by_rate, (rows - 1) * 1e6 / rate >= (double)wrap);
+	}
+}
+
+static void stamps_of_another_unit_give_way_to_the_rate(void **state)
+{
+	static const double units[] = { 1e-6, 1e-3, 0.1, 0.25, 2, 10, 1000 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		struct comtrade_clock k;
+		int64_t ns;
+
+		make_cfg(COMTRADE_BINARY, 1999);
+		rates[0] = (struct comtrade_rate){ 1000, 50 };
+		comtrade_clock_init(&k, &cfg, COMTRADE_CLOCK_AUTO);
+		for (unsigned n = 0; n < 50; n++) {
+			const struct comtrade_row row = {
+				.has_stamp = true,
+				.stamp = (int64_t)(n * 1000 * units[i]),
+			};
+
+			assert_true(comtrade_clock_next(&k, &row, &ns));
+			assert_true(ns == n * INT64_C(1000000));
+		}
+		assert_int_equal(k.odd.row, 2);
+	}
+}
+
+/* Gaps, stamps of a coarse unit, a trembling clock, jumps between two rates. */
+static void stamps_that_agree_with_the_rate_are_kept(void **state)
+{
+	struct comtrade_clock k;
+	int64_t ns;
+
+	make_cfg(COMTRADE_BINARY, 1999);
+	rates[0] = (struct comtrade_rate){ 1000, 4 };
+	assert_times(TIMES(0, 1000, 900000, 901000, 902000, 5000000),
+		     TIMES(0, 1000000, 900000000, 901000000, 902000000, 5000000000), 6);
+	assert_times(TIMES(0, 990, 2020, 2980, 4030), TIMES(0, 990000, 2020000, 2980000, 4030000), 5);
+	cfg.rate_count = 2;
+	rates[1] = (struct comtrade_rate){ 1000, 8 };
+	assert_times(TIMES(50000, 51000, 52000, 53000, 7000, 8000, 9000),
+		     TIMES(50000000, 51000000, 52000000, 53000000, 7000000, 8000000, 9000000), 7);
+	/* A unit of 1 ms, steps of 0.65 ms. */
+	make_cfg(COMTRADE_BINARY, 1999);
+	rates[0] = (struct comtrade_rate){ 1536, 1000 };
+	cfg.time_multiplier = 1000;
+	comtrade_clock_init(&k, &cfg, COMTRADE_CLOCK_AUTO);
+	for (unsigned n = 0; n < 1000; n++) {
+		const struct comtrade_row row = {
+			.has_stamp = true,
+			.stamp = (int64_t)(n * 1000 / 1536.0 + 0.5),
+		};
+
+		assert_true(comtrade_clock_next(&k, &row, &ns));
+		assert_true(ns == row.stamp * 1000000);
+	}
+}
+
 static void neither_stamp_nor_rate_is_no_time(void **state)
 {
 	const struct comtrade_row row = { .wraps = true };
@@ -327,6 +418,9 @@ int main(void)
 		cmocka_unit_test(bad_rows_of_text_say_which_field),
 		cmocka_unit_test(stamps_of_32_bits_go_on_behind_their_end),
 		cmocka_unit_test(rates_fill_in_for_missing_stamps),
+		cmocka_unit_test(stamps_that_wrap_give_way_to_the_rate),
+		cmocka_unit_test(stamps_of_another_unit_give_way_to_the_rate),
+		cmocka_unit_test(stamps_that_agree_with_the_rate_are_kept),
 		cmocka_unit_test(neither_stamp_nor_rate_is_no_time),
 		cmocka_unit_test(units_of_stamps_follow_digits_and_multiplier),
 		cmocka_unit_test(a_recording_finds_its_rate_or_has_none),

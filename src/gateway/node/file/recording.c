@@ -174,6 +174,7 @@ int record_open(struct record *r, struct format *f)
 		return -ret;
 	}
 	comtrade_format_set_layout(f, r->single ? COMTRADE_SINGLE : COMTRADE_PAIR);
+	comtrade_format_set_name(f, r->cfg, r->dat);
 	ret = parse_head(r, NULL, f, buf, len, &err);
 	free(buf);
 	if (ret == -EBADMSG && err.line)
