@@ -207,10 +207,9 @@ static int run(struct machine *m, struct format *from, struct format *to)
 	ret = tool_input_open(&m->in, "-", from);
 	if (ret)
 		goto err_pool;
-	ret = tool_output_open(&m->out, to);
+	ret = tool_output_reserve() ?: tool_output_open(&m->out, to);
 	if (!ret)
 		ret = loop(m);
-	/* The output is closed first: a hook may write to standard output, too. */
 	end = tool_output_close(&m->out, m->started ? m->hooked : NULL);
 	if (m->started)
 		hook_list_stop(m->hooks);

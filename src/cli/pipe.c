@@ -349,7 +349,7 @@ static int make(char **argv, struct settings *s)
 	if (!s->receive_only && !tool_format_can_scan(argv, &in))
 		goto out;
 	s->loaded = c;
-	if (!super_node_new(&sn, c))
+	if (!tool_output_reserve() && !super_node_new(&sn, c))
 		status = run(sn, s);
 	super_node_destroy(sn);
 out:

@@ -2,6 +2,7 @@
 /* Writing samples to standard output; see tool_stream.h. */
 #define LOG_ROOM tool_room
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,27 @@
 
 #define WRITE_SIZE ((size_t)64 << 10)
 
+static int samples_fd = STDOUT_FILENO;
+
+int tool_output_reserve(void)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+		log_error("cannot keep standard output for the samples: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	samples_fd = fd;
+	return 0;
+}
+
 int tool_output_open(struct tool_output *out, struct format *format)
 {
 	memset(out, 0, sizeof(*out));
 	out->name = "standard output";
-	out->fd = STDOUT_FILENO;
+	out->fd = samples_fd;
 	out->format = format;
 	out->size = 2 * WRITE_SIZE;
 	out->buf = malloc(out->size);

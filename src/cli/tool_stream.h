@@ -67,6 +67,11 @@ struct tool_output {
 
 /* Standard output. 0 or a negative errno, logged. */
 int tool_output_open(struct tool_output *out, struct format *format);
+/*
+ * From here on standard output is for samples alone: what hooks print (print, stats, lua)
+ * goes to standard error. 0 or -1, logged.
+ */
+int tool_output_reserve(void);
 /* 0, or a negative errno, logged except for -EPIPE: the reader has ended. */
 int tool_output_put(struct tool_output *out, struct sample *const smps[],
 		    unsigned cnt);

@@ -18,7 +18,7 @@ extern const struct hook_type hook_round;
 
 static const struct config_key round_keys[] = {
 	HOOK_SELECT_KEYS(struct round, select),
-	{ "precision", CONFIG_INT, offsetof(struct round, precision), "0",
+	{ "precision", CONFIG_INT, offsetof(struct round, precision), "1",
 	  .min = 0, .max = 300, .help = "Decimal places" },
 };
 

@@ -41,6 +41,32 @@ awk -F, '!/^#/ {
 		if (high != n) { print "u2 is wrong"; bad = 1 }
 		exit bad }' "$tmp/phases.csv" || fail "examples/hooks.conf"
 
+# Standard output of the tools holds samples alone, whatever a hook prints: twice as many
+# lines as samples would come out otherwise.
+printf '1.5(1)\t1\n2.5(2)\t2\n3.5(3)\t3\n' >"$tmp/three"
+echo 'print("hello") function process(smp) print("sample") return 0 end' >"$tmp/say.lua"
+cat >"$tmp/pipe.conf" <<-CONF
+	nodes = { echo = { type = "loopback"; in = { hooks = ( "stats", "print" ); };
+		out = { hooks = ( "print" ); }; }; };
+CONF
+# samples_only WORD COMMAND...: three samples to standard output, WORD to standard error
+samples_only() {
+	word=$1
+	shift
+	"$@" <"$tmp/three" >"$tmp/out" 2>"$tmp/err" || fail "$*: exit status $?"
+	[ "$(grep -cv '^#' "$tmp/out")" = 3 ] && [ "$(grep -c "^[123].5000" "$tmp/out")" = 3 ] &&
+		grep -q "$word" "$tmp/err" || {
+		fail "$*"
+		cat "$tmp/out" "$tmp/err"
+	}
+}
+samples_only 'Path stdin: 1.5' "$busbar" hook print
+samples_only '3 samples, 0 lost' "$busbar" hook stats
+samples_only '"owd"' "$busbar" hook -o format=json stats
+samples_only 'Node echo: 2.5' "$busbar" pipe -l 3 "$tmp/pipe.conf" echo
+samples_only '3 samples, 0 lost' "$busbar" pipe -l 3 "$tmp/pipe.conf" echo
+! has lua || samples_only hello "$busbar" hook -o "script=$tmp/say.lua" lua
+
 if has lua; then
 	OUT=$tmp/clarke.csv run examples/lua.conf
 	grep -q "one of 2 samples goes through" "$tmp/log" || fail "the script says nothing"

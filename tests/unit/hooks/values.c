@@ -191,12 +191,18 @@ static void round_rounds_half_away_from_zero(void **state)
 	struct harness t;
 	struct sample *s;
 
-	harness_start(&t, R, ALL_TYPES "hooks = ( { type = \"round\"; signals = ( 0, 1, 2, 3 ) } );");
+	harness_start(&t, R, ALL_TYPES "hooks = ( { type = \"round\"; signals = ( 0, 1, 2, 3 ); precision = 0 } );");
 	s = all_types(&t, 2.5, 7, true, 0.5f, -1.49f);
 	assert_true(s->data[0].f == 3 && s->data[1].i == 7 && s->data[2].i == 1);
 	assert_true(s->data[3].z.re == 1 && s->data[3].z.im == -1);
 	s = all_types(&t, -2.5, 0, 0, 0, 0);
 	assert_true(s->data[0].f == -3);
+	harness_end(&t);
+
+	/* One place, as in VILLASnode, where nothing is said. */
+	harness_start(&t, R, ABC "hooks = ( { type = \"round\"; signal = \"a\" } );");
+	assert_true(abc(&t, 3.14159, 0, 0)->data[0].f == 3.1);
+	assert_true(abc(&t, -0.25, 0, 0)->data[0].f == -0.3);
 	harness_end(&t);
 
 	harness_start(&t, R, ABC "hooks = ( { type = \"round\"; signal = \"a\"; precision = 2 } );");
