@@ -18,36 +18,29 @@
  * its fields, one behind the other, a file of many messages is one message too:
  * samples are taken from it one by one.
  */
-#include "gateway/format/part/bytes.h"
+#include "gateway/format/part/proto_wire.h"
 
 /* More than the largest sample: a length beyond is damage. */
 #define SAMPLE_BYTES_MAX (4u << 20)
 
-enum wire_type {
-	WIRE_VARINT = 0,
-	WIRE_64 = 1,
-	WIRE_BYTES = 2,
-	WIRE_32 = 5,
-};
-
 #define TAG(field, wire) ((field) << 3 | (wire))
 
 enum tag {
-	TAG_SAMPLES = TAG(1, WIRE_BYTES),
-	TAG_TYPE = TAG(1, WIRE_VARINT),
-	TAG_SEQUENCE = TAG(2, WIRE_VARINT),
-	TAG_ORIGIN = TAG(3, WIRE_BYTES),
-	TAG_RECEIVED = TAG(4, WIRE_BYTES),
-	TAG_NEW_FRAME = TAG(5, WIRE_VARINT),
-	TAG_VALUES = TAG(100, WIRE_BYTES),
-	TAG_SEC = TAG(1, WIRE_VARINT),
-	TAG_NSEC = TAG(2, WIRE_VARINT),
-	TAG_F = TAG(1, WIRE_64),
-	TAG_I = TAG(2, WIRE_VARINT),
-	TAG_B = TAG(3, WIRE_VARINT),
-	TAG_Z = TAG(4, WIRE_BYTES),
-	TAG_REAL = TAG(1, WIRE_32),
-	TAG_IMAG = TAG(2, WIRE_32),
+	TAG_SAMPLES = TAG(1, PROTO_BYTES),
+	TAG_TYPE = TAG(1, PROTO_VARINT),
+	TAG_SEQUENCE = TAG(2, PROTO_VARINT),
+	TAG_ORIGIN = TAG(3, PROTO_BYTES),
+	TAG_RECEIVED = TAG(4, PROTO_BYTES),
+	TAG_NEW_FRAME = TAG(5, PROTO_VARINT),
+	TAG_VALUES = TAG(100, PROTO_BYTES),
+	TAG_SEC = TAG(1, PROTO_VARINT),
+	TAG_NSEC = TAG(2, PROTO_VARINT),
+	TAG_F = TAG(1, PROTO_64),
+	TAG_I = TAG(2, PROTO_VARINT),
+	TAG_B = TAG(3, PROTO_VARINT),
+	TAG_Z = TAG(4, PROTO_BYTES),
+	TAG_REAL = TAG(1, PROTO_32),
+	TAG_IMAG = TAG(2, PROTO_32),
 };
 
 enum sample_kind {
@@ -55,8 +48,6 @@ enum sample_kind {
 	KIND_START = 2,
 	KIND_STOP = 3,
 };
-
-static const bool swap = BYTES_HOST_IS_BIG;
 
 /* Writing. */
 
@@ -113,7 +104,7 @@ static char *put_value(char *at, enum signal_type type, const union signal_data 
 	switch (type) {
 	case SIGNAL_FLOAT:
 		*at++ = TAG_F;
-		bytes_put64(at, v->bits, swap);
+		bytes_put64(at, v->bits, PROTO_SWAP);
 		return at + 8;
 	case SIGNAL_INTEGER:
 		*at++ = TAG_I;
@@ -126,9 +117,9 @@ static char *put_value(char *at, enum signal_type type, const union signal_data 
 		*at++ = TAG_Z;
 		*at++ = 2 * (1 + 4);
 		*at++ = TAG_REAL;
-		bytes_put32(at, bytes_of_float(v->z.re), swap);
+		bytes_put32(at, bytes_of_float(v->z.re), PROTO_SWAP);
 		at[4] = TAG_IMAG;
-		bytes_put32(at + 5, bytes_of_float(v->z.im), swap);
+		bytes_put32(at + 5, bytes_of_float(v->z.im), PROTO_SWAP);
 		return at + 9;
 	}
 	return at;
@@ -213,71 +204,14 @@ static int protobuf_print(struct format *f, char *buf, size_t size, size_t *used
 
 /* Reading. */
 
-struct field {
-	uint64_t tag;
-	uint64_t number;        /* of WIRE_VARINT, WIRE_64 and WIRE_32 */
-	const char *at, *end;   /* of WIRE_BYTES */
-};
-
-/* Behind the number; NULL when it is malformed or does not end before `end`. */
-static const char *take_varint(const char *at, const char *end, uint64_t *v)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; shift < 70 && at < end; shift += 7) {
-		unsigned char byte = (unsigned char)*at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*v = value;
-			return at;
-		}
-	}
-	return NULL;
-}
-
-/* The same of a whole field. */
-static const char *take_field(const char *at, const char *end, struct field *t)
-{
-	uint64_t size;
-
-	at = take_varint(at, end, &t->tag);
-	if (!at)
-		return NULL;
-	switch (t->tag & 7) {
-	case WIRE_VARINT:
-		return take_varint(at, end, &t->number);
-	case WIRE_64:
-		if (end - at < 8)
-			return NULL;
-		t->number = bytes_get64(at, swap);
-		return at + 8;
-	case WIRE_32:
-		if (end - at < 4)
-			return NULL;
-		t->number = bytes_get32(at, swap);
-		return at + 4;
-	case WIRE_BYTES:
-		at = take_varint(at, end, &size);
-		if (!at || size > (size_t)(end - at))
-			return NULL;
-		t->at = at;
-		t->end = at + size;
-		return t->end;
-	default:
-		return NULL;
-	}
-}
-
-static bool take_time(const struct field *message, struct timespec *t)
+static bool take_time(const struct proto_field *message, struct timespec *t)
 {
 	const char *at = message->at;
 	uint64_t sec = 0, nsec = 0;
-	struct field field;
+	struct proto_field field;
 
 	while (at < message->end) {
-		at = take_field(at, message->end, &field);
+		at = proto_take_field(at, message->end, &field);
 		if (!at)
 			return false;
 		if (field.tag == TAG_SEC)
@@ -289,14 +223,14 @@ static bool take_time(const struct field *message, struct timespec *t)
 	return nsec < 1000000000;
 }
 
-static bool take_complex(const struct field *message, union signal_data *v)
+static bool take_complex(const struct proto_field *message, union signal_data *v)
 {
 	const char *at = message->at;
-	struct field field;
+	struct proto_field field;
 
 	v->z.re = v->z.im = 0;
 	while (at < message->end) {
-		at = take_field(at, message->end, &field);
+		at = proto_take_field(at, message->end, &field);
 		if (!at)
 			return false;
 		if (field.tag == TAG_REAL)
@@ -308,19 +242,19 @@ static bool take_complex(const struct field *message, union signal_data *v)
 }
 
 /* Type of the value; -1 when there is none in it. */
-static int take_number(const struct field *message, union signal_data *v)
+static int take_number(const struct proto_field *message, union signal_data *v)
 {
 	const char *at = message->at;
-	struct field field;
+	struct proto_field field;
 	int type = -1;
 
 	/* Nearly all are of this kind. */
 	if (likely(message->end - at == 9 && at[0] == TAG_F)) {
-		v->bits = bytes_get64(at + 1, swap);
+		v->bits = bytes_get64(at + 1, PROTO_SWAP);
 		return SIGNAL_FLOAT;
 	}
 	while (at < message->end) {
-		at = take_field(at, message->end, &field);
+		at = proto_take_field(at, message->end, &field);
 		if (!at)
 			return -1;
 		switch (field.tag) {
@@ -346,7 +280,7 @@ static int take_number(const struct field *message, union signal_data *v)
 	return type;
 }
 
-static int take_value(struct format *f, const struct field *message,
+static int take_value(struct format *f, const struct proto_field *message,
 		      struct sample *s)
 {
 	enum signal_type want = text_type(f->signals, s->length);
@@ -370,7 +304,7 @@ static int take_value(struct format *f, const struct field *message,
 	return 0;
 }
 
-static int take_part(struct format *f, const struct field *field,
+static int take_part(struct format *f, const struct proto_field *field,
 		     struct sample *s, uint64_t *kind)
 {
 	switch (field->tag) {
@@ -400,19 +334,19 @@ static int take_part(struct format *f, const struct field *field,
 	return 0;
 }
 
-static int take_sample(struct format *f, const struct field *message,
+static int take_sample(struct format *f, const struct proto_field *message,
 		       struct sample *s)
 {
 	const char *at = message->at;
 	uint64_t kind = KIND_DATA;
-	struct field field;
+	struct proto_field field;
 	int ret;
 
 	s->signals = f->signals->count ? f->signals : NULL;
 	s->flags = 0;
 	s->length = 0;
 	while (at < message->end) {
-		at = take_field(at, message->end, &field);
+		at = proto_take_field(at, message->end, &field);
 		if (!at)
 			return text_fail(f, "a field of the sample is malformed");
 		ret = take_part(f, &field, s, &kind);
@@ -423,38 +357,123 @@ static int take_sample(struct format *f, const struct field *message,
 	return kind == KIND_DATA ? BYTES_SAMPLE : BYTES_NOTHING;
 }
 
-/* Bytes up to what looks like another sample: its tag, a length, its type. */
+/* A sample by its tag, a length, its type; also where its end has not come. */
+static bool looks_like_sample(const char *at, const char *end)
+{
+	const char *inner;
+	uint64_t size;
+
+	if (*at != TAG_SAMPLES)
+		return false;
+	inner = proto_take_varint(at + 1, end, &size);
+	if (!inner || inner + 2 > end)
+		return inner || end - at < 11; /* more to come will tell */
+	return size <= SAMPLE_BYTES_MAX && inner[0] == TAG_TYPE &&
+	       inner[1] >= KIND_DATA && inner[1] <= KIND_STOP;
+}
+
+/* Bytes up to what looks like another sample. */
 static size_t skip_to_sample(const char *at, size_t len)
 {
 	const char *p = at + 1, *end = at + len;
-	uint64_t size;
 
 	while (p < end && (p = memchr(p, TAG_SAMPLES, (size_t)(end - p)))) {
-		const char *inner = take_varint(p + 1, end, &size);
-
-		if (!inner || inner + 2 > end)
-			return (size_t)(p - at); /* more to come will tell */
-		if (size <= SAMPLE_BYTES_MAX && inner[0] == TAG_TYPE &&
-		    inner[1] >= KIND_DATA && inner[1] <= KIND_STOP)
+		if (looks_like_sample(p, end))
 			return (size_t)(p - at);
 		p++;
 	}
 	return len;
 }
 
+/* Unknown fields of a stream: longer ones, or more of them in a row, are damage. */
+#define UNKNOWN_BYTES_MAX 65536
+#define UNKNOWN_FIELDS_MAX 16
+
+/* Whether a field that is cut at `end` may be whole when more has come: its tag and, if
+ * they are there, its length are possible. */
+static bool may_go_on(const char *at, const char *end)
+{
+	uint64_t tag, size;
+
+	at = proto_take_varint(at, end, &tag);
+	if (!at || !proto_is_number(tag))
+		return !at;
+	switch (tag & 7) {
+	case PROTO_VARINT:
+		return end - at < 10;
+	case PROTO_BYTES:
+		at = proto_take_varint(at, end, &size);
+		return !at || size <= UNKNOWN_BYTES_MAX;
+	case PROTO_64:
+	case PROTO_32:
+	case PROTO_GROUP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+
+/* A sample may begin with any field, also an unknown one. */
+static bool may_be_sample(const char *at, const char *end)
+{
+	uint64_t size, tag;
+
+	if (*at != TAG_SAMPLES)
+		return false;
+	at = proto_take_varint(at + 1, end, &size);
+	if (!at || !size || size > SAMPLE_BYTES_MAX)
+		return !at || !size; /* more to come will tell */
+	at = proto_take_varint(at, end, &tag);
+	return !at || (proto_is_number(tag) && (tag & 7) <= PROTO_32 &&
+		       (tag & 7) != PROTO_GROUP_END);
+}
+
+/*
+ * Whether an unknown field of the Message begins here: then *size is what it takes. In a
+ * stream it must be followed by a sample, the end, or more such fields; else garbage
+ * would pass as fields. BYTES_INCOMPLETE: more bytes will tell.
+ */
+static int take_unknown(const struct format *f, const char *at, size_t len, size_t *size)
+{
+	const char *p = at, *end = at + len, *next;
+	struct proto_field t;
+
+	for (unsigned n = 0; n < UNKNOWN_FIELDS_MAX && p < end && *p != TAG_SAMPLES; n++) {
+		next = proto_take_field(p, end, &t);
+		if (!next)
+			/* Its end may not have come; nothing else is shorter than that. */
+			return f->message || len > UNKNOWN_BYTES_MAX || !may_go_on(p, end) ?
+				       -EBADMSG : BYTES_INCOMPLETE;
+		if (!*size)
+			*size = (size_t)(next - at);
+		if (f->message)
+			return BYTES_NOTHING;
+		p = next;
+	}
+	return p == end || may_be_sample(p, end) ? BYTES_NOTHING : -EBADMSG;
+}
+
 static int take_record(struct format *f, const char *at, size_t len, size_t *size,
 		       struct sample *s)
 {
 	const char *end = at + len, *next;
-	struct field field;
+	struct proto_field field;
 	uint64_t tag, bytes;
+	int ret;
 
-	next = take_varint(at, end, &tag);
+	next = proto_take_varint(at, end, &tag);
 	if (!next && len < 10)
 		return BYTES_INCOMPLETE;
-	if (unlikely(!next || tag != TAG_SAMPLES))
+	if (unlikely(!next))
 		goto bad;
-	next = take_varint(next, end, &bytes);
+	if (unlikely(tag != TAG_SAMPLES)) {
+		ret = take_unknown(f, at, len, size);
+		if (ret >= 0)
+			return ret;
+		goto bad;
+	}
+	next = proto_take_varint(next, end, &bytes);
 	if (!next && len < 11)
 		return BYTES_INCOMPLETE;
 	if (unlikely(!next || bytes > SAMPLE_BYTES_MAX))

@@ -146,7 +146,9 @@ static void villas_binary_refuses_what_is_none(void **state)
 		{ "{ \"type\": \"villas.binary\", \"source_index\": 3, \"validate_source_index\": true }",
 		  "20 02 0000 00000001 00000001 00000001", "source_index is 2" },
 		{ "protobuf", "0a 05 08", "ends within" },
-		{ "protobuf", "12 02 08 01", "no sample begins" },
+		{ "protobuf", "17 02 08 01", "no sample begins" },
+		{ "protobuf", "0b 08 01 14", "no sample begins" },
+		{ "protobuf", "02 00", "no sample begins" },
 		{ "protobuf", "0a 06 08 01 1a 02 08 ff", "malformed" },
 		{ "protobuf", "0a 09 08 01 a2 06 04 22 02 0d 00", "value 0 is malformed" },
 		{ "opal.asyncip", "0000 01000000 0500 0000000000", "5 bytes" },
@@ -318,6 +320,150 @@ static void protobuf_follows_the_schema(void **state)
 	assert_true(t.out[0]->data[0].f == 7.0);
 	assert_int_equal(t.out[0]->sequence, 9);
 	drop_format(&m);
+	tear_down(&t);
+}
+
+/* Fields that the schema does not have: each wire type, with small and large numbers. */
+static const char *const unknown[] = {
+	"", "f801 05", "f801 ffffffffffffffffff01", "11 0000000000000840", "f901 0001020304050607",
+	"12 00", "fa01 03 0a0108", "3d 00000000", "fd01 01020304", "13 14", "13 0805 0a00 14",
+	"fb01 0b 0c 1100000000000000f0 fc01", "8880808008 00", "78 01 7a 01 00 7d 00000000",
+};
+
+struct bytes {
+	char at[3000];
+	size_t n;
+};
+
+static void add(struct bytes *b, const char *hex)
+{
+	b->n += from_hex(hex, b->at + b->n);
+}
+
+/* A tag, the length, and the message. */
+static void add_message(struct bytes *b, const char *tag, const struct bytes *inner)
+{
+	size_t n = inner->n;
+
+	add(b, tag);
+	for (; n >= 0x80; n >>= 7)
+		b->at[b->n++] = (char)(n | 0x80);
+	b->at[b->n++] = (char)n;
+	memcpy(b->at + b->n, inner->at, inner->n);
+	b->n += inner->n;
+}
+
+/* Two samples with two values each, with `u` at every place of every message. */
+static size_t with_unknown(const char *u, char *to)
+{
+	struct bytes part = { .n = 0 }, value = { .n = 0 }, sample = { .n = 0 }, all = { .n = 0 };
+
+	add(&sample, u);
+	add(&sample, "08 01");
+	add(&sample, u);
+	add(&sample, "10 07");
+	add(&part, u);
+	add(&part, "08 05");
+	add(&part, u);
+	add(&part, "10 06");
+	add(&part, u);
+	add_message(&sample, "1a", &part);
+	add(&sample, u);
+	add(&value, u);
+	add(&value, "09 000000000000f83f");
+	add(&value, u);
+	add_message(&sample, "a206", &value);
+	add(&sample, u);
+	part.n = value.n = 0;
+	add(&part, u);
+	add(&part, "0d 00000040");
+	add(&part, u);
+	add(&part, "15 000000bf");
+	add(&part, u);
+	add(&value, u);
+	add_message(&value, "22", &part);
+	add(&value, u);
+	add_message(&sample, "a206", &value);
+	add(&sample, u);
+	add(&all, u);
+	add_message(&all, "0a", &sample);
+	add(&all, u);
+	add_message(&all, "0a", &sample);
+	add(&all, u);
+	memcpy(to, all.at, all.n);
+	return all.n;
+}
+
+static void assert_two_samples(struct setup *t, const char *bytes)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct sample *s = t->out[i];
+
+		if (s->length != 2 || s->data[0].f != 1.5 || s->data[1].z.re != 2.0f ||
+		    s->data[1].z.im != -0.5f || s->sequence != 7 || s->origin.tv_sec != 5 ||
+		    s->origin.tv_nsec != 6)
+			fail_msg("sample %d with unknown fields is another", i);
+	}
+}
+
+static void unknown_fields_of_protobuf_are_passed_over_on_every_level(void **state)
+{
+	struct setup t;
+
+	set_up(&t, "fc");
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+		struct made_format m = make_message("{ \"type\": \"protobuf\" }", &t);
+		char bytes[4000];
+		size_t size = with_unknown(unknown[i], bytes), used, more;
+
+		if (m.format->type->scan(m.format, bytes, size, &used, t.out, 3) != 2 || used != size)
+			fail_msg("%s: %s", unknown[i], format_error(m.format));
+		assert_two_samples(&t, bytes);
+		/* The same as a stream, whole, and cut anywhere. */
+		m.format->message = false;
+		for (size_t cut = 0; cut <= size; cut++) {
+			int n = m.format->type->scan(m.format, bytes, cut, &used, t.out, 3), rest;
+
+			assert_true(n >= 0 && used <= cut);
+			rest = m.format->type->scan(m.format, bytes + used, size - used, &more,
+						    t.out + n, (unsigned)(3 - n));
+			if (n + rest != 2 || used + more != size)
+				fail_msg("%s cut at %zu: %d and %d, %s", unknown[i], cut, n, rest,
+					 format_error(m.format));
+		}
+		assert_two_samples(&t, bytes);
+		drop_format(&m);
+	}
+	tear_down(&t);
+}
+
+/* In a stream what is no field is damage, which is told, and the samples behind it come. */
+static void garbage_in_a_stream_of_protobuf_is_told(void **state)
+{
+	static const char *const garbage[] = { "00", "07", "ff", "0c", "68656c6c6f", "1200000000",
+					       "13 14 00", "fa01 ffffff7f", "ffffffffffffffffffff" };
+	struct setup t;
+
+	set_up(&t, "fc");
+	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
+		struct made_format m = make_message("{ \"type\": \"protobuf\" }", &t);
+		char bytes[4000];
+		size_t before = from_hex(garbage[i], bytes), pos = 0, used;
+		size_t size = before + with_unknown("", bytes + before);
+		int ret, samples = 0, told = 0;
+
+		m.format->message = false;
+		while (pos < size) {
+			ret = m.format->type->scan(m.format, bytes + pos, size - pos, &used, t.out, 3);
+			assert_true(ret == -EBADMSG || ret > 0);
+			samples += ret > 0 ? ret : 0;
+			told += ret < 0;
+			pos += used;
+		}
+		if (samples != 2 || !told)
+			fail_msg("%s: %d samples, told %d times", garbage[i], samples, told);
+		drop_format(&m);
+	}
 	tear_down(&t);
 }
 
@@ -599,6 +745,8 @@ int main(void)
 		cmocka_unit_test(raw_refuses_options_that_make_no_sense),
 		cmocka_unit_test(opal_packets_carry_doubles),
 		cmocka_unit_test(protobuf_follows_the_schema),
+		cmocka_unit_test(unknown_fields_of_protobuf_are_passed_over_on_every_level),
+		cmocka_unit_test(garbage_in_a_stream_of_protobuf_is_told),
 		cmocka_unit_test(json_looks_as_users_know_it),
 		cmocka_unit_test(json_of_other_writers_is_understood),
 		cmocka_unit_test(the_quick_and_the_full_reader_agree),
