@@ -254,18 +254,19 @@ static void wait_for_end(struct super_node *sn, const struct settings *s)
 
 /*
  * The HTTP server for the clients of a node `websocket`: as the configuration says, and
- * without a group `http` as `busbar run --http` does. A node that connects itself does
- * without.
+ * without a group `http` as `busbar run --http` does. A node that connects itself, perhaps
+ * to this server, does without if it has to.
  */
 static int serve(struct super_node *sn, const struct settings *s, struct http **http)
 {
 	json_t *root = config_root(s->loaded), *group = json_object_get(root, "http");
 	const struct node *n = super_node_find(sn, s->node);
-	bool calls = json_object_get(n->cfg, "destinations");
-	int ret = group || !calls ? http_start(http, sn, group ? NULL : "") : 0;
+	int ret = http_start(http, sn, group ? NULL : "");
 
-	if (calls || ret || *http)
-		return calls ? 0 : ret;
+	if (json_object_get(n->cfg, "destinations"))
+		return 0;
+	if (ret || *http)
+		return ret;
 	config_fail(s->loaded, root, "http",
 		    "is not enabled, so nobody can connect to node '%s', which has no `destinations` either",
 		    n->name);
@@ -275,17 +276,16 @@ static int serve(struct super_node *sn, const struct settings *s, struct http **
 static int carry(struct super_node *sn, const struct settings *s)
 {
 	struct http *http = NULL;
-	int ret = super_node_start(sn);
+	int ret = pipe_ends.served ? serve(sn, s, &http) : 0;
+	bool started = !ret && !super_node_start(sn);
 
-	if (ret)
-		return ret;
-	if (pipe_ends.served)
-		ret = serve(sn, s, &http);
-	if (!ret && pipe_ends.refuses)
+	if (started && pipe_ends.refuses)
 		ret = pipe_refuse_start();
-	if (!ret)
+	if (started && !ret)
 		wait_for_end(sn, s);
 	http_stop(http);
+	if (!started)
+		return -EIO;
 	super_node_stop(sn);
 	return ret;
 }

@@ -144,7 +144,9 @@ if has nodes websocket; then
 			nodes = {
 				ws = { type = "websocket" },
 				far = { type = "websocket", wait_connected = true,
-					destinations = ( "http://127.0.0.1:$port/ws.villas.human" ) }
+					destinations = ( "http://127.0.0.1:$port/ws.villas.human" ) },
+				self = { type = "websocket", wait_connected = true,
+					destinations = ( "ws://127.0.0.1:$port/self" ) }
 			}
 		CONF
 		: >served # what is there shall be new
@@ -159,6 +161,8 @@ if has nodes websocket; then
 	wait $pid || fail "the pipe that is connected to: exit status $?"
 	cp out back
 	expect 0 'all arrives' villas-compare -T in back
+	expect_in 0 'a node that connects to itself' $pipe -l 60 web.conf self
+	samples 'what is sent comes back' 60 out
 	sed -i 's/port/enabled = false, port/' web.conf
 	expect_in 1 'no server' $pipe -T 9 web.conf ws
 	says 'is told' "http: is not enabled, so nobody can connect to node 'ws'"
