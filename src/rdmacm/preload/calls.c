@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdmacm/preload/preload.h"
+#include "rdmacm/rsocket/epoll.h"
 
 /* How long connect() of a non-blocking socket waits for a refusal of the rsocket. */
 #define REFUSAL_MS 300
@@ -331,16 +332,6 @@ PRELOAD_EXPORT int fcntl64(int fd, int cmd, ...)
 	return fcntl_any(fd, cmd, arg);
 }
 
-/* Number of bytes that can be read without waiting, up to the size of the buffer. */
-static int readable(int rs, int *count)
-{
-	static _Thread_local char buf[65536];
-	ssize_t n = rrecv(rs, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
-
-	*count = n > 0 ? (int)n : 0;
-	return 0;
-}
-
 PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	struct preload_socket *s = preload_find(fd);
@@ -354,7 +345,7 @@ PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (s && request == FIONREAD &&
 	    atomic_load(&s->state) == PRELOAD_CONNECTED) {
 		preload_enter();
-		ret = readable(s->rs, arg);
+		ret = busbar_rreadable(s->rs, arg);
 		preload_leave();
 		return ret;
 	}

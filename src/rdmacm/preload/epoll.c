@@ -255,16 +255,20 @@ static int socket_control(struct preload_socket *s, struct rs_set *set, int epfd
 PRELOAD_EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct preload_socket *s = preload_find(fd);
-	struct rs_set *set = s ? set_get(epfd, true) : NULL;
+	struct rs_set *set;
 	int ret;
 
-	if (!set || op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD ||
+	/* Wrong arguments get their errors from the kernel. */
+	if (!s || epfd < 0 || op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD ||
 	    (op != EPOLL_CTL_DEL && !event)) {
-		if (set)
-			busbar_epoll_put(set);
-		else if (op == EPOLL_CTL_ADD && !preload_inside)
+		if (op == EPOLL_CTL_ADD && !preload_inside)
 			preload_set_nest(fd);
 		return preload_real.epoll_ctl(epfd, op, fd, event);
+	}
+	set = set_get(epfd, true);
+	if (!set) {
+		errno = ENOSPC;
+		return -1;
 	}
 	/* A connection that is to become an rsocket does so now. */
 	if (op != EPOLL_CTL_DEL)

@@ -3,6 +3,7 @@
  * The calls that move bytes. With _FORTIFY_SOURCE the compiler replaces some of them by
  * the names with _chk, which therefore must be here as well.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "rdmacm/preload/preload.h"
@@ -109,9 +110,8 @@ PRELOAD_EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t size
 /* ---- files ---- */
 
 /* Sends one piece of the file `in`, from `at` or, if that is -1, its file offset. */
-static ssize_t piece_send(int rs, int in, off_t at, size_t len)
+static ssize_t piece_send(int rs, int in, off_t at, char *buf, size_t len)
 {
-	static _Thread_local char buf[CHUNK];
 	ssize_t n = at < 0 ? preload_real.read(in, buf, len) :
 			     pread(in, buf, len, at);
 	ssize_t sent;
@@ -127,13 +127,15 @@ static ssize_t piece_send(int rs, int in, off_t at, size_t len)
 
 static ssize_t file_send(int rs, int in, off_t *offset, size_t count)
 {
+	/* Not thread-local: that would take it from the stacks of all threads. */
+	char *buf = malloc(CHUNK);
 	size_t done = 0;
-	ssize_t n = 0;
+	ssize_t n = buf ? 0 : -1;
 
-	while (done < count) {
+	while (buf && done < count) {
 		size_t len = count - done < CHUNK ? count - done : CHUNK;
 
-		n = piece_send(rs, in, offset ? *offset : -1, len);
+		n = piece_send(rs, in, offset ? *offset : -1, buf, len);
 		if (n <= 0)
 			break;
 		if (offset)
@@ -142,6 +144,7 @@ static ssize_t file_send(int rs, int in, off_t *offset, size_t count)
 		if ((size_t)n < len)
 			break;
 	}
+	free(buf);
 	return done ? (ssize_t)done : n;
 }
 

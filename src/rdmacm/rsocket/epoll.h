@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * epoll(7) for rsockets, as librspreload.so needs it. A program's epoll instance keeps its
+ * epoll(7) for rsockets, and what else librspreload.so needs. A program's epoll instance keeps its
  * ordinary descriptors; a set (struct rs_set) beside it keeps the rsockets that it watches,
  * and adds their event and completion channels to the instance. So a thread sleeps in the
  * kernel on all of them, and the instance may be in another one.
@@ -39,5 +39,7 @@ void busbar_epoll_nest(struct rs_set *set);
  * reports what it does of TCP sockets. */
 int busbar_rppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		  const sigset_t *mask);
+/* As ioctl(2) with FIONREAD. */
+int busbar_rreadable(int socket, int *bytes);
 
 #endif

@@ -2,6 +2,7 @@
 /* rsend, rrecv and their variants. */
 #include <fcntl.h>
 
+#include "rdmacm/rsocket/epoll.h"
 #include "rdmacm/rsocket/rs.h"
 
 /* Flags that ask for something that is not implemented. Other unknown flags are
@@ -267,4 +268,15 @@ RS_EXPORT ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 	if (iovcnt < 0)
 		return rs_result(-EINVAL);
 	return recv_iov(socket, iov, (size_t)iovcnt, 0, NULL, NULL, NULL);
+}
+
+RS_EXPORT int busbar_rreadable(int socket, int *bytes)
+{
+	struct rs *rs = rs_enter(socket);
+
+	if (!rs)
+		return -1;
+	rs_progress(rs);
+	*bytes = (int)MIN(rs->rx.ready_bytes, (uint64_t)INT32_MAX);
+	return (int)rs_leave(rs, 0);
 }

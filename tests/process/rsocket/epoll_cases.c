@@ -331,6 +331,16 @@ static void *echo(void *arg)
 	return NULL;
 }
 
+static void *echo_one(void *arg)
+{
+	const struct pair *p = arg;
+	char byte;
+
+	settle(p->there, POLLIN);
+	CHECK(read(p->there, &byte, 1) == 1 && write(p->there, &byte, 1) == 1);
+	return NULL;
+}
+
 /* A wake-up that is lost ends in the time limit. */
 static void ping_pong(void)
 {
@@ -350,6 +360,25 @@ static void ping_pong(void)
 	CHECK(!pthread_join(thread, NULL));
 	SAY("a thousand times");
 	close(set);
+	pair_close(&p);
+}
+
+/* A library that is loaded must leave room on a small stack. */
+static void small_stacks(void)
+{
+	struct pair p = pair_make();
+	pthread_attr_t attr;
+	pthread_t thread;
+	int ret;
+
+	CHECK(!pthread_attr_init(&attr));
+	CHECK(!pthread_attr_setstacksize(&attr, 65536));
+	ret = pthread_create(&thread, &attr, echo_one, &p);
+	SAY("a thread with 64 KiB: %s", strerror(ret));
+	CHECK(!ret);
+	put(p.here);
+	settle(p.here, POLLIN);
+	CHECK(!pthread_join(thread, NULL));
 	pair_close(&p);
 }
 
@@ -441,7 +470,8 @@ int main(void)
 		{ "errors", errors }, { "listeners", listeners }, { "callers", callers },
 		{ "descriptors", descriptors }, { "children", children },
 		{ "arrays", arrays }, { "nested", nested }, { "threads", threads },
-		{ "ping-pong", ping_pong }, { "masks", masks }, { "timers", timers },
+		{ "ping-pong", ping_pong }, { "small stacks", small_stacks },
+		{ "masks", masks }, { "timers", timers },
 	};
 
 	alarm(100);

@@ -19,6 +19,8 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
+# Its sanitizers need not be loaded first.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 env LD_PRELOAD="$library" BUSBAR_DEVICES=soft BUSBAR_LOG=debug "$program" "$@" \
 	>"$log" 2>&1 || status=$?
 grep -v debug "$log"
