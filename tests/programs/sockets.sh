@@ -73,6 +73,12 @@ redis_once() {
 	run_client $plain redis-benchmark -p "$port" -n 2000 -c 20 -q \
 		-t set,get,lpush,lrange_100
 	expect client 'LRANGE_100.*requests per second'
+	# A child saves what there is, and has the server's sockets.
+	# shellcheck disable=SC2086
+	run_client $plain redis-cli -p "$port" bgsave
+	expect client 'Background saving started'
+	# shellcheck disable=SC2086
+	run_client $plain redis-cli -p "$port" set key value
 	# shellcheck disable=SC2086
 	run_client $plain redis-cli -p "$port" shutdown nosave
 	finish_server
@@ -94,9 +100,15 @@ memcached_once() {
 nginx_once() {
 	need nginx curl
 	head -c 4194304 /dev/urandom >"$tmp/here"
+	chmod -R a+rX "$tmp"
+	processes="master_process off;"
+	if [ "$mode" = fork ]; then
+		processes="worker_processes 2; user $(id -un) $(id -gn);"
+		export RDMAV_FORK_SAFE=1
+	fi
 	cat >"$tmp/nginx.conf" <<-END
 	daemon off;
-	master_process off;
+	$processes
 	pid $tmp/pid;
 	error_log stderr info;
 	events { use epoll; }
@@ -111,7 +123,11 @@ nginx_once() {
 	}
 	END
 	start_server nginx -e stderr -c "$tmp/nginx.conf"
-	wait_ready ready
+	if [ "$mode" = fork ]; then
+		wait_ready tcp_listens "$port"
+	else
+		wait_ready ready
+	fi
 	# Three at once, then three by one connection.
 	set -- -o "$tmp/there1" "http://127.0.0.1:$port/here" \
 		-o "$tmp/there2" "http://127.0.0.1:$port/here" \
