@@ -77,8 +77,22 @@ static void room_look(struct rs *rs)
 	}
 }
 
+static uint32_t edges_count(const struct rs *rs)
+{
+	return rs->edges[RS_EDGE_IN] + rs->edges[RS_EDGE_OUT] + rs->edges[RS_EDGE_STATE];
+}
+
+/* What this thread has taken is seen by epoll at once, and not with the channel's event. */
+static void watches_wake(struct rs *rs)
+{
+	list_for_each(w, &rs->waiters, struct rs_waiter, entry)
+		if (w->watch)
+			rs_watch_wake(w->watch);
+}
+
 void rs_progress(struct rs *rs)
 {
+	uint32_t before = edges_count(rs);
 	struct ibv_wc wc[BATCH];
 	bool found = false;
 	int n;
@@ -99,6 +113,8 @@ void rs_progress(struct rs *rs)
 		rs->idle = 0;
 	if (unlikely(rs->out_full) && found)
 		room_look(rs);
+	if (found && edges_count(rs) != before)
+		watches_wake(rs);
 	if (rs->state == RS_CONNECTED && rs_is_stream(rs)) {
 		rs_stream_credit(rs);
 		if (likely(rs->idle++ < IDLE_LOOKS))
