@@ -209,6 +209,9 @@ static int set_environment(const char *dir, const struct exec_options *o)
 	if (!err && o->rsockets) {
 		snprintf(libs, sizeof(libs), "%s/librspreload.so", dir);
 		err = prepend("LD_PRELOAD", libs);
+		/* libuv would add sockets to its epoll instance by io_uring. */
+		if (!err && setenv("UV_USE_IO_URING", "0", 0))
+			err = -errno;
 	}
 	/* Prepended last, so that it comes first. */
 	if (!err && o->trace.on) {

@@ -5,7 +5,7 @@
 # Which way the bytes went stands in the log of the connection manager: whoever
 # listens says that a connection is established.
 . "$(dirname "$0")/common.sh"
-program=${1:?nc, socat, python, iperf3, redis, memcached, nginx}
+program=${1:?nc, socat, python, iperf3, redis, memcached, nginx, node}
 shift
 mode=$*
 need sh
@@ -97,6 +97,41 @@ memcached_once() {
 	over_rdma
 }
 
+node_once() {
+	need node
+	cat >"$tmp/echo.js" <<-'END'
+	const net = require('net'), [side, port] = process.argv.slice(2), calls = 5;
+	let ended = 0;
+	function serve(socket) {
+	    socket.pipe(socket);
+	    socket.on('close', () => ++ended === calls && server.close());
+	}
+	function call(number) {
+	    const bytes = Buffer.alloc(300000, number), got = [];
+	    const socket = net.connect(port, '127.0.0.1');
+	    socket.on('data', (part) => got.push(part));
+	    socket.on('end', () => {
+	        if (!Buffer.concat(got).equals(bytes))
+	            throw new Error('other bytes arrived');
+	        if (++ended === calls)
+	            console.log('all came back');
+	    });
+	    socket.end(bytes);
+	}
+	const server = side === 'server' && net.createServer({ allowHalfOpen: true }, serve);
+	if (server)
+	    server.listen(port, '127.0.0.1');
+	for (let i = 0; !server && i < calls; i++)
+	    call(i);
+	END
+	start_server node "$tmp/echo.js" server "$port"
+	wait_ready ready
+	run_client node "$tmp/echo.js" client "$port"
+	finish_server
+	expect client 'all came back'
+	over_rdma
+}
+
 nginx_once() {
 	need nginx curl
 	head -c 4194304 /dev/urandom >"$tmp/here"
@@ -146,7 +181,7 @@ nginx_once() {
 once() {
 	free_port
 	case $program in
-	nc | redis | memcached | nginx)
+	nc | redis | memcached | nginx | node)
 		"${program}_once"
 		;;
 	socat)
