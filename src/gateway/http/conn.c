@@ -15,6 +15,7 @@
 
 #define SCRATCH_BYTES 16384
 #define READS_MAX 64 /* of one connection in a row */
+#define REQUESTS_MAX 4 /* likewise, of those that are answered at once */
 #define STREAM_READS_MAX 4 /* what comes may go to many others */
 
 static void watch(struct http_conn *c)
@@ -90,6 +91,7 @@ void http_conn_accept(struct http_server *s, int fd)
 		return;
 	}
 	c->server = s;
+	list_init(&c->turn);
 	c->fd = fd;
 	c->events = EPOLLIN;
 	if (s->tls)
@@ -132,6 +134,7 @@ void http_conn_close(struct http_conn *c)
 	 * it in the set for so long. */
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
+	list_remove(&c->turn);
 	list_remove(&c->entry);
 	list_push(&s->closed, &c->entry);
 	s->conn_count--;
@@ -335,10 +338,20 @@ static bool may_go_on(const struct http_conn *c, unsigned reads)
 	return reads < (c->state == HTTP_STREAM ? STREAM_READS_MAX : READS_MAX) || (c->tls && c->server->tls_ops->pending(c->tls));
 }
 
-/* As far as it goes without waiting. */
+void http_conns_go_on(struct http_server *s)
+{
+	struct list turn, *first;
+
+	list_init(&turn);
+	list_splice(&turn, &s->turns);
+	while ((first = list_pop(&turn)))
+		http_conn_pump(container_of(first, struct http_conn, turn));
+}
+
+/* As far as it goes without waiting, and without making others wait. */
 void http_conn_pump(struct http_conn *c)
 {
-	unsigned reads = 0;
+	unsigned reads = 0, requests = 0;
 	int ret;
 
 	for (;;) {
@@ -353,6 +366,13 @@ void http_conn_pump(struct http_conn *c)
 				answered(c);
 			continue;
 		case HTTP_IDLE:
+			if (requests == REQUESTS_MAX) {
+				/* The kernel may have told of all that has come. */
+				list_remove(&c->turn);
+				list_push(&c->server->turns, &c->turn);
+				goto wait;
+			}
+			requests += c->in_len > 0;
 			if (c->in_len && take_request(c))
 				continue;
 			break;

@@ -287,6 +287,8 @@ static bool is_through(struct http_server *s)
 /* ms that epoll waits at most */
 static int patience(const struct http_server *s)
 {
+	if (!list_empty(&s->turns))
+		return 0;
 	if (s->stop_ns)
 		return 10;
 	return s->ticking ? WEB_TICK_MS : (int)(TICK_NS / 1000000);
@@ -305,6 +307,7 @@ static void *run(void *arg)
 		s->now_ns = clock_now_ns();
 		for (int i = 0; i < n; i++)
 			handle(s, &events[i]);
+		http_conns_go_on(s);
 		http_streams_tick(s);
 		http_streams_flush(s);
 		tick(s);
@@ -348,6 +351,7 @@ int http_server_start(struct http_server **out, const struct http_requests *requ
 	list_init(&s->closed);
 	list_init(&s->streams);
 	list_init(&s->unsent);
+	list_init(&s->turns);
 	list_init(&s->jobs);
 	s->conns_max = allow_descriptors(settings);
 	if (getrandom(&s->hash_seed, sizeof(s->hash_seed), GRND_NONBLOCK) < 0)

@@ -50,6 +50,7 @@ enum http_state {
 
 struct http_conn {
 	struct list entry;        /* of the server; least recently used first */
+	struct list turn;         /* of the server, while it has more to do */
 	struct http_server *server;
 	int fd;
 	struct tls_conn *tls;
@@ -100,6 +101,7 @@ struct http_server {
 	/* Of the server's thread */
 	struct list conns, closed, streams;
 	struct list unsent;       /* streams to which something was sent just now */
+	struct list turns;        /* connections whose next turn comes behind all others' */
 	unsigned ticking;         /* streams of endpoints that want ticks */
 	unsigned conn_count, conns_max;
 	bool listens;             /* the listener is in the epoll set */
@@ -125,6 +127,8 @@ void http_conn_accept(struct http_server *s, int fd);
 void http_conn_event(struct http_conn *c, uint32_t events);
 /* Goes on with a connection whose state has changed. */
 void http_conn_pump(struct http_conn *c);
+/* A turn for each that has more to do. */
+void http_conns_go_on(struct http_server *s);
 void http_conn_close(struct http_conn *c);
 void http_conn_free(struct http_conn *c); /* a closed one */
 /* Its time is over. */

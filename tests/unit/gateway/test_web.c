@@ -4,9 +4,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -256,6 +258,63 @@ static void an_endpoint_may_have_all_paths_that_nobody_else_has(void **state)
 		close(fds[i]);
 }
 
+/* Holds the server's thread for the first who asks, and sees at the next one how many bytes the
+ * greedy client has been answered by then. */
+struct hold {
+	struct web_endpoint endpoint;
+	sem_t entered, leave;
+	unsigned asked;
+	int greedy_fd, bytes;
+};
+
+static int hold_open(struct web_endpoint *e, struct web_stream *s, const struct web_request *r,
+		     char *head, size_t size, void **client)
+{
+	struct hold *g = e->arg;
+
+	if (g->asked++) {
+		ioctl(g->greedy_fd, FIONREAD, &g->bytes);
+	} else {
+		sem_post(&g->entered);
+		sem_wait(&g->leave);
+	}
+	return 501;
+}
+
+static void who_asks_for_much_at_once_does_not_hold_up_others(void **state)
+{
+	static const char one[] = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	const int count = 180; /* what fits into the room for headers */
+	static const struct web_endpoint_ops ops = { .open = hold_open };
+	struct hold g = { .endpoint = { .path = "/hold", .ops = &ops, .arg = &g } };
+	int first = connect_now(), last;
+
+	sem_init(&g.entered, 0, 0);
+	sem_init(&g.leave, 0, 0);
+	assert_int_equal(web_endpoint_add(&g.endpoint), 0);
+	upgrade(first, "/hold", "Upgrade: test\r\n");
+	sem_wait(&g.entered);
+	g.greedy_fd = connect_now();
+	for (int i = 0; i < count; i++)
+		say(g.greedy_fd, one);
+	last = connect_now();
+	upgrade(last, "/hold", "Upgrade: test\r\n");
+	sem_post(&g.leave);
+	hear(last, " 501 ");
+	for (int i = 0, left = count * 100; left > 0; left -= i) {
+		i = (int)recv(g.greedy_fd, room, sizeof(room), 0);
+		assert_true(i > 0);
+	}
+	web_endpoint_remove(&g.endpoint);
+	close(first);
+	close(last);
+	close(g.greedy_fd);
+	sem_destroy(&g.entered);
+	sem_destroy(&g.leave);
+	/* Each answer is longer than 100 bytes. */
+	assert_true(g.bytes < count / 4 * 100);
+}
+
 /* As one that is written to while the server is not yet, or no more, there to be woken. */
 static void who_was_woken_without_a_server_is_woken_again(void **state)
 {
@@ -323,6 +382,7 @@ int main(void)
 		cmocka_unit_test(files_are_given),
 		cmocka_unit_test(endpoints_take_connections),
 		cmocka_unit_test(an_endpoint_may_have_all_paths_that_nobody_else_has),
+		cmocka_unit_test(who_asks_for_much_at_once_does_not_hold_up_others),
 		cmocka_unit_test(who_was_woken_without_a_server_is_woken_again),
 		cmocka_unit_test(without_memory_for_a_setting_no_server_starts),
 	};
