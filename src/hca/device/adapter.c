@@ -29,6 +29,7 @@
 #include "hca/run/aside.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/run/touch.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "util/fence.h"
@@ -145,6 +146,7 @@ static int process_start(void)
 	if (ret)
 		goto err_progress;
 	hca_port_start();
+	hca_touch_start();
 	return 0;
 
 err_progress:
@@ -186,6 +188,7 @@ void hca_process_close(void)
 		hca_fail_stop();
 		hca_faults_stop();
 		hca_port_stop();
+		hca_touch_stop();
 		hca_blocks_release();
 		hca_mapping_stop();
 		/* librdmacm may still hold the progress thread. Its ticks then find

@@ -29,6 +29,7 @@
 #include "hca/host/settings.h"
 #include "hca/memory/key.h"
 #include "hca/run/dma.h"
+#include "hca/run/touch.h"
 #include "util/cancel.h"
 #include "util/log.h"
 
@@ -200,6 +201,8 @@ int hca_sge_read(const struct hca_pd *pd, const struct ibv_sge *sge, uint32_t at
 	from = (const uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
 	if (k.flags & HCA_KEY_ON_DEMAND)
 		return hca_copy_careful(to, from, length);
+	if (!hca_touch_read(from, length))
+		return -EFAULT;
 	memcpy(to, from, length);
 	return 0;
 }
@@ -217,6 +220,8 @@ int hca_sge_write(const struct hca_pd *pd, const struct ibv_sge *sge,
 	to = (uint8_t *)(uintptr_t)(k.addr + (sge->addr - k.iova)) + at;
 	if (k.flags & HCA_KEY_ON_DEMAND)
 		return hca_copy_careful(to, from, length);
+	if (!hca_touch_write(to, length))
+		return -EFAULT;
 	memcpy(to, from, length);
 	return 0;
 }
@@ -241,6 +246,8 @@ int hca_target_copy(bool read, uint64_t addr, void *data, uint32_t length, bool 
 	if (unlikely(on_demand))
 		return read ? hca_copy_careful(data, at, length) :
 			      hca_copy_careful(at, data, length);
+	if (unlikely(read ? !hca_touch_read(at, length) : !hca_touch_write(at, length)))
+		return -EFAULT;
 	if (read)
 		hca_dma_copy(data, at, length);
 	else

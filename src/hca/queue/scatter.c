@@ -11,6 +11,7 @@
 #include "hca/object/sq.h"
 #include "hca/queue/hold.h"
 #include "hca/run/dma.h"
+#include "hca/run/touch.h"
 #include "hca/share/process.h"
 
 int hca_sges_read(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned count,
@@ -23,10 +24,13 @@ int hca_sges_read(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned c
 	while (hca_walk_next(&w, &p)) {
 		const uint8_t *base = hca_sge_resolve(pd, p.sge, 0);
 
-		if (likely(base))
+		if (likely(base)) {
+			if (unlikely(!hca_touch_read(base + p.at, p.length)))
+				return -EFAULT;
 			memcpy(next, base + p.at, p.length);
-		else if (hca_sge_read(pd, p.sge, p.at, next, p.length))
+		} else if (hca_sge_read(pd, p.sge, p.at, next, p.length)) {
 			return -EFAULT;
+		}
 		next += p.length;
 	}
 	return 0;
@@ -42,10 +46,13 @@ int hca_sges_write(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned 
 	while (hca_walk_next(&w, &p)) {
 		uint8_t *base = hca_sge_resolve(pd, p.sge, IBV_ACCESS_LOCAL_WRITE);
 
-		if (likely(base))
+		if (likely(base)) {
+			if (unlikely(!hca_touch_write(base + p.at, p.length)))
+				return -EFAULT;
 			hca_dma_copy(base + p.at, next, p.length);
-		else if (hca_sge_write(pd, p.sge, p.at, next, p.length))
+		} else if (hca_sge_write(pd, p.sge, p.at, next, p.length)) {
 			return -EFAULT;
+		}
 		next += p.length;
 	}
 	return 0;
@@ -100,6 +107,8 @@ int hca_rwqe_write(const struct hca_qp *qp, const struct hca_rwqe *e, uint32_t a
 					   IBV_ACCESS_LOCAL_WRITE);
 
 		if (likely(to)) {
+			if (unlikely(!hca_touch_write(to, length)))
+				return -EFAULT;
 			memcpy(to, from, length);
 			return 0;
 		}

@@ -16,6 +16,7 @@
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"
 #include "hca/run/dma.h"
+#include "hca/run/touch.h"
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
@@ -103,6 +104,8 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 	if (status == IBV_WC_SUCCESS && (use.flags & HCA_KEY_ON_DEMAND) &&
 	    !hca_page_usable((void *)(uintptr_t)use.addr, true))
 		status = IBV_WC_REM_ACCESS_ERR;
+	if (status == IBV_WC_SUCCESS && !hca_touch_atomic((void *)(uintptr_t)use.addr))
+		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
 		*old = apply((uint64_t *)(uintptr_t)use.addr, p, word);
 	packet_copy_end(pq->port, turn);
@@ -128,6 +131,9 @@ int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at
 
 		if (likely(base)) {
 			base += p.at;
+			/* It is read when the packet is sealed, and by the carrier. */
+			if (unlikely(!hca_touch_read(base, p.length)))
+				return -EFAULT;
 		} else {
 			if (hca_sge_read(qp->pd, p.sge, p.at, bounce, p.length))
 				return -EFAULT;

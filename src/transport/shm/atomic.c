@@ -18,6 +18,7 @@
 #include "hca/object/sq.h"
 #include "hca/queue/scatter.h"
 #include "hca/run/dma.h"
+#include "hca/run/touch.h"
 #include "hca/share/process.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/receive.h"
@@ -82,6 +83,8 @@ static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 	if (status == IBV_WC_SUCCESS && (use->flags & HCA_KEY_ON_DEMAND) &&
 	    !hca_page_usable((void *)(uintptr_t)use->addr, true))
 		status = IBV_WC_REM_ACCESS_ERR;
+	if (status == IBV_WC_SUCCESS && !hca_touch_atomic((void *)(uintptr_t)use->addr))
+		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
 		a->result = execute(use->addr, a, op);
 	hca_hazard_leave(hazard);
@@ -119,6 +122,8 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
 		if (status != IBV_WC_SUCCESS)
 			return status;
 	} else {
+		if (unlikely(!hca_touch_atomic((void *)(uintptr_t)use.addr)))
+			return IBV_WC_REM_ACCESS_ERR;
 		a.result = execute(use.addr, &a, op);
 	}
 	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result,

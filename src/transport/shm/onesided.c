@@ -40,6 +40,7 @@
 #include "hca/run/dma.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/run/touch.h"
 #include "hca/share/process.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/join.h"
@@ -124,6 +125,9 @@ static enum ibv_wc_status copy_mapped(const struct hca_qp *qp,
 	for (int i = 0; i < near->count; i++) {
 		const struct iovec *n = &near->iov[i];
 
+		if (unlikely(read ? !hca_touch_write(n->iov_base, n->iov_len) :
+				    !hca_touch_read(n->iov_base, n->iov_len)))
+			return IBV_WC_LOC_PROT_ERR;
 		copy_piece(n->iov_base, far, n->iov_len, read, e->length > SHM_COPY_LONG);
 		far += n->iov_len;
 	}
@@ -137,6 +141,8 @@ static bool take_word(const struct hca_qp *qp, const struct hca_swqe *e,
 	uint8_t *to = (uint8_t *)word;
 
 	for (int i = 0; i < near->count && !near->kernel; i++) {
+		if (unlikely(!hca_touch_read(near->iov[i].iov_base, near->iov[i].iov_len)))
+			return false;
 		memcpy(to, near->iov[i].iov_base, near->iov[i].iov_len);
 		to += near->iov[i].iov_len;
 	}

@@ -20,6 +20,7 @@
 #include "hca/queue/push.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
+#include "hca/run/touch.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "transport/shm/peer.h"
@@ -54,7 +55,7 @@ put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
 		goto other;
 	if (!(p->flags & HCA_SWQE_INLINE)) {
 		from = hca_sge_resolve(qp->pd, p->sge, 0);
-		if (unlikely(!from))
+		if (unlikely(!from || !hca_touch_read(from, p->length)))
 			goto other;
 	}
 	w.unsignaled = !(p->flags & HCA_SWQE_SIGNALED);
@@ -206,7 +207,7 @@ take(struct shm_link *l, const struct shm_slot *slot, const struct shm_header *h
 	if (unlikely(!e || e->num_sge != 1 || h->length > e->sge[0].length))
 		goto other;
 	to = hca_sge_resolve(qp->recv_pd, &e->sge[0], IBV_ACCESS_LOCAL_WRITE);
-	if (unlikely(!to))
+	if (unlikely(!to || !hca_touch_write(to, h->length)))
 		goto other;
 	memcpy(to, slot->payload, h->length);
 	complete(qp, e, h);

@@ -119,8 +119,8 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 		return status;
 	if (unlikely(use.flags))
 		return execute_carefully(read, &use, data, &q.part);
-	hca_target_copy(read, use.addr + q.part.at, data, q.part.length, false);
-	return IBV_WC_SUCCESS;
+	return hca_target_copy(read, use.addr + q.part.at, data, q.part.length, false) ?
+		       IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS;
 }
 
 /* ---- the initiator, when a READ is acknowledged ---- */
