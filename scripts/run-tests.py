@@ -39,13 +39,15 @@ def known_unsteady():
 
 def run_meson(build, names, options, log):
     """Runs the tests of these names, or all; returns meson's status and the results by name."""
-    log_file = build / "meson-logs" / (log + ".json")
-    log_file.unlink(missing_ok=True)
+    logs = build / "meson-logs"
+    # With the name of the setup (--setup) behind it.
+    for old in logs.glob(f"{log}*.json"):
+        old.unlink()
     status = subprocess.run(
         ["meson", "test", "-C", str(build), "--no-rebuild", "--logbase", log, *options, *names],
         check=False).returncode
     results = {}
-    if log_file.exists():
+    for log_file in logs.glob(f"{log}*.json"):
         for line in log_file.read_text(encoding="utf-8", errors="replace").splitlines():
             entry = json.loads(line)
             # "busbar:adapter+shm / NAME"
@@ -58,7 +60,7 @@ def repeat(build, name, options):
     for number in range(1, REPETITIONS + 1):
         print(f"== again, alone ({number} of {REPETITIONS}): {name}", flush=True)
         status, results = run_meson(build, [name], options + ["--num-processes", "1"],
-                                    "testlog-again")
+                                    "again")
         if status == 0 and results.get(name) in ("OK", "EXPECTEDFAIL"):
             return True
     return False

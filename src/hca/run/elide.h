@@ -47,6 +47,7 @@ struct hca_self {
 	 * byte of hca_elision.inside. */
 	_Atomic uint8_t *elided;
 	uint32_t beside;    /* slow entries of the owner */
+	bool yielded;       /* hca_yield() has given its processor away */
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;

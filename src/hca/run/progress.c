@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hca/run/elide.h"
@@ -26,6 +28,10 @@
 #define OVERDUE_NS 50000
 /* Stack of the thread. Not the usual 8 MiB, because mlockall() would allocate all of it. */
 #define STACK_BYTES ((size_t)1 << 20)
+#define SLICE_NS 100000 /* the shortest that there is */
+
+/* Who may run the timers, and how (struct progress_timer). */
+enum { ORDINARY, BY_POLLERS, LIGHT, WHEELS };
 
 struct watch {
 	void (*fn)(void *arg, uint32_t events);
@@ -46,9 +52,9 @@ static struct {
 	uint32_t generation;
 	int running_fd;       /* descriptor whose callback runs, -1: none */
 	struct progress_timer *running_timer;
-	/* Indexed by progress_timer.by_pollers: may polling threads run the timers? */
-	struct wheel wheels[2];
-	_Atomic uint64_t next_due_ns; /* first deadline in wheels[true], UINT64_MAX: none */
+	struct wheel wheels[WHEELS];
+	/* First deadline in wheels[BY_POLLERS], UINT64_MAX: none. */
+	_Atomic uint64_t next_due_ns;
 	pthread_mutex_t run_lock; /* held while timers are run */
 	uint64_t sleeping_until_ns;
 	bool stop;
@@ -118,14 +124,14 @@ static void run_watch(int fd, uint32_t generation, uint32_t events)
 
 static struct wheel *wheel_of(const struct progress_timer *t)
 {
-	return &progress.wheels[t->by_pollers];
+	return &progress.wheels[t->light ? LIGHT : t->by_pollers ? BY_POLLERS : ORDINARY];
 }
 
 /* After each change of the wheels; lock is held. */
 static void note_next_due(void)
 {
 	atomic_store_explicit(&progress.next_due_ns,
-			      wheel_next_ns(&progress.wheels[true]),
+			      wheel_next_ns(&progress.wheels[BY_POLLERS]),
 			      memory_order_relaxed);
 }
 
@@ -160,7 +166,7 @@ static void run_timers_here(void)
 {
 	CANCEL_OFF;
 
-	run_timers(&progress.wheels[true]);
+	run_timers(&progress.wheels[BY_POLLERS]);
 }
 
 /*
@@ -180,24 +186,42 @@ void progress_run_overdue(void)
 	pthread_mutex_unlock(&progress.run_lock);
 }
 
-/* The time to sleep: until the next timer, but at most `attention_ms` (-1: no limit). UINT64_MAX:
- * until woken. */
-static uint64_t sleep_ns(int attention_ms)
+/* The first deadline of the timers that are run inside of hca_enter(). lock is held. */
+static uint64_t next_inside_ns(void)
+{
+	return MIN(wheel_next_ns(&progress.wheels[ORDINARY]),
+		   wheel_next_ns(&progress.wheels[BY_POLLERS]));
+}
+
+/* The time to sleep: until the next timer, but at most until `until_ns` (UINT64_MAX: no limit).
+ * UINT64_MAX: until woken. */
+static uint64_t sleep_ns(uint64_t until_ns)
 {
 	uint64_t now = progress_now_ns();
-	uint64_t wait_ns = attention_ms < 0 ? UINT64_MAX :
-					      (uint64_t)attention_ms * 1000000;
-	uint64_t due;
 
 	pthread_mutex_lock(&progress.lock);
-	due = MIN(wheel_next_ns(&progress.wheels[false]),
-		  wheel_next_ns(&progress.wheels[true]));
-	if (due != UINT64_MAX)
-		wait_ns = MIN(wait_ns, due > now ? due - now : 0);
-	progress.sleeping_until_ns =
-		wait_ns == UINT64_MAX ? UINT64_MAX : now + wait_ns;
+	until_ns = MIN(until_ns, MIN(next_inside_ns(),
+				     wheel_next_ns(&progress.wheels[LIGHT])));
+	progress.sleeping_until_ns = until_ns;
 	pthread_mutex_unlock(&progress.lock);
-	return wait_ns;
+	if (until_ns == UINT64_MAX)
+		return UINT64_MAX;
+	return until_ns > now ? until_ns - now : 0;
+}
+
+/* Runs the light timers. Is anything else due? */
+static bool run_light(uint64_t until_ns)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&progress.run_lock);
+	run_timers(&progress.wheels[LIGHT]);
+	pthread_mutex_unlock(&progress.run_lock);
+	now = progress_now_ns();
+	pthread_mutex_lock(&progress.lock);
+	until_ns = MIN(until_ns, next_inside_ns());
+	pthread_mutex_unlock(&progress.lock);
+	return until_ns <= now;
 }
 
 /* epoll_wait with nanoseconds; milliseconds, rounded up, on old kernels. */
@@ -215,16 +239,39 @@ static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
 	return n;
 }
 
-static int tick(void)
+/* When the next one is due; UINT64_MAX: when something has happened. */
+static uint64_t tick(void)
 {
 	int (*fn)(void) = atomic_load(&progress.tick);
+	int wait_ms = fn ? fn() : -1;
 
-	return fn ? fn() : -1;
+	return wait_ms < 0 ? UINT64_MAX :
+			     progress_now_ns() + (uint64_t)wait_ms * 1000000;
 }
 
 void progress_set_tick(int (*fn)(void))
 {
 	atomic_store(&progress.tick, fn);
+}
+
+/* The thread is woken for little, while others poll and compute on all processors. With a short
+ * time slice the kernel (Linux 6.12) runs it at once instead of behind theirs, of milliseconds.
+ * Earlier ones ignore it. */
+static void ask_for_short_slices(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns, deadline_ns, period_ns;
+	} attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) || attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime_ns = SLICE_NS;
+	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+		log_debug("the progress thread has a usual time slice: %m");
 }
 
 static void *progress_main(void *arg)
@@ -237,14 +284,17 @@ static void *progress_main(void *arg)
 	if (!pthread_getcpuclockid(pthread_self(), &cpu_clock))
 		atomic_store(&progress.cpu_clock, cpu_clock);
 	pthread_setname_np(pthread_self(), "busbar-progress");
+	ask_for_short_slices();
 	while (!stop) {
-		uint64_t wait_ns;
+		uint64_t until_ns;
 		int n;
 
 		hca_enter();
-		wait_ns = sleep_ns(tick());
+		until_ns = tick();
 		hca_leave();
-		n = wait_events(events, ARRAY_SIZE(events), wait_ns);
+		do {
+			n = wait_events(events, ARRAY_SIZE(events), sleep_ns(until_ns));
+		} while (!run_light(until_ns) && n == 0);
 		hca_enter();
 		for (int i = 0; i < n; i++) {
 			int fd = (int)(uint32_t)events[i].data.u64;
@@ -257,8 +307,8 @@ static void *progress_main(void *arg)
 				  events[i].events);
 		}
 		pthread_mutex_lock(&progress.run_lock);
-		run_timers(&progress.wheels[false]);
-		run_timers(&progress.wheels[true]);
+		run_timers(&progress.wheels[ORDINARY]);
+		run_timers(&progress.wheels[BY_POLLERS]);
 		pthread_mutex_unlock(&progress.run_lock);
 		hca_leave();
 		pthread_mutex_lock(&progress.lock);
@@ -287,8 +337,8 @@ static int progress_start(void)
 		ret = -errno;
 		goto err_wake;
 	}
-	wheel_init(&progress.wheels[false], progress_now_ns());
-	wheel_init(&progress.wheels[true], progress_now_ns());
+	for (unsigned i = 0; i < WHEELS; i++)
+		wheel_init(&progress.wheels[i], progress_now_ns());
 	note_next_due();
 	progress.stop = false;
 	pthread_attr_init(&attr);
@@ -458,16 +508,18 @@ void progress_timer_init(struct progress_timer *t,
 {
 	wheel_timer_init(&t->timer);
 	t->fn = fn;
-	t->by_pollers = false;
+	t->by_pollers = t->light = false;
 }
 
-void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
+static void arm(struct progress_timer *t, uint64_t deadline_ns, bool if_earlier)
 {
 	bool wake = false;
 
 	pthread_mutex_lock(&progress.lock);
 	/* Without the thread no timer is run. */
-	if (progress.epoll_fd >= 0) {
+	if (progress.epoll_fd >= 0 &&
+	    !(if_earlier && wheel_is_armed(&t->timer) &&
+	      t->timer.deadline_ns <= deadline_ns)) {
 		wheel_arm(wheel_of(t), &t->timer, deadline_ns);
 		note_next_due();
 		wake = deadline_ns < progress.sleeping_until_ns;
@@ -475,6 +527,16 @@ void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
 	pthread_mutex_unlock(&progress.lock);
 	if (wake && !on_progress_thread)
 		progress_kick();
+}
+
+void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns)
+{
+	arm(t, deadline_ns, false);
+}
+
+void progress_timer_hasten(struct progress_timer *t, uint64_t deadline_ns)
+{
+	arm(t, deadline_ns, true);
 }
 
 /* lock is held. */

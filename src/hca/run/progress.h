@@ -45,6 +45,9 @@ struct progress_timer {
 	void (*fn)(struct progress_timer *t);
 	/* May be run by a thread that polls, if the progress thread is late. */
 	bool by_pollers;
+	/* Instead: fn() takes no lock of the data path and runs outside of hca_enter(), so that
+	 * it does not hold up a thread that polls. */
+	bool light;
 };
 
 /* Initialises a static timer, instead of progress_timer_init(). */
@@ -60,6 +63,8 @@ void progress_timer_init(struct progress_timer *t,
 /* Arms or re-arms; fn runs once on the progress thread, up to WHEEL_TICK_NS after the
  * deadline. Takes the same time for any number of timers. */
 void progress_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
+/* Arms it unless it is armed for an earlier time. */
+void progress_timer_hasten(struct progress_timer *t, uint64_t deadline_ns);
 /* Like progress_unwatch(): afterwards fn is not running and will not be called. */
 void progress_timer_cancel(struct progress_timer *t);
 /* The same without waiting, like progress_unwatch_async(): fn may still be running. */

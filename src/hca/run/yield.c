@@ -24,6 +24,7 @@
 #include <time.h>
 
 #include "hca/host/settings.h"
+#include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -82,6 +83,7 @@ void hca_yield(void)
 					    memory_order_relaxed))
 		return;
 	sched_yield();
+	hca_self.yielded = true;
 	end_ns = clock_monotonic_ns_slow();
 	if (unlikely(end_ns - start_ns >= DEAR_NS) && others_run(end_ns))
 		atomic_store_explicit(&quiet_until_ns,

@@ -9,6 +9,7 @@
  */
 #define LOG_ROOM "loop"
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "hca/host/settings.h"
@@ -114,14 +115,16 @@ static const struct packet_medium medium = {
 	.address = address,
 };
 
-static struct packet_port port = { .ops = &loop_ops, .medium = &medium };
+static struct packet_port port = { .ops = &loop_ops, .medium = &medium,
+				   .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the table ---- */
 
 static int loop_start(void)
 {
 	const struct carrier_queue_params params = { .bytes = QUEUE_BYTES,
-						     .wake = packet_port_wake };
+						     .wake = packet_port_wake,
+						     .wake_arg = &port };
 	struct carrier *carrier;
 	int ret = carrier_queue_open(&params, &carrier);
 
@@ -192,8 +195,16 @@ static int loop_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 
 static bool loop_poll(struct hca_cq *cq, bool wait)
 {
-	(void)cq;
-	return packet_poll(&port, wait);
+	bool moved;
+
+	if (cq)
+		packet_polled(&port);
+	else if (wait)
+		packet_leave(&port);
+	moved = packet_poll(&port, wait);
+	if (moved && cq)
+		packet_moved(&port);
+	return moved;
 }
 
 static bool loop_pending(void)

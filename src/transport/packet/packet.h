@@ -93,12 +93,33 @@ struct packet_medium {
 	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
 };
 
+/* presence.c */
+struct packet_presence {
+	atomic_bool present;  /* the program polls without a gap */
+	atomic_bool relied;   /* its polls move the packets; changes under `lock` */
+	atomic_bool left;     /* it left, and packets waited */
+	_Atomic uint64_t polled_ns, since_ns; /* while not present: the last poll; a gap */
+	_Atomic uint64_t patience_ns, present_ns;
+	pthread_mutex_t lock; /* and of what follows */
+	bool glancing;        /* between two looks */
+	bool ran;             /* it had the processor when it was found to have left */
+	uint64_t polls, cpu_ns; /* at the first look */
+	clockid_t cpu_clock;  /* of the thread that polled */
+	long sleeps;          /* of that */
+	struct progress_timer glance, look;
+};
+
 struct packet_port {
 	const struct hca_transport_ops *ops; /* of the transport on top */
 	const struct packet_medium *medium;
 	/* NULL: closed. Changes under receive_lock; who emits reads it without. */
 	struct carrier *_Atomic carrier;
 	struct carrier_watcher watcher;      /* packet_show_port() */
+	struct packet_presence presence;
+	/* Only polls look for packets from now on, or not only they. NULL: nothing is to be
+	 * done about it. presence.lock is held. */
+	void (*rely)(bool on);
+	atomic_bool blind;     /* nobody is woken for packets */
 	/* The carrier below may hold packets back, which nobody is woken for. */
 	atomic_bool holds_back;
 	/* The filter of faults; NULL: there has been no need for it. receive_lock, as what
@@ -111,12 +132,6 @@ struct packet_port {
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
 	atomic_uint turn;      /* number of polls; changes under receive_lock */
-	bool guarded;          /* `guard` is armed; receive_lock, as the next ones */
-	bool guard_wanted;     /* an acknowledgement waited for a poll since it ran last */
-	unsigned guard_turn;   /* `turn` when it ran last */
-	uint64_t guard_most_ns;
-	_Atomic uint64_t guard_ns; /* how long it waits; read without the lock, too */
-	struct progress_timer guard;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */
@@ -154,15 +169,30 @@ void packet_port_end(struct packet_port *port);
 /* Counts what decode() of a medium did not take. A device is open. */
 void packet_count_fault(enum packet_fault fault);
 /* For the carrier to call when packets have come and nobody may be polling; locks of
- * queue pairs may be held. `arg` is not looked at. */
+ * queue pairs may be held. `arg` is the port. */
 void packet_port_wake(void *arg);
-
-/* Nobody polls, or somebody may go to sleep: the progress thread has to move messages. */
-bool packet_is_unattended(void);
 
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);
 bool packet_pending(struct packet_port *port);
+
+/* ---- presence.c: who moves packets; not under receive_lock, unless it says so ---- */
+/* A thread of the program polls; and: it has moved something. */
+void packet_polled(struct packet_port *port);
+void packet_moved(struct packet_port *port);
+/* Packets have come, of which the progress thread knows; locks of queue pairs may be held.
+ * True: polls move them. */
+bool packet_arrives(struct packet_port *port);
+/* The program is about to sleep, or does not poll. */
+void packet_leave(struct packet_port *port);
+/* Polls may be relied on while the program is present; on a false, they are not. */
+void packet_rely(struct packet_port *port, bool on);
+/* Any lock may be held. */
+bool packet_is_relied_on(const struct packet_port *port);
+/* The progress thread polls when something is due that nobody tells of, unless polls are
+ * relied on; and: now. Any lock may be held. */
+void packet_look_later(struct packet_port *port);
+void packet_look_now(struct packet_port *port);
 
 /* ---- qp.c ---- */
 int packet_open(struct packet_port *port, struct hca_qp *qp);

@@ -17,38 +17,18 @@
 #include "util/spin.h"
 
 #define RECEIVE_BUDGET 32u /* units a poll */
-/* If the program does not poll any more, an acknowledgement that waits for its next poll
- * leaves after twice GUARD_MOST_NS all the same, and after twice GUARD_NS if that has happened
- * before. A timer wakes the progress thread, for which the program's thread has to take locks;
- * so the time doubles each time that the program is found to poll. The peer, whose timeout is
- * likely to be that of the queue pair, waits for a part of it. */
-#define GUARD_NS 200000
-#define GUARD_MOST_NS 10000000
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
-bool packet_is_unattended(void)
-{
-	return atomic_load(&hca_process.segment->wants_kick) != HCA_WAKE_NOTHING;
-}
-
 void packet_port_wake(void *arg)
 {
-	(void)arg;
-	if (!packet_is_unattended())
-		return;
-	hca_attention_kicked();
-	progress_kick();
+	struct packet_port *port = arg;
+
+	if (!packet_arrives(port))
+		packet_look_now(port);
 }
 
 /* ---- who waits ---- */
-
-/* The thread has to tick, as nobody else looks after what waits. */
-static void tick_if_unattended(void)
-{
-	if (packet_is_unattended() && !progress_is_self())
-		progress_kick();
-}
 
 void packet_wait(struct packet_qp *pq)
 {
@@ -61,9 +41,9 @@ void packet_wait(struct packet_qp *pq)
 		list_push(&port->waiting, &pq->wait_entry);
 	pq->waiting = true;
 	spin_unlock(&port->wait_lock);
-	/* In this order: who goes to sleep does the reverse (attention.c). */
+	/* In this order: who ceases to rely on polls does the reverse (presence.c). */
 	if (fresh && atomic_fetch_add(&port->backlog, 1) == 0)
-		tick_if_unattended();
+		packet_look_later(port);
 }
 
 void packet_owes(struct packet_qp *pq)
@@ -187,41 +167,6 @@ static bool run_answers(struct packet_port *port)
 	return moved;
 }
 
-static uint64_t guard_most_ns(const struct packet_port *port)
-{
-	const struct packet_qp *pq = list_entry(port->answering.next, struct packet_qp,
-						answer_entry);
-	uint64_t timeout_ns = atomic_load_explicit(&pq->timeout_ns, memory_order_relaxed);
-
-	return timeout_ns ? MAX(MIN(timeout_ns / 16, GUARD_MOST_NS), GUARD_NS) :
-			    GUARD_MOST_NS;
-}
-
-static uint64_t guard_ns(const struct packet_port *port)
-{
-	return atomic_load_explicit(&port->guard_ns, memory_order_relaxed);
-}
-
-static void set_guard_ns(struct packet_port *port, uint64_t ns)
-{
-	atomic_store_explicit(&port->guard_ns, ns, memory_order_relaxed);
-}
-
-/* Acknowledgements wait for the next poll: there has to be one. receive_lock is held. */
-static void guard_answers(struct packet_port *port)
-{
-	if (!port->medium->ack_delay_ns || list_empty(&port->answering))
-		return;
-	port->guard_wanted = true;
-	if (port->guarded)
-		return;
-	port->guarded = true;
-	port->guard_turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
-	port->guard_most_ns = guard_most_ns(port);
-	set_guard_ns(port, MIN(guard_ns(port), port->guard_most_ns));
-	progress_timer_arm(&port->guard, progress_now_ns() + guard_ns(port));
-}
-
 /* receive_lock is held. */
 static bool poll_locked(struct packet_port *port)
 {
@@ -235,57 +180,18 @@ static bool poll_locked(struct packet_port *port)
 			      atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
-	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed))) {
 		packet_faults_settle(port);
+		packet_look_later(port);
+	}
 	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
 		if (!list_empty(&port->answering))
 			moved |= run_answers(port);
 		run_waiting(port);
 		if (atomic_load(&port->backlog))
-			tick_if_unattended();
-		guard_answers(port);
+			packet_look_later(port);
 	}
 	return moved;
-}
-
-/* receive_lock is held. When to look again; 0: nothing waits. */
-static uint64_t look_at_answers(struct packet_port *port)
-{
-	unsigned turn = atomic_load_explicit(&port->turn, memory_order_relaxed);
-
-	if (turn == port->guard_turn) {
-		port->guarded = false;
-		set_guard_ns(port, GUARD_NS);
-		poll_locked(port);
-		return 0;
-	}
-	set_guard_ns(port, MIN(2 * guard_ns(port), port->guard_most_ns));
-	/* It has polled. Behind its last poll nothing waits, or that poll would say so. */
-	if (!port->guard_wanted) {
-		port->guarded = false;
-		return 0;
-	}
-	port->guard_wanted = false;
-	port->guard_turn = turn;
-	return guard_ns(port);
-}
-
-static void on_guard(struct progress_timer *t)
-{
-	struct packet_port *port = container_of(t, struct packet_port, guard);
-	uint64_t wait_ns = guard_ns(port);
-
-	/* A lock is just tried inside only; a thread that polls runs this outside. */
-	hca_enter();
-	/* Who has the lock polls just now. To wait for it would be to wait for a moment between
-	 * two polls. */
-	if (hca_trylock(&port->receive_lock)) {
-		wait_ns = look_at_answers(port);
-		hca_unlock(&port->receive_lock);
-	}
-	hca_leave();
-	if (wait_ns)
-		progress_timer_arm(&port->guard, progress_now_ns() + wait_ns);
 }
 
 bool packet_poll(struct packet_port *port, bool wait)
@@ -346,10 +252,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier, struct c
 	port->packet = packet;
 	port->answers = answers;
 	port->generation++;
-	port->guarded = false;
-	set_guard_ns(port, GUARD_MOST_NS);
-	progress_timer_init(&port->guard, on_guard);
-	port->guard.by_pollers = true;
+	packet_presence_open(port);
 	list_init(&port->answering);
 	list_init(&port->targets);
 	list_init(&port->waiting);
@@ -371,7 +274,7 @@ static void release(struct packet_port *port)
 
 void packet_port_close(struct packet_port *port)
 {
-	progress_timer_cancel(&port->guard);
+	packet_presence_close(port);
 	hca_lock(&port->receive_lock);
 	release(port);
 	hca_unlock(&port->receive_lock);
@@ -408,8 +311,7 @@ void packet_port_forked(struct packet_port *port)
 	release(port);
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
-	port->guarded = false;
-	progress_timer_init(&port->guard, on_guard);
+	packet_presence_forked(port);
 	atomic_store(&port->backlog, 0);
 	atomic_store(&port->copying[0], 0);
 	atomic_store(&port->copying[1], 0);

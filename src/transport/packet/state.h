@@ -180,6 +180,13 @@ int packet_faults_apply(struct packet_port *port);
  * pass. receive_lock is held. */
 void packet_faults_settle(struct packet_port *port);
 
+/* ---- presence.c ---- */
+void packet_presence_open(struct packet_port *port);
+/* No lock is held. */
+void packet_presence_close(struct packet_port *port);
+/* In a forked child. */
+void packet_presence_forked(struct packet_port *port);
+
 /* ---- port.c ---- */
 /* Its turn comes when the carrier has room again. sq_lock is held. */
 void packet_wait(struct packet_qp *pq);

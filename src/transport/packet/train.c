@@ -115,6 +115,6 @@ int packet_train_emit(struct packet_train *t)
 	if (ret)
 		return ret;
 	if (unlikely(atomic_load_explicit(&t->port->holds_back, memory_order_relaxed)))
-		packet_port_wake(NULL);
+		packet_look_later(t->port);
 	return 0;
 }

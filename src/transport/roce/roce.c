@@ -5,10 +5,10 @@
  * inside of the host pay nothing for it.
  *
  * Who looks at the socket: while packets come, the polls of the program (the socket is
- * "hot"). After some milliseconds of polls without any, or when the program is about to
- * sleep, the progress thread watches the descriptor instead, and polls do not touch the
- * socket. When it becomes readable, the progress thread either moves the packets itself,
- * if nobody polls, or makes the socket hot again.
+ * "hot"), alone if the program polls without a gap (packet/presence.c); else the progress
+ * thread watches the descriptor, too, and moves the packets. After some milliseconds of polls
+ * without any polls do not touch the socket. When it becomes readable then, the progress thread
+ * makes it hot again.
  */
 #define LOG_ROOM "roce"
 #include <errno.h>
@@ -53,7 +53,10 @@
 #define COOL_NS 10000000
 #define POLLS_PER_EVENT 64
 
-static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium };
+static void rely(bool on);
+
+static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium, .rely = rely,
+				   .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
 	pthread_mutex_t lock;    /* opening */
@@ -66,13 +69,9 @@ static struct {
 	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
-	pthread_mutex_t watch_lock; /* changes of `watched` with what the kernel knows */
-	atomic_bool watched;     /* the progress thread does */
-	atomic_bool blind;       /* it could not once, so it ticks */
 	atomic_uint misses;      /* polls since something moved */
 	_Atomic uint64_t quiet_ns; /* when there were POLLS_PER_LOOK of them */
-} roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,
-	   .slot_name = -1 };
+} roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot_name = -1 };
 
 /* The seal of a packet names its place in a train. So there are trains only as long as they
  * leave as one: no filter splits them, and the kernel takes them. */
@@ -85,7 +84,7 @@ unsigned roce_train(void)
 
 /* ---- who looks at the socket ---- */
 
-/* roce.watch_lock is held. 0 or a negative errno. */
+/* 0 or a negative errno. */
 static int rewatch(bool on)
 {
 	int ret = progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
@@ -95,26 +94,6 @@ static int rewatch(bool on)
 	return ret;
 }
 
-/* Two threads that change it in turns must tell the kernel in the same order: otherwise it
- * may watch nothing while `watched` is set. */
-static void watch(bool on)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&roce.watch_lock);
-	/* The progress thread may tick while the port is closed. */
-	if (atomic_load(&roce.open) && atomic_exchange(&roce.watched, on) != on)
-		ret = rewatch(on);
-	if (unlikely(on && ret && !atomic_exchange(&roce.blind, true))) {
-		log_error("the sockets cannot be watched (%s): they are looked at every millisecond",
-			  strerror(-ret));
-		progress_kick();
-	}
-	pthread_mutex_unlock(&roce.watch_lock);
-}
-
-/* Behind watch(false): either this finds that a poll has made the socket cold, or that poll
- * finds that it is not watched. So all four accesses have one order. */
 static void heat(void)
 {
 	atomic_store_explicit(&roce.misses, 0, memory_order_relaxed);
@@ -122,21 +101,33 @@ static void heat(void)
 		atomic_store(&roce.hot, true);
 }
 
+/* packet_port.rely; one at a time, so that the kernel watches what it has to. */
+static void rely(bool on)
+{
+	int ret = atomic_load(&roce.open) ? rewatch(!on) : 0;
+
+	if (on) {
+		heat();
+	} else if (unlikely(ret && !atomic_exchange(&port.blind, true))) {
+		log_error("the sockets cannot be watched (%s): they are looked at all the time",
+			  strerror(-ret));
+		packet_look_now(&port);
+	}
+}
+
 /* On the progress thread. */
 static void readable(void *arg, uint32_t events)
 {
+	bool moved = true;
+
 	(void)arg;
 	(void)events;
-	if (!packet_is_unattended()) {
-		watch(false);
-		heat();
-		/* The program may have gone to sleep meanwhile, after a last look. */
-		if (!packet_is_unattended())
-			return;
-		watch(true);
-	}
-	for (unsigned i = 0; i < POLLS_PER_EVENT && packet_poll(&port, true); i++)
-		;
+	if (packet_arrives(&port))
+		return;
+	for (unsigned i = 0; moved && i < POLLS_PER_EVENT; i++)
+		moved = packet_poll(&port, true);
+	if (moved)
+		packet_look_now(&port);
 }
 
 /* Behind a poll in vain: have there been none but such for a while? The clock is read now and
@@ -161,30 +152,33 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 {
 	bool moved;
 
-	(void)cq;
+	if (likely(cq))
+		packet_polled(&port);
 	if (!wait && !atomic_load_explicit(&roce.hot, memory_order_relaxed) &&
-	    !atomic_load_explicit(&roce.blind, memory_order_relaxed) &&
+	    !atomic_load_explicit(&port.blind, memory_order_relaxed) &&
 	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) &&
 	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;
 	moved = packet_poll(&port, wait);
 	if (moved) {
 		heat();
+		if (likely(cq))
+			packet_moved(&port);
 		return true;
 	}
 	if (!wait && !has_been_quiet())
 		return false;
 	atomic_store(&roce.hot, false);
-	if (atomic_load(&roce.watched) || !atomic_load(&roce.open))
-		return false;
-	watch(true);
+	if (wait)
+		packet_leave(&port);
+	else
+		packet_rely(&port, false);
 	return packet_poll(&port, wait);
 }
 
 static bool roce_pending(void)
 {
-	return atomic_load(&roce.open) &&
-	       (atomic_load(&roce.blind) || packet_pending(&port));
+	return atomic_load(&roce.open) && packet_pending(&port);
 }
 
 /* ---- opening ---- */
@@ -310,7 +304,6 @@ static int open_port(void)
 	ret = open_carrier();
 	if (ret)
 		goto err_sockets;
-	atomic_store(&roce.watched, true);
 	ret = watch_all();
 	if (ret)
 		goto err_port;
@@ -382,9 +375,10 @@ static void roce_stop(void)
 		roce_qp1_close();
 	roce.qp1 = false;
 	roce_gsi_stop();
-	pthread_mutex_lock(&roce.watch_lock);
+	/* Not while a thread changes who looks at the sockets. */
+	pthread_mutex_lock(&port.presence.lock);
 	open = atomic_exchange(&roce.open, false);
-	pthread_mutex_unlock(&roce.watch_lock);
+	pthread_mutex_unlock(&port.presence.lock);
 	if (open) {
 		roce_raw_withdraw();
 		unwatch_all();
@@ -394,7 +388,7 @@ static void roce_stop(void)
 	}
 	drop_slot();
 	atomic_store(&roce.hot, false);
-	atomic_store(&roce.blind, false);
+	atomic_store(&port.blind, false);
 	packet_show_stop();
 }
 
@@ -409,14 +403,13 @@ __attribute__((destructor)) static void roce_end(void)
 static void roce_forked(void)
 {
 	pthread_mutex_init(&roce.lock, NULL);
-	pthread_mutex_init(&roce.watch_lock, NULL);
 	roce_qp1_forked();
 	roce.qp1 = false;
 	roce_gsi_forked();
 	roce_raw_forked();
 	packet_port_forked(&port);
 	roce.raw = NULL;
-	atomic_store(&roce.blind, false);
+	atomic_store(&port.blind, false);
 	packet_show_forked();
 	atomic_store(&roce.open, false);
 	/* Also of a port that another thread of the parent was opening. */

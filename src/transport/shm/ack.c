@@ -29,7 +29,8 @@
 #include "util/list.h"
 #include "util/log.h"
 
-#define IDLE_POLLS_TO_KICK 4096
+/* About 25 us. */
+#define IDLE_POLLS_TO_KICK 1024
 #define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who moves packets: the polls of the program, or the progress thread.
+ *
+ * A peer waits for answers whatever the program does: it may compute, sleep, or wait for a
+ * byte of its memory. So the progress thread is woken for each packet, except while the
+ * program is *present*: it has polled for a while (`patience`) without a gap. Then the port
+ * may *rely* on polls: nothing wakes the progress thread for packets, which costs a message
+ * as much as the rest of it, and acknowledgements may wait for the next poll.
+ *
+ * Nobody tells when a program that is relied on stops to poll. So a timer looks at the number
+ * of polls now and then, twice in GLANCE_NS: if no poll came in between, the program has left,
+ * and the progress thread does what there is to do. The timer runs outside of hca_enter(), as
+ * a program that polls must not have to take locks for it. The longer the program has been
+ * present, the longer it probably will, and the fewer looks there are.
+ *
+ * A program that leaves while packets wait for it, though it has the processor, probably does
+ * so again. Then the polls without a gap have to last twice as long before it is relied on.
+ */
+#include <sys/resource.h>
+
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "transport/packet/state.h"
+#include "util/container_of.h"
+
+#define GAP_NS 20000
+#define PATIENCE_NS UINT64_C(500000)
+#define PATIENCE_MOST_NS UINT64_C(32000000)
+#define PATIENCE_FADES_NS NSEC_PER_SEC
+/* Between the two looks; between pairs of them, a part of the time of presence. */
+#define GLANCE_NS 30000
+#define PAUSE_NS UINT64_C(50000)
+#define PAUSE_MOST_NS UINT64_C(1000000)
+#define PAUSE_PART 16
+/* Between two looks at what waits and nobody tells of. */
+#define LOOK_NS UINT64_C(100000)
+#define POLLS_PER_LOOK 64u
+
+static struct packet_presence *presence_of(struct packet_port *port)
+{
+	return &port->presence;
+}
+
+bool packet_is_relied_on(const struct packet_port *port)
+{
+	return atomic_load(&port->presence.relied);
+}
+
+/* How often this thread has gone to sleep. */
+static long sleeps(void)
+{
+	struct rusage r = { 0 };
+
+	getrusage(RUSAGE_THREAD, &r);
+	return r.ru_nvcsw;
+}
+
+static uint64_t polls(void)
+{
+	return atomic_load_explicit(&hca_process.polls, memory_order_relaxed);
+}
+
+/* ---- by threads that poll ---- */
+
+static void set_patience(struct packet_presence *p, uint64_t ns)
+{
+	atomic_store_explicit(&p->patience_ns, MIN(ns, PATIENCE_MOST_NS),
+			      memory_order_relaxed);
+}
+
+static uint64_t patience(const struct packet_presence *p)
+{
+	return atomic_load_explicit(&p->patience_ns, memory_order_relaxed);
+}
+
+/* The first poll behind having left: one that slept left, one that had no processor did not. */
+static __attribute__((noinline)) void come_back(struct packet_presence *p)
+{
+	if (atomic_exchange(&p->left, false) && sleeps() != p->sleeps)
+		set_patience(p, 2 * patience(p));
+}
+
+static __attribute__((noinline)) void become_present(struct packet_port *port,
+						     uint64_t now_ns)
+{
+	struct packet_presence *p = presence_of(port);
+
+	if (atomic_exchange(&p->present, true))
+		return;
+	/* Who arms a queue leaves afterwards; it may sleep without another poll. */
+	if (atomic_load(&hca_process.armed)) {
+		atomic_store(&p->present, false);
+		return;
+	}
+	p->sleeps = sleeps();
+	if (pthread_getcpuclockid(pthread_self(), &p->cpu_clock))
+		p->cpu_clock = CLOCK_MONOTONIC;
+	atomic_store_explicit(&p->present_ns, now_ns, memory_order_relaxed);
+	packet_rely(port, true);
+}
+
+void packet_polled(struct packet_port *port)
+{
+	struct packet_presence *p = presence_of(port);
+	uint64_t now_ns, before_ns;
+
+	if (likely(atomic_load_explicit(&p->present, memory_order_relaxed)))
+		return;
+	now_ns = packet_now_ns();
+	before_ns = atomic_load_explicit(&p->polled_ns, memory_order_relaxed);
+	atomic_store_explicit(&p->polled_ns, now_ns, memory_order_relaxed);
+	if (unlikely(atomic_load_explicit(&p->left, memory_order_relaxed)))
+		come_back(p);
+	/* The processor that a poll gives away is no gap. Other threads' times may be later. */
+	if ((int64_t)(now_ns - before_ns) > GAP_NS && !hca_self.yielded)
+		atomic_store_explicit(&p->since_ns, now_ns, memory_order_relaxed);
+	else if ((int64_t)(now_ns - atomic_load_explicit(&p->since_ns,
+							 memory_order_relaxed)) >
+		 (int64_t)patience(p))
+		become_present(port, now_ns);
+	hca_self.yielded = false;
+}
+
+void packet_moved(struct packet_port *port)
+{
+	struct packet_presence *p = presence_of(port);
+
+	if (unlikely(!atomic_load_explicit(&p->present, memory_order_relaxed)))
+		atomic_store_explicit(&p->polled_ns, packet_now_ns(), memory_order_relaxed);
+}
+
+/* ---- looking whether it still polls ---- */
+
+static uint64_t cpu_ns(const struct packet_presence *p)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(p->cpu_clock, &t);
+	return timespec_to_ns(t);
+}
+
+/* When the next one of two looks is due, behind the first or second one. */
+static uint64_t next_glance_ns(struct packet_presence *p)
+{
+	uint64_t present_ns = packet_now_ns() -
+			      atomic_load_explicit(&p->present_ns, memory_order_relaxed);
+
+	if (p->glancing)
+		return GLANCE_NS;
+	if (present_ns > PATIENCE_FADES_NS)
+		set_patience(p, PATIENCE_NS);
+	return MIN(MAX(present_ns / PAUSE_PART, PAUSE_NS), PAUSE_MOST_NS);
+}
+
+static void take_first_look(struct packet_presence *p)
+{
+	p->glancing = true;
+	p->polls = polls();
+	p->cpu_ns = cpu_ns(p);
+}
+
+static void on_glance(struct progress_timer *t)
+{
+	struct packet_port *port = container_of(t, struct packet_port, presence.glance);
+	struct packet_presence *p = presence_of(port);
+
+	pthread_mutex_lock(&p->lock);
+	if (!atomic_load(&p->relied)) {
+		/* A packet that comes starts it again. */
+	} else if (p->glancing && p->polls == polls()) {
+		p->ran = cpu_ns(p) - p->cpu_ns > GLANCE_NS / 2;
+		atomic_store(&p->present, false);
+		packet_look_now(port);
+	} else {
+		if (p->glancing)
+			p->glancing = false;
+		else
+			take_first_look(p);
+		progress_timer_arm(t, progress_now_ns() + next_glance_ns(p));
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void packet_rely(struct packet_port *port, bool on)
+{
+	struct packet_presence *p = presence_of(port);
+
+	if (on && packet_is_relied_on(port))
+		return;
+	pthread_mutex_lock(&p->lock);
+	/* Who leaves says so before it comes here. */
+	on = on && atomic_load(&p->present);
+	if (atomic_load(&port->carrier) && atomic_exchange(&p->relied, on) != on) {
+		if (port->rely)
+			port->rely(on);
+		if (on) {
+			take_first_look(p);
+			progress_timer_arm(&p->glance, progress_now_ns() + GLANCE_NS);
+		}
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool packet_arrives(struct packet_port *port)
+{
+	if (!atomic_load(&port->presence.present))
+		return false;
+	packet_rely(port, true);
+	/* It may have left meanwhile. */
+	return packet_is_relied_on(port);
+}
+
+void packet_leave(struct packet_port *port)
+{
+	struct packet_presence *p = presence_of(port);
+
+	if (atomic_load(&p->present))
+		atomic_store(&p->present, false);
+	atomic_store_explicit(&p->since_ns, packet_now_ns(), memory_order_relaxed);
+	packet_rely(port, false);
+}
+
+/* ---- what nobody tells of ---- */
+
+/* When there is something to do; UINT64_MAX: when something comes. */
+static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
+{
+	struct carrier *carrier = atomic_load(&port->carrier);
+	uint64_t due_ns, ns;
+
+	if (!carrier)
+		return UINT64_MAX;
+	due_ns = carrier_next_ns(carrier);
+	ns = packet_now_ns();
+	if (due_ns != UINT64_MAX)
+		due_ns = now_ns + (due_ns > ns ? due_ns - ns : 0);
+	if (atomic_load(&port->backlog) || atomic_load(&port->blind))
+		due_ns = MIN(due_ns, now_ns + LOOK_NS);
+	return due_ns;
+}
+
+void packet_look_later(struct packet_port *port)
+{
+	uint64_t due_ns;
+
+	if (packet_is_relied_on(port))
+		return;
+	due_ns = next_ns(port, progress_now_ns());
+	if (due_ns != UINT64_MAX)
+		progress_timer_hasten(&presence_of(port)->look, due_ns);
+}
+
+void packet_look_now(struct packet_port *port)
+{
+	progress_timer_hasten(&presence_of(port)->look, progress_now_ns());
+}
+
+static void on_look(struct progress_timer *t)
+{
+	struct packet_port *port = container_of(t, struct packet_port, presence.look);
+	struct packet_presence *p = presence_of(port);
+	bool leaves = packet_is_relied_on(port), moved = true, any = false;
+
+	/* It has come back. */
+	if (atomic_load(&p->present))
+		return;
+	packet_rely(port, false);
+	for (unsigned i = 0; moved && i < POLLS_PER_LOOK; i++)
+		any |= moved = packet_poll(port, true);
+	if (leaves && any && p->ran)
+		set_patience(p, 2 * patience(p));
+	else if (leaves && any)
+		atomic_store(&p->left, true);
+	if (moved)
+		packet_look_now(port);
+	else
+		packet_look_later(port);
+}
+
+void packet_presence_open(struct packet_port *port)
+{
+	struct packet_presence *p = presence_of(port);
+
+	atomic_store(&p->present, false);
+	atomic_store(&p->relied, false);
+	atomic_store(&p->left, false);
+	atomic_store(&p->since_ns, packet_now_ns());
+	set_patience(p, PATIENCE_NS);
+	progress_timer_init(&p->glance, on_glance);
+	p->glance.light = true;
+	progress_timer_init(&p->look, on_look);
+}
+
+void packet_presence_close(struct packet_port *port)
+{
+	progress_timer_cancel(&presence_of(port)->glance);
+	progress_timer_cancel(&presence_of(port)->look);
+}
+
+void packet_presence_forked(struct packet_port *port)
+{
+	pthread_mutex_init(&presence_of(port)->lock, NULL);
+	packet_presence_open(port);
+}

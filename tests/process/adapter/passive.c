@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A target that does anything but poll is served soon: for each kind of waiting, behind none,
+ * many and very many polls, the time that each operation takes until the initiator has its
+ * completion; and the other way round, an initiator that waits without polls.
+ *
+ * The fastest tenth of the operations has to be faster than 2 ms, in one of three attempts: on a
+ * busy machine most may wait for the time slices of other programs. What leaves them to a look at
+ * the clock now and then takes 5 to 40 ms for nearly all of them.
+ */
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+enum { ROUNDS = 50, LIMIT_US = 2000, ATTEMPTS = 3, AT = 4096, WORD = 8, GIVE_UP_MS = 20000 };
+
+enum waiting { POLLS, SLEEPS_IN_POLL, SLEEPS, COMPUTES, SPINS_ON_MEMORY };
+static const char *const waiting_names[] = { "polls", "sleeps in poll()", "sleeps",
+					     "computes", "spins on memory" };
+
+enum verb { WRITE, WRITE_IMM, READ, FETCH_ADD, COMPARE_SWAP, SEND, VERBS };
+static const struct {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+} verbs[VERBS] = {
+	[WRITE] = { "WRITE", IBV_WR_RDMA_WRITE },
+	[WRITE_IMM] = { "WRITE_IMM", IBV_WR_RDMA_WRITE_WITH_IMM },
+	[READ] = { "READ", IBV_WR_RDMA_READ },
+	[FETCH_ADD] = { "FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD },
+	[COMPARE_SWAP] = { "COMPARE_SWAP", IBV_WR_ATOMIC_CMP_AND_SWP },
+	[SEND] = { "SEND", IBV_WR_SEND },
+};
+
+/* What both sides agree on; mapped by both processes. */
+static struct {
+	atomic_uint go;    /* the round for which the target is to get ready */
+	atomic_uint there; /* it waits in its way */
+	atomic_uint done;  /* the operation is complete */
+} *rounds;
+
+struct target {
+	enum waiting waiting;
+	unsigned polls;     /* before it waits, and */
+	unsigned polls_us;  /* for so long */
+	unsigned rounds;
+	uint64_t at;        /* of its buffer, what it looks at */
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void poll_once(struct end *e, enum side_cq cq)
+{
+	struct ibv_wc wc[4];
+
+	expect(ibv_poll_cq(e->cq[cq], 4, wc) >= 0);
+}
+
+static void poll_for(struct end *e, unsigned polls, unsigned us)
+{
+	uint64_t until = now_us() + us;
+
+	for (unsigned i = 0; i < polls || (us && now_us() < until); i++)
+		poll_once(e, RECV_CQ);
+}
+
+static void sleep_in_poll(struct end *e)
+{
+	struct pollfd fd = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	expect_eq(ibv_req_notify_cq(e->cq[RECV_CQ], 0), 0);
+	if (poll(&fd, 1, 1) <= 0)
+		return;
+	expect_eq(ibv_get_cq_event(e->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+}
+
+/* A while, in a way. */
+static void wait_a_while(struct end *e, const struct target *t)
+{
+	static volatile uint64_t sum;
+	const volatile uint8_t *word = e->buffer + t->at;
+	const struct timespec nap = { 0, 300000 };
+
+	switch (t->waiting) {
+	case POLLS:
+		poll_once(e, RECV_CQ);
+		break;
+	case SLEEPS_IN_POLL:
+		sleep_in_poll(e);
+		break;
+	case SLEEPS:
+		nanosleep(&nap, NULL);
+		break;
+	case COMPUTES:
+		for (unsigned i = 0; i < 10000; i++)
+			sum = sum * 7 + i;
+		break;
+	case SPINS_ON_MEMORY:
+		for (unsigned i = 0; i < 100 && *word == 0xee; i++)
+			;
+		break;
+	}
+}
+
+/* In the target's process. */
+static int target_run(struct end *e, void *arg)
+{
+	const struct target *t = arg;
+	uint64_t limit = now_ms() + GIVE_UP_MS;
+
+	for (unsigned r = 1; r <= t->rounds; r++) {
+		while (atomic_load(&rounds->go) < r && now_ms() < limit)
+			poll_once(e, RECV_CQ);
+		poll_for(e, t->polls, t->polls_us);
+		atomic_store(&rounds->there, r);
+		while (atomic_load(&rounds->done) < r && now_ms() < limit)
+			wait_a_while(e, t);
+	}
+	return now_ms() < limit;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Is it fast enough? At the last attempt it has to be. */
+static bool is_soon(uint64_t us[ROUNDS], const char *what, const char *how, unsigned attempt)
+{
+	qsort(us, ROUNDS, sizeof(*us), compare);
+	printf("    %-12s %s: %llu us, the fastest %llu, the slowest %llu\n", what, how,
+	       (unsigned long long)us[ROUNDS / 2], (unsigned long long)us[0],
+	       (unsigned long long)us[ROUNDS - 1]);
+	if (us[ROUNDS / 10] < LIMIT_US)
+		return true;
+	if (attempt == ATTEMPTS)
+		fail("%s, %s: nine of ten take %llu us or more", what, how,
+		     (unsigned long long)us[ROUNDS / 10]);
+	return false;
+}
+
+static void wait_there(unsigned round)
+{
+	uint64_t limit = now_ms() + GIVE_UP_MS;
+
+	while (atomic_load(&rounds->there) < round)
+		if (now_ms() > limit)
+			fail("the target does not get ready");
+		else
+			usleep(20);
+}
+
+static uint64_t operate(struct pair *p, enum verb verb)
+{
+	struct send_req r = rdma_req(&p->a, &p->b, verbs[verb].opcode, 1, 0, AT, WORD);
+	uint64_t began = now_us();
+
+	if (verb == SEND)
+		r = send_req(&p->a, IBV_WR_SEND, 1, 0, WORD);
+	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
+	side_wait_ok(&p->a, SEND_CQ, 1);
+	return now_us() - began;
+}
+
+static void open_pair(struct pair *p)
+{
+	static const struct side_options opt = {
+		.recv_wr = 2 * ROUNDS, .cqe = 4 * ROUNDS, .events = true,
+		.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	p->conn.access_a = p->conn.access_b =
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	pair_start(p, &opt);
+}
+
+/* Fifty operations; how long each took. */
+static void one_verb(struct pair *p, enum verb verb, struct target *t, uint64_t us[ROUNDS])
+{
+	bool receives = verb == SEND || verb == WRITE_IMM;
+
+	memset(rounds, 0, sizeof(*rounds));
+	for (unsigned i = 0; receives && i < ROUNDS; i++)
+		side_recv(&p->b, 100 + i, 0, 64);
+	side_set(&p->b, t->at, WORD, 0xee);
+	side_start(&p->b, target_run, t, sizeof(*t));
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		atomic_store(&rounds->go, i + 1);
+		wait_there(i + 1);
+		us[i] = operate(p, verb);
+		atomic_store(&rounds->done, i + 1);
+	}
+	expect_eq(side_join(&p->b, t, sizeof(*t)), 1);
+}
+
+static void all_verbs(struct pair *p, enum waiting waiting, unsigned polls, unsigned us)
+{
+	struct target t = { .waiting = waiting, .polls = polls, .polls_us = us,
+			    .rounds = ROUNDS, .at = 2 * AT };
+	uint64_t took[ROUNDS];
+
+	open_pair(p);
+	for (enum verb v = 0; v < VERBS; v++) {
+		unsigned attempt = 0;
+
+		do
+			one_verb(p, v, &t, took);
+		while (!is_soon(took, verbs[v].name, waiting_names[waiting], ++attempt));
+	}
+}
+
+#define CASES_OF(name, waiting)                                                         \
+	static void a_target_that_##name##_is_served_soon(struct pair *p)               \
+	{                                                                               \
+		all_verbs(p, waiting, 0, 0);                                            \
+	}                                                                               \
+	static void a_target_that_##name##_behind_many_polls_is_served_soon(struct pair *p) \
+	{                                                                               \
+		all_verbs(p, waiting, 1000, 0);                                         \
+	}                                                                               \
+	static void a_target_that_##name##_behind_polls_for_long_is_served_soon(struct pair *p) \
+	{                                                                               \
+		all_verbs(p, waiting, 1000, 2000);                                      \
+	}
+
+CASES_OF(polls, POLLS)
+CASES_OF(sleeps_on_a_channel, SLEEPS_IN_POLL)
+CASES_OF(sleeps, SLEEPS)
+CASES_OF(computes, COMPUTES)
+CASES_OF(spins_on_memory, SPINS_ON_MEMORY)
+
+#define NAMES_OF(name)                                                                   \
+	CASE_IN(ONLY_TWO_PROCESSES, a_target_that_##name##_is_served_soon),              \
+	CASE_IN(ONLY_TWO_PROCESSES, a_target_that_##name##_behind_many_polls_is_served_soon), \
+	CASE_IN(ONLY_TWO_PROCESSES, a_target_that_##name##_behind_polls_for_long_is_served_soon)
+
+/* ---- the initiator waits in memory, too ---- */
+
+struct writer {
+	uint64_t to, from;
+	uint32_t lkey, rkey;
+	unsigned polls;
+	uint64_t us[ROUNDS];
+};
+
+/* Posts READs behind so many polls, and waits for the bytes. */
+static int read_and_spin(struct end *e, void *arg)
+{
+	struct writer *w = arg;
+	volatile uint64_t *word = (volatile uint64_t *)(void *)e->buffer;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct ibv_sge sge = { (uintptr_t)word, WORD, w->lkey };
+		struct ibv_send_wr *bad, wr = {
+			.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { w->from, w->rkey },
+		};
+		uint64_t began;
+
+		/* Who uses up its share of the processor waits for others' time slices. */
+		usleep(1000);
+		for (unsigned k = 0; k < w->polls || k < 2; k++)
+			poll_once(e, SEND_CQ);
+		*word = 0;
+		began = now_us();
+		if (ibv_post_send(e->qp[0], &wr, &bad))
+			return 0;
+		while (!*word && now_us() - began < 1000 * WAIT_MS)
+			;
+		w->us[i] = now_us() - began;
+	}
+	return 1;
+}
+
+static void an_initiator_that_spins_on_memory_gets_what_it_reads_soon(struct pair *p)
+{
+	struct writer w = { .from = 0 };
+
+	open_pair(p);
+	side_set(&p->b, AT, WORD, 1);
+	w.from = p->b.addr + AT;
+	w.rkey = p->b.rkey;
+	w.lkey = p->a.lkey;
+	for (w.polls = 0; w.polls <= 20000; w.polls += 10000) {
+		unsigned attempt = 0;
+
+		do
+			expect_eq(side_run(&p->a, read_and_spin, &w, sizeof(w)), 1);
+		while (!is_soon(w.us, "READ", "the initiator spins on memory", ++attempt));
+	}
+}
+
+static const struct test_case cases[] = {
+	NAMES_OF(polls),
+	NAMES_OF(sleeps_on_a_channel),
+	NAMES_OF(sleeps),
+	NAMES_OF(computes),
+	NAMES_OF(spins_on_memory),
+	CASE(an_initiator_that_spins_on_memory_gets_what_it_reads_soon),
+};
+
+int main(int argc, char **argv)
+{
+	rounds = mmap(NULL, sizeof(*rounds), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (rounds == MAP_FAILED)
+		return 1;
+	return RUN_CASES(argc, argv, cases);
+}
