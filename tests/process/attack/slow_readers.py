@@ -8,6 +8,7 @@ Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
 import os
 import select
+import socket
 import tempfile
 import time
 
@@ -31,6 +32,7 @@ class Flood:
         else:
             with As(self.uid):
                 s = connect(self.g.port, receive_bytes=2048)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
         s.setblocking(False)
         return s
 
@@ -47,8 +49,8 @@ class Flood:
             self.sockets.append(self.one())
         for s in self.sockets:
             try:
-                while s.send(self.request):
-                    pass
+                for _ in range(20):
+                    s.send(self.request)
             except OSError:
                 pass
 
