@@ -62,7 +62,6 @@ static struct {
 	uint64_t last_number;
 	_Atomic unsigned queued; /* QPs with `copy_queued` */
 	struct progress_timer timer;
-	uint64_t timer_ns; /* when; 0: not armed */
 	uint64_t pause_ns;
 } copies = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -317,21 +316,18 @@ static void carry_on(struct hca_cq *cq)
 
 /* ---- the progress thread ---- */
 
-/* Arms the timer of the progress thread: at once, or after the time left to pollers. */
+/* Arms the timer of the progress thread: at once, or after the time left to pollers. Another
+ * thread may do so at the same time; the earlier time counts. */
 static void arm(bool at_once)
 {
 	uint64_t when_ns = progress_now_ns();
-	bool sooner;
 
-	pthread_mutex_lock(&copies.lock);
-	if (!at_once)
+	if (!at_once) {
+		pthread_mutex_lock(&copies.lock);
 		when_ns += copies.pause_ns;
-	sooner = !copies.timer_ns || when_ns < copies.timer_ns;
-	if (sooner)
-		copies.timer_ns = when_ns;
-	pthread_mutex_unlock(&copies.lock);
-	if (sooner)
-		progress_timer_arm(&copies.timer, when_ns);
+		pthread_mutex_unlock(&copies.lock);
+	}
+	progress_timer_hasten(&copies.timer, when_ns);
 }
 
 static void expired(struct progress_timer *t)
@@ -339,7 +335,6 @@ static void expired(struct progress_timer *t)
 	bool any = run_part(NULL);
 
 	pthread_mutex_lock(&copies.lock);
-	copies.timer_ns = 0;
 	copies.pause_ns = any ? PAUSE_NS : MIN(2 * copies.pause_ns, PAUSE_MAX_NS);
 	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry)
 		part->copy_polled = false;
@@ -415,7 +410,6 @@ void shm_copy_forget(struct hca_qp *qp)
 void shm_copies_start(void)
 {
 	progress_timer_init(&copies.timer, expired);
-	copies.timer_ns = 0;
 	copies.pause_ns = PAUSE_NS;
 }
 
