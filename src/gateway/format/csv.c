@@ -13,13 +13,12 @@
  * it; in the header of a plain recording they may even break the line.
  */
 #include "gateway/format/part/text.h"
+#include "gateway/format/part/time_column.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
@@ -43,12 +42,10 @@ struct csv {
 	/* Of the plain layout. */
 	bool header_done;
 	long time_index;  /* -1: none */
-	int time_shift;   /* the column holds 10^time_shift seconds */
+	struct time_column time;
 	long names;       /* columns that the header line names; 0: not known */
 	unsigned columns; /* values of each row that is written; 0: not known yet */
 	size_t left;      /* bytes of a message that are still to be scanned */
-	char *whole_time_format; /* time_format without a fraction, */
-	size_t to_seconds;       /* and its length up to the seconds; 0: none in it */
 };
 
 static const char *const layout_names[] = { "villas", "plain", NULL };
@@ -333,25 +330,6 @@ static bool is_nan(struct text t)
 	       (t.end - t.at == 3 && !strncasecmp(t.at, "nan", 3));
 }
 
-static bool same_name(struct text t, bool quoted, const char *name)
-{
-	for (; t.at < t.end && *name; t.at++, name++) {
-		if (tolower((unsigned char)*t.at) != tolower((unsigned char)*name))
-			return false;
-		t.at += quoted && *t.at == '"';
-	}
-	return t.at == t.end && !*name;
-}
-
-static struct text trim(struct text t)
-{
-	while (t.at < t.end && (*t.at == ' ' || *t.at == '\t'))
-		t.at++;
-	while (t.end > t.at && (t.end[-1] == ' ' || t.end[-1] == '\t'))
-		t.end--;
-	return t;
-}
-
 static int scan_value(struct format *f, struct text field, struct sample *s)
 {
 	enum signal_type type = text_type(f->signals, s->length);
@@ -422,63 +400,6 @@ static int scan_villas(struct format *f, struct text line, struct sample *s)
 	return ret;
 }
 
-/*
- * A date as time_format says. strptime() knows no fractions of a second: one behind the
- * seconds is taken out first. "%z" says how far the clock is from UTC.
- */
-static int scan_date(struct format *f, struct text field, struct sample *s)
-{
-	const struct csv *csv = f->private_data;
-	char text[128], *behind = NULL, *end;
-	struct tm tm = { .tm_mday = 1, .tm_year = 70 };
-	size_t len = (size_t)(field.end - field.at);
-	uint32_t nsec = 0;
-	long from_utc_s;
-
-	if (len >= sizeof(text))
-		return text_fail_at(f, "time", field, "is too long");
-	memcpy(text, field.at, len);
-	text[len] = '\0';
-	if (csv->to_seconds) {
-		char kept = csv->whole_time_format[csv->to_seconds];
-
-		csv->whole_time_format[csv->to_seconds] = '\0';
-		behind = strptime(text, csv->whole_time_format, &tm);
-		csv->whole_time_format[csv->to_seconds] = kept;
-		tm = (struct tm){ .tm_mday = 1, .tm_year = 70 };
-	}
-	if (behind && (*behind == '.' || *behind == ',')) {
-		const char *next = num_parse_fraction(behind + 1, text + len, &nsec);
-
-		if (next)
-			memmove(behind, next, strlen(next) + 1);
-	}
-	end = strptime(text, csv->whole_time_format, &tm);
-	if (!end || *end)
-		return text_fail_at(f, "time", field,
-				    "does not look as time_format says");
-	from_utc_s = tm.tm_gmtoff; /* timegm() changes it */
-	s->origin = (struct timespec){ .tv_sec = timegm(&tm) - from_utc_s,
-				       .tv_nsec = (long)nsec };
-	return 0;
-}
-
-/* Seconds, or a date. */
-static int scan_time(struct format *f, struct text field, struct sample *s)
-{
-	const struct csv *csv = f->private_data;
-
-	s->flags |= SAMPLE_HAS_ORIGIN;
-	field = trim(field);
-	if (csv->whole_time_format)
-		return scan_date(f, field, s);
-	if (text_scan_time(field, true, csv->time_shift, &s->origin) == field.end)
-		return 0;
-	return text_fail_at(f, "time", field,
-			    "is no number of seconds; set time_format, "
-			    "or time_column = \"none\"");
-}
-
 static unsigned count_fields(const struct format *f, struct text line)
 {
 	struct text field;
@@ -524,9 +445,10 @@ static int scan_plain(struct format *f, struct text line, struct sample *s)
 	int ret = 0;
 
 	for (; !ret && !filler && next_field(f, &line, &more, &field); i++) {
-		if (i == csv->time_index)
-			ret = scan_time(f, field, s);
-		else if (csv->names && i == csv->names && !more && field.at == field.end)
+		if (i == csv->time_index) {
+			s->flags |= SAMPLE_HAS_ORIGIN;
+			ret = time_column_scan(f, &csv->time, field, &s->origin);
+		} else if (csv->names && i == csv->names && !more && field.at == field.end)
 			continue; /* a separator at the end of the line */
 		else if (is_filler(f, field, line, more, s))
 			filler = true;
@@ -543,67 +465,6 @@ static int scan_plain(struct format *f, struct text line, struct sample *s)
 	return ret;
 }
 
-static const struct {
-	const char *name;
-	int shift;
-} time_units[] = {
-	{ "", 0 }, { "s", 0 }, { "sec", 0 }, { "secs", 0 }, { "second", 0 }, { "seconds", 0 },
-	{ "ms", -3 }, { "msec", -3 }, { "millisecond", -3 }, { "milliseconds", -3 },
-	{ "us", -6 }, { "usec", -6 }, { "\xc2\xb5s", -6 }, { "\xce\xbcs", -6 },
-	{ "microsecond", -6 }, { "microseconds", -6 },
-	{ "ns", -9 }, { "nsec", -9 }, { "nanosecond", -9 }, { "nanoseconds", -9 },
-};
-
-/* Cuts "[unit]" or "(unit)" off a name; an empty unit where there is none. */
-static struct text cut_unit(struct text *name)
-{
-	const char *open;
-	struct text unit;
-
-	*name = trim(*name);
-	unit = (struct text){ name->end, name->end };
-	if (name->at == name->end || (name->end[-1] != ']' && name->end[-1] != ')'))
-		return unit;
-	open = memrchr(name->at, name->end[-1] == ']' ? '[' : '(',
-		       (size_t)(name->end - name->at));
-	if (!open)
-		return unit;
-	unit = trim((struct text){ open + 1, name->end - 1 });
-	*name = trim((struct text){ name->at, open });
-	return unit;
-}
-
-/* Sets the power of ten of a unit of time; false when it is none. */
-static bool take_unit(struct csv *csv, struct text unit)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(time_units); i++)
-		if (same_name(unit, false, time_units[i].name)) {
-			csv->time_shift = time_units[i].shift;
-			return true;
-		}
-	return false;
-}
-
-/* Whether the header calls column `i` the time; sets its unit. */
-static bool names_time(struct csv *csv, struct text field, bool quoted, long i)
-{
-	static const char *const usual[] = { "time", "time_s", "timestamp",
-					     "seconds", "t" };
-	struct text name = trim(field), unit = cut_unit(&name);
-
-	if (!strcasecmp(csv->time_column, "auto")) {
-		for (size_t k = 0; k < ARRAY_SIZE(usual); k++)
-			if (same_name(name, quoted, usual[k]))
-				return take_unit(csv, unit) || csv->time_format;
-		return false;
-	}
-	if (i != csv->time_index && !same_name(trim(field), quoted, csv->time_column) &&
-	    !same_name(name, quoted, csv->time_column))
-		return false;
-	take_unit(csv, unit);
-	return true;
-}
-
 /* Finds the time column in the names of a plain recording. */
 static int scan_names(struct format *f, struct text line)
 {
@@ -617,9 +478,12 @@ static int scan_names(struct format *f, struct text line)
 	csv->names = count_fields(f, line);
 	if (csv->time_index == -1)
 		return 0; /* none */
-	for (long i = 0; found < 0 && next_quoted(f, &line, &more, &field, &quoted); i++)
-		if (names_time(csv, field, quoted, i))
+	for (long i = 0; found < 0 && next_quoted(f, &line, &more, &field, &quoted); i++) {
+		bool named = time_column_is_named(&csv->time, field, quoted);
+
+		if (by_name ? named : i == csv->time_index)
 			found = i;
+	}
 	if (!by_name)
 		return 0; /* given as a number */
 	csv->time_index = found;
@@ -639,7 +503,8 @@ static void forget_names(struct csv *csv)
 
 	csv->header_done = false;
 	csv->names = 0;
-	csv->time_shift = 0;
+	csv->time.shift = 0;
+	csv->time.name = csv->time_column;
 	csv->time_index = -2; /* the header line tells */
 	if (!strcasecmp(csv->time_column, "none"))
 		csv->time_index = -1;
@@ -831,29 +696,9 @@ static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
 	return ret;
 }
 
-/* Finds the seconds in time_format, and takes a sign of their fraction off: ".%f" (as
- * other programs write it) or ".%N". */
-static bool split_time_format(struct csv *csv)
-{
-	char *at = csv->whole_time_format = strdup(csv->time_format);
-
-	while (at && (at = strchr(at, '%')) && at[1]) {
-		at += 1 + strspn(at + 1, "-_0^#EO");
-		if (!*at)
-			break;
-		if (!strchr("STs", *at++))
-			continue;
-		csv->to_seconds = (size_t)(at - csv->whole_time_format);
-		if ((*at == '.' || *at == ',') && at[1] == '%' && (at[2] == 'f' || at[2] == 'N'))
-			memmove(at, at + 3, strlen(at + 3) + 1);
-		break;
-	}
-	return csv->whole_time_format;
-}
-
 static void csv_destroy(struct format *f)
 {
-	free(((struct csv *)f->private_data)->whole_time_format);
+	free(((struct csv *)f->private_data)->time.format);
 }
 
 static int init_with(struct format *f, char separator)
@@ -863,7 +708,7 @@ static int init_with(struct format *f, char separator)
 	if (!f->separator)
 		f->separator = separator;
 	csv_reset(f);
-	if (csv->time_format && !split_time_format(csv))
+	if (csv->time_format && !time_column_set_format(&csv->time, csv->time_format))
 		return -ENOMEM;
 	if (strchr(NUMBER_CHARS, f->separator) || f->separator == f->delimiter) {
 		text_fail(f, "the separator is the delimiter, a quote, or a character that numbers are made of; take one such as ',', ';' or a tabulator");

@@ -137,6 +137,16 @@ long text_find_signal(const struct signal_list *l, struct text name,
 	return numbered_signal(name.at, len);
 }
 
+bool text_same_name(struct text t, bool quoted, const char *name)
+{
+	for (; t.at < t.end && *name; t.at++, name++) {
+		if (tolower((unsigned char)*t.at) != tolower((unsigned char)*name))
+			return false;
+		t.at += quoted && *t.at == '"';
+	}
+	return t.at == t.end && !*name;
+}
+
 void text_tell_foreign(struct format *f, const struct sample *s)
 {
 	if (f->foreign && !s->length && !f->said_foreign) {

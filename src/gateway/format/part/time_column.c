@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The time of recordings of other programs; see time_column.h. */
+#include "gateway/format/part/time_column.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/num.h"
+
+static struct text time_column_trim(struct text t)
+{
+	while (t.at < t.end && (*t.at == ' ' || *t.at == '\t'))
+		t.at++;
+	while (t.end > t.at && (t.end[-1] == ' ' || t.end[-1] == '\t'))
+		t.end--;
+	return t;
+}
+
+/*
+ * A date as time_format says. strptime() knows no fractions of a second: one behind the
+ * seconds is taken out first. "%z" says how far the clock is from UTC.
+ */
+static int scan_date(struct format *f, const struct time_column *c, struct text field,
+		     struct timespec *t)
+{
+	char text[128], *behind = NULL, *end;
+	struct tm tm = { .tm_mday = 1, .tm_year = 70 };
+	size_t len = (size_t)(field.end - field.at);
+	uint32_t nsec = 0;
+	long from_utc_s;
+
+	if (len >= sizeof(text))
+		return text_fail_at(f, "time", field, "is too long");
+	memcpy(text, field.at, len);
+	text[len] = '\0';
+	if (c->to_seconds) {
+		char kept = c->format[c->to_seconds];
+
+		c->format[c->to_seconds] = '\0';
+		behind = strptime(text, c->format, &tm);
+		c->format[c->to_seconds] = kept;
+		tm = (struct tm){ .tm_mday = 1, .tm_year = 70 };
+	}
+	if (behind && (*behind == '.' || *behind == ',')) {
+		const char *next = num_parse_fraction(behind + 1, text + len, &nsec);
+
+		if (next)
+			memmove(behind, next, strlen(next) + 1);
+	}
+	end = strptime(text, c->format, &tm);
+	if (!end || *end)
+		return text_fail_at(f, "time", field,
+				    "does not look as time_format says");
+	from_utc_s = tm.tm_gmtoff; /* timegm() changes it */
+	*t = (struct timespec){ .tv_sec = timegm(&tm) - from_utc_s,
+				.tv_nsec = (long)nsec };
+	return 0;
+}
+
+int time_column_scan(struct format *f, const struct time_column *c, struct text field,
+		     struct timespec *t)
+{
+	field = time_column_trim(field);
+	if (c->format)
+		return scan_date(f, c, field, t);
+	if (text_scan_time(field, true, c->shift, t) == field.end)
+		return 0;
+	return text_fail_at(f, "time", field,
+			    "is no number of seconds; set time_format, "
+			    "or time_column = \"none\"");
+}
+
+static const struct {
+	const char *name;
+	int shift;
+} time_units[] = {
+	{ "", 0 }, { "s", 0 }, { "sec", 0 }, { "secs", 0 }, { "second", 0 }, { "seconds", 0 },
+	{ "ms", -3 }, { "msec", -3 }, { "millisecond", -3 }, { "milliseconds", -3 },
+	{ "us", -6 }, { "usec", -6 }, { "\xc2\xb5s", -6 }, { "\xce\xbcs", -6 },
+	{ "microsecond", -6 }, { "microseconds", -6 },
+	{ "ns", -9 }, { "nsec", -9 }, { "nanosecond", -9 }, { "nanoseconds", -9 },
+};
+
+/* Cuts "[unit]" or "(unit)" off a name; an empty unit where there is none. */
+static struct text cut_unit(struct text *name)
+{
+	const char *open;
+	struct text unit;
+
+	*name = time_column_trim(*name);
+	unit = (struct text){ name->end, name->end };
+	if (name->at == name->end || (name->end[-1] != ']' && name->end[-1] != ')'))
+		return unit;
+	open = memrchr(name->at, name->end[-1] == ']' ? '[' : '(',
+		       (size_t)(name->end - name->at));
+	if (!open)
+		return unit;
+	unit = time_column_trim((struct text){ open + 1, name->end - 1 });
+	*name = time_column_trim((struct text){ name->at, open });
+	return unit;
+}
+
+/* Sets the power of ten of a unit of time; false when it is none. */
+static bool take_unit(struct time_column *c, struct text unit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(time_units); i++)
+		if (text_same_name(unit, false, time_units[i].name)) {
+			c->shift = time_units[i].shift;
+			return true;
+		}
+	return false;
+}
+
+bool time_column_is_named(struct time_column *c, struct text field, bool quoted)
+{
+	static const char *const usual[] = { "time", "time_s", "timestamp",
+					     "seconds", "t" };
+	struct text whole = time_column_trim(field), name = whole, unit = cut_unit(&name);
+
+	c->shift = 0;
+	if (strcasecmp(c->name, "auto")) {
+		take_unit(c, unit);
+		return text_same_name(whole, quoted, c->name) ||
+		       text_same_name(name, quoted, c->name);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(usual); k++)
+		if (text_same_name(name, quoted, usual[k]))
+			return take_unit(c, unit) || c->format;
+	return false;
+}
+
+/* Finds the seconds in time_format, and takes a sign of their fraction off: ".%f" (as
+ * other programs write it) or ".%N". */
+bool time_column_set_format(struct time_column *c, const char *format)
+{
+	char *at = c->format = strdup(format);
+
+	while (at && (at = strchr(at, '%')) && at[1]) {
+		at += 1 + strspn(at + 1, "-_0^#EO");
+		if (!*at)
+			break;
+		if (!strchr("STs", *at++))
+			continue;
+		c->to_seconds = (size_t)(at - c->format);
+		if ((*at == '.' || *at == ',') && at[1] == '%' && (at[2] == 'f' || at[2] == 'N'))
+			memmove(at, at + 3, strlen(at + 3) + 1);
+		break;
+	}
+	return c->format;
+}

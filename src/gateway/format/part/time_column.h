@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The column of a recording of another program that holds the time: which one it is by
+ * its name, and the time in it, as a number of seconds or a smaller unit, or as a date.
+ */
+#ifndef GATEWAY_FORMAT_PART_TIME_COLUMN_H
+#define GATEWAY_FORMAT_PART_TIME_COLUMN_H
+
+#include "gateway/format/part/text.h"
+
+struct time_column {
+	const char *name;  /* as configured; "auto" for the usual ones; borrowed */
+	int shift;         /* the column holds 10^shift seconds */
+	char *format;      /* of dates, without a fraction, owned; NULL: seconds */
+	size_t to_seconds; /* its length up to the seconds; 0: none in it */
+};
+
+/* `format` as for strptime(); false on no memory. */
+bool time_column_set_format(struct time_column *c, const char *format);
+
+/*
+ * Whether a field of the header, as it stands or without a unit in brackets, is the name
+ * of the time column. If so, the unit is that of the column; a name that was not given
+ * must have one of time, or none.
+ */
+bool time_column_is_named(struct time_column *c, struct text field, bool quoted);
+
+/* The time in a field; 0, or -EBADMSG after text_fail(). */
+int time_column_scan(struct format *f, const struct time_column *c, struct text field,
+		     struct timespec *t);
+
+#endif
