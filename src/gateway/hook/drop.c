@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Built-in hook `drop`: takes out samples whose sequence number does not grow
- * (doubles and such that were overtaken on their way), unless their source began anew.
- * sequence.h states by which rule. It says so when the number stands still, because
- * then the source does not count, and nearly all of its samples are taken out.
+ * (doubles and such that were overtaken on their way), unless the hook `restart`
+ * has found that their source began anew. It says so when the number stands still,
+ * because then the source does not count, and nearly all of its samples are taken out.
  */
 #define LOG_ROOM "gateway/hook"
 #include "gateway/plugin/hook.h"
@@ -15,7 +15,11 @@
 #define STILL_RUN 4
 
 struct drop {
-	struct sequence sequence;
+	bool seen;
+	uint64_t sequence;      /* of the last sample that went through */
+	struct timespec origin; /* likewise; 0: none */
+	bool began_anew;        /* it was the first one after a restart; */
+	uint64_t before;        /* the number before that */
 	uint64_t passed, late;
 	uint64_t still;       /* samples with the number of the one before */
 	unsigned still_run;   /* in a row, with a later time or none */
@@ -32,15 +36,15 @@ static void say_still(struct hook *h)
 		return;
 	d->said = true;
 	log_warn("%s: sample after sample has the sequence number %llu: the built-in hook drop leaves them out as doubles; if the source does not count its samples, set `builtin = false` on the node",
-		 h->owner, (unsigned long long)d->sequence.last);
+		 h->owner, (unsigned long long)d->sequence);
 }
 
 static void count_out(struct hook *h, const struct sample *s)
 {
 	struct drop *d = h->private_data;
-	bool still = s->sequence == d->sequence.last;
+	bool still = s->sequence == d->sequence;
 	bool other_time = !(s->flags & SAMPLE_HAS_ORIGIN) ||
-			  sample_time_is_later(s->origin, d->sequence.origin);
+			  sample_time_is_later(s->origin, d->origin);
 
 	if (!still) {
 		d->late++;
@@ -52,17 +56,32 @@ static void count_out(struct hook *h, const struct sample *s)
 		say_still(h);
 }
 
+/* A wrong number was taken for a restart: this one goes on behind the one before it. */
+static bool goes_on(const struct drop *d, uint64_t number)
+{
+	return d->began_anew && number > d->before &&
+	       number - d->before <= SEQUENCE_REORDER;
+}
+
 static enum hook_verdict drop_process(struct hook *h, struct sample **smp)
 {
 	const struct sample *s = *smp;
 	struct drop *d = h->private_data;
-	enum sequence_verdict verdict = sequence_judge(&d->sequence, s);
+	bool began_anew = s->flags & SAMPLE_NEW_SIMULATION;
 
-	if (unlikely(verdict == SEQUENCE_LATE ||
-		     (verdict == SEQUENCE_NONE && s->flags & SAMPLE_HAS_SEQUENCE))) {
+	if (unlikely(!(s->flags & SAMPLE_HAS_SEQUENCE)))
+		return HOOK_OK;
+	if (unlikely(d->seen && s->sequence <= d->sequence && !began_anew &&
+		     !sequence_wrapped(d->sequence, s->sequence) &&
+		     !goes_on(d, s->sequence))) {
 		count_out(h, s);
 		return HOOK_SKIP;
 	}
+	d->before = d->sequence;
+	d->began_anew = began_anew && d->seen;
+	d->seen = true;
+	d->sequence = s->sequence;
+	d->origin = s->flags & SAMPLE_HAS_ORIGIN ? s->origin : (struct timespec){ 0, 0 };
 	d->passed++;
 	d->still_run = 0;
 	return HOOK_OK;
