@@ -163,6 +163,35 @@ static json_t *make_end(const char *type, unsigned vectorize)
 			 "builtin", 0);
 }
 
+/* What the node can do and the command line allows. */
+struct directions {
+	bool send, receive;
+};
+
+/* Decides the directions, and what the pipe does at the end of its input. */
+static struct directions decide(const struct settings *s, json_t *node,
+				const struct node_type *type)
+{
+	/* reverse() exchanges the sides later, after parsing: test the other side. */
+	bool turned = s->swap && type->reverse;
+	const char *read_group = turned ? "out" : "in";
+	const char *write_group = turned ? "in" : "out";
+	struct directions d = {
+		.send = !s->receive_only && type->flags & NODE_CAN_WRITE &&
+			node_side_is_open(type, node, write_group),
+		.receive = !s->send_only && type->flags & NODE_CAN_READ &&
+			   node_side_is_open(type, node, read_group),
+	};
+
+	pipe_ends.refuses = !d.send && !s->receive_only;
+	pipe_ends.stays = d.receive && (s->receive_max > 0 || type->flags & NODE_LOOPS);
+	/* Its configuration speaks of reading only. */
+	pipe_ends.stays_if_empty = d.receive && json_object_get(node, read_group) &&
+				   !json_object_get(node, write_group);
+	pipe_ends.served = !strcmp(type->name, "websocket");
+	return d;
+}
+
 /*
  * Reduces the configuration to the node and the two ends. Replaced objects are kept in
  * `keep`, because the lines of values are found by their addresses.
@@ -171,9 +200,8 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		   json_t *keep)
 {
 	json_t *root = config_root(c), *node, *nodes, *paths = json_array();
-	const char *read_group = "in", *write_group = "out";
 	const struct node_type *type;
-	bool send, receive;
+	struct directions d = { 0 };
 
 	json_array_append_new(keep, json_copy(root));
 	node = find_node(argv, s, c, keep);
@@ -185,17 +213,10 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 			      "");
 	if (type && s->swap && !type->reverse)
 		swap_sides(node, type, keep);
-	/* reverse() exchanges the sides later, after parsing: test the other side. */
-	if (s->swap && type && type->reverse) {
-		read_group = "out";
-		write_group = "in";
-	}
 	/* An unknown type is reported later, together with other errors. */
-	send = !s->receive_only && type && type->flags & NODE_CAN_WRITE &&
-	       node_side_is_open(type, node, write_group);
-	receive = !s->send_only && type && type->flags & NODE_CAN_READ &&
-		  node_side_is_open(type, node, read_group);
-	if (type && !send && !receive) {
+	if (type)
+		d = decide(s, node, type);
+	if (type && !d.send && !d.receive) {
 		config_fail(c, node, NULL, "cannot be %s",
 			    s->receive_only ? "read" :
 			    s->send_only ? "written" : "read or written");
@@ -210,26 +231,19 @@ static int rewrite(char **argv, const struct settings *s, struct config *c,
 		disable(node, "out", keep);
 	nodes = json_pack("{sO}", s->node, node);
 	/* A full loopback queue makes standard input wait, so no sample is lost. */
-	if (send && receive && type->flags & NODE_LOOPS &&
+	if (d.send && d.receive && type->flags & NODE_LOOPS &&
 	    !json_object_get(node, "full"))
 		json_object_set_new(node, "full", json_string("block"));
-	if (send) {
+	if (d.send) {
 		json_object_set_new(nodes, PIPE_IN, make_end(PIPE_IN, 16));
 		json_array_append_new(paths, json_pack("{ss ss si}", "in",
 			PIPE_IN, "out", s->node, "queuelen", 64));
 	}
-	if (receive) {
+	if (d.receive) {
 		json_object_set_new(nodes, PIPE_OUT, make_end(PIPE_OUT, 64));
 		json_array_append_new(paths, json_pack("{ss ss}", "in",
 			s->node, "out", PIPE_OUT));
 	}
-	pipe_ends.refuses = type && !send && !s->receive_only;
-	pipe_ends.stays = receive &&
-		(s->receive_max > 0 || (type && type->flags & NODE_LOOPS));
-	/* Its configuration speaks of reading only. */
-	pipe_ends.stays_if_empty = receive && json_object_get(node, read_group) &&
-				   !json_object_get(node, write_group);
-	pipe_ends.served = type && !strcmp(type->name, "websocket");
 	json_object_set_new(root, "nodes", nodes);
 	json_object_set_new(root, "paths", paths);
 	json_object_set_new(root, "hugepages", json_integer(0));
