@@ -197,6 +197,10 @@ void route_forked(void (*fn)(struct cma_link *link))
 	route.ready = false;
 	list_for_each(link, &route.links, struct cma_link, entry)
 		fn(link);
+	/* Otherwise callers would reach the name, and get no answer, after the parent has
+	 * closed it. */
+	list_for_each(listener, &route.listeners, struct cma_id, listen_entry)
+		cma_port_release(listener);
 	list_init(&route.links);
 	list_init(&route.listeners);
 }

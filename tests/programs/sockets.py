@@ -19,7 +19,8 @@ def stream(start, count):
     return bytes((i * 7 + i // 251) & 255 for i in range(start, start + count))
 
 
-WHOLE = stream(0, BYTES)
+PART = 300000
+WHOLE = stream(0, PART if "asyncio" in sys.argv else BYTES)
 
 
 def by_select(s):
@@ -71,7 +72,6 @@ def exchange(s, way=by_select):
 
 
 TALKS = 5
-PART = 300000
 
 
 async def talk(reader, writer):
@@ -84,7 +84,7 @@ async def talk(reader, writer):
 
     async def take():
         data = await reader.read(-1)
-        if data != WHOLE[:PART]:
+        if data != WHOLE:
             sys.exit("%d other bytes arrived" % len(data))
     await asyncio.wait_for(asyncio.gather(give(), take()), 60)
     writer.close()

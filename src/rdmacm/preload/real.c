@@ -58,17 +58,26 @@ __attribute__((constructor)) void preload_init(void)
 	FIND(socket); /* last: other functions test it to see whether all are set */
 }
 
+/* The child does not have the parent's rsockets: its listeners go on with TCP. */
+static void sockets_forked(void)
+{
+	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++) {
+		struct preload_socket *s = atomic_load(&sockets[fd]);
+
+		if (!s)
+			continue;
+		s->watches = NULL;
+		if (atomic_load(&s->state) == PRELOAD_LISTENING)
+			s->rs = -1;
+	}
+}
+
 static void locks_forked(void)
 {
 	pthread_mutex_init(&free_lock, NULL);
 	preload_later_forked();
 	preload_epoll_forked();
-	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++) {
-		struct preload_socket *s = atomic_load(&sockets[fd]);
-
-		if (s)
-			s->watches = NULL;
-	}
+	sockets_forked();
 }
 
 __attribute__((constructor)) static void locks_load(void)

@@ -156,3 +156,27 @@ const char *events_name(uint32_t events)
 			sprintf(to + strlen(to), "%s%s", *to ? "+" : "", names[i].name);
 	return *to ? to : "-";
 }
+
+const char *result(int ret)
+{
+	return ret < 0 ? strerror(errno) : "ok";
+}
+
+void put(int fd)
+{
+	CHECK(write(fd, "x", 1) == 1);
+}
+
+int cases_run(int argc, char **argv, const struct a_case *cases, size_t count)
+{
+	alarm(100);
+	listener_open();
+	for (size_t i = 0; i < count; i++) {
+		if (argc > 1 && strcmp(argv[1], cases[i].name))
+			continue;
+		printf("%s\n", cases[i].name);
+		fflush(stdout);
+		cases[i].run();
+	}
+	return 0;
+}

@@ -30,6 +30,26 @@
 		}                                                                    \
 	} while (0)
 
+#define SAY(...)                        \
+	do {                            \
+		printf("\t" __VA_ARGS__); \
+		printf("\n");           \
+	} while (0)
+
+/* The cases of a program: with an argument only the one of that name. */
+struct a_case {
+	const char *name;
+	void (*run)(void);
+};
+
+int cases_run(int argc, char **argv, const struct a_case *cases, size_t count);
+#define CASES(...)                                                                   \
+	int main(int argc, char **argv)                                              \
+	{                                                                            \
+		static const struct a_case cases[] = { __VA_ARGS__ };                \
+		return cases_run(argc, argv, cases, sizeof(cases) / sizeof(*cases)); \
+	}
+
 struct pair {
 	int here, there; /* both do not block */
 };
@@ -47,10 +67,15 @@ int caller_end(pthread_t thread);
 void nonblock(int fd);
 /* Waits until poll() reports `events` of the socket. */
 void settle(int fd, short events);
+/* Writes one byte. */
+void put(int fd);
 /* Reads until there is no more; the last errno, 0: the end. */
 int read_all(int fd);
 /* Writes until nothing more is taken. */
 void write_full(int fd);
+
+/* Of a call: "ok" or the error. */
+const char *result(int ret);
 
 int set_make(void);
 void set_ctl(int set, int op, int fd, uint32_t events);
