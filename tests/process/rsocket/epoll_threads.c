@@ -116,6 +116,36 @@ static void ping_pong(void)
 	pair_close(&p);
 }
 
+static void *wait_for_ever(void *arg)
+{
+	struct epoll_event got;
+
+	epoll_wait(*(int *)arg, &got, 1, -1);
+	return NULL;
+}
+
+static void cancelled(void)
+{
+	struct pair p = pair_make();
+	int set = set_make();
+	pthread_t thread;
+	void *end;
+
+	set_ctl(set, EPOLL_CTL_ADD, p.here, EPOLLIN);
+	for (int i = 0; i < 20; i++) {
+		CHECK(!pthread_create(&thread, NULL, wait_for_ever, &set));
+		if (i % 2)
+			usleep(1000); /* it probably sleeps by then; the test holds if not */
+		CHECK(!pthread_cancel(thread));
+		CHECK(!pthread_join(thread, &end) && end == PTHREAD_CANCELED);
+	}
+	put(p.there);
+	settle(p.here, POLLIN);
+	SAY("then: %s", events_name(set_look(set, p.here)));
+	close(set);
+	pair_close(&p);
+}
+
 /* A library that is loaded must leave room on a small stack. */
 static void small_stacks(void)
 {
@@ -214,5 +244,5 @@ static void timers(void)
 	pair_close(&p);
 }
 
-CASES({ "threads", threads }, { "ping-pong", ping_pong }, { "small stacks", small_stacks },
-      { "masks", masks }, { "timers", timers })
+CASES({ "threads", threads }, { "ping-pong", ping_pong }, { "cancelled", cancelled },
+      { "small stacks", small_stacks }, { "masks", masks }, { "timers", timers })
