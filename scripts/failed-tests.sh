@@ -4,8 +4,9 @@
 # failed-tests.sh BUILD: the last lines of each test of the last run that failed.
 # meson prints them where they come by; this is for those who see the end only.
 set -eu
-log=$1/meson-logs/testlog.txt
-[ -f "$log" ] || exit 0
+# With the name of the setup behind it, if one was chosen.
+log=$(ls -t "$1"/meson-logs/testlog*.txt 2>/dev/null | head -n 1)
+[ -n "$log" ] || exit 0
 awk '
 	function show() {
 		if (!bad)
