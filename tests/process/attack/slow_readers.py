@@ -47,12 +47,16 @@ class Flood:
         self.ended += len(gone)
         while len(self.sockets) < count:
             self.sockets.append(self.one())
+            self.ask(self.sockets[-1])
         for s in self.sockets:
-            try:
-                for _ in range(20):
-                    s.send(self.request)
-            except OSError:
-                pass
+            self.ask(s)
+
+    def ask(self, s):
+        try:
+            for _ in range(20):
+                s.send(self.request)
+        except OSError:
+            pass
 
     def close(self):
         for s in self.sockets:
