@@ -18,7 +18,7 @@ HOST_A=10.77.0.1 HOST_B=10.77.0.2 stranger=10.77.0.66
 ip -n "$host_a" addr add "$stranger/24" dev net0
 : "${SEED:=$$}"
 echo "seed $SEED"
-limit_s=10
+limit_s=20 # what takes longest has five seconds
 
 # The victim on B, its peer on A.
 run() {
@@ -82,7 +82,7 @@ until_true logged victim 1 'listening on'
 [ "$(forge liar 1 2>/dev/null)" = 'REJ 12' ] || fail "a caller lied about its address"
 # Packets of ours count their identifications in trains of at most 64 packets.
 forge identified 63 >"$tmp/answer" || fail "no answer to the last packet of a train"
-! forge identified 64 >"$tmp/answer" 2>&1 || fail "a packet of ours has any identification"
+! forge identified-unheard 64 >"$tmp/answer" 2>&1 || fail "a packet of ours has any identification"
 forge identified-elsewhere 64 >"$tmp/answer" || fail "others choose their identifications"
 
 # One forged call, which nobody completes.
@@ -152,7 +152,7 @@ opened() {
 }
 
 listens_by "127.0.0.1,fd77::2" elsewhere
-[ "$(forge call 1 2>/dev/null)" = nothing ] || fail "an address that is not allowed answers"
+[ "$(forge unheard 1 2>/dev/null)" = nothing ] || fail "an address that is not allowed answers"
 stops "$last"
 listens_by "fd77::2, $HOST_B" here
 [ "$(forge call 1 2>/dev/null)" = 'REP 0' ] || fail "an allowed address does not answer"

@@ -7,14 +7,16 @@
  * FROM: the own address; TO: the victim's, whose service has PORT. KIND:
  *
  *   call        requests that nobody completes, with the longest times; each prints a line
- *               with what comes back within a second
+ *               with what comes back
+ *   unheard     the same, which should get no answer
  *   liar        the same, saying that they are of host 1 of the own network
  *   calls       COUNT of them, without waiting
  *   rejects     COUNT early REJs, for which each process of the victim is asked
  *   fields      every byte of each kind of message in turn is zero, ones and random; then every
  *               opcode, queue pair, Q_Key and length of the packets
  *   identified  one DREQ with an ICRC for IPv4 identification COUNT, from port 4791;
- *               `identified-elsewhere` from another one; exit status 1: nobody answers
+ *               `identified-unheard` likewise, without waiting long, and
+ *               `identified-elsewhere` from another port; exit status 1: nobody answers
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -40,7 +42,8 @@
 
 enum { HEADERS = IB_BTH_BYTES + IB_DETH_BYTES, OTHER_PORT = 50000, PACKET_MAX = 2048 };
 #define QKEY 0x80010000u
-#define ANSWER_MS 1000
+#define ANSWER_MS 8000 /* on a busy machine */
+#define SILENCE_MS 1000
 #define LONGEST 31 /* a code of a time */
 #define BURST 64   /* packets, behind which the victim gets a millisecond */
 
@@ -175,14 +178,14 @@ static struct cm_mad message(unsigned type)
 }
 
 /* What comes back, or "nothing". True: something. */
-static bool say_answer(void)
+static bool say_answer(int ms)
 {
 	struct pollfd p = { .fd = self.answers, .events = POLLIN };
 	uint8_t packet[PACKET_MAX];
 	struct cm_mad mad;
 	ssize_t n;
 
-	if (poll(&p, 1, ANSWER_MS) != 1) {
+	if (poll(&p, 1, ms) != 1) {
 		puts("nothing");
 		return false;
 	}
@@ -198,14 +201,14 @@ static bool say_answer(void)
 
 /* ---- attacks ---- */
 
-static void call(struct in_addr said, unsigned count, bool waits)
+static void call(struct in_addr said, unsigned count, int ms)
 {
 	while (count--) {
 		struct cm_mad mad = request(said);
 
 		send_message(&mad);
-		if (waits)
-			say_answer();
+		if (ms)
+			say_answer(ms);
 	}
 }
 
@@ -259,7 +262,7 @@ static void fields(void)
 	packets();
 }
 
-static int identified(uint16_t id, uint16_t source)
+static int identified(uint16_t id, uint16_t source, int ms)
 {
 	struct cm_mad mad = message(CM_DREQ);
 	struct odd o = even;
@@ -272,7 +275,7 @@ static int identified(uint16_t id, uint16_t source)
 	o.source = source;
 	check(!wire_cm_encode(&mad, bytes));
 	send_packet(&o, bytes, sizeof(bytes));
-	return say_answer() ? 0 : 1;
+	return say_answer(ms) ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -289,19 +292,23 @@ int main(int argc, char **argv)
 	check(self.fd >= 0);
 	self.answers = socket_at(IB_UDP_PORT); /* another program may have it */
 	if (!strcmp(kind, "call"))
-		call(self.from, count, true);
+		call(self.from, count, ANSWER_MS);
+	else if (!strcmp(kind, "unheard"))
+		call(self.from, count, SILENCE_MS);
 	else if (!strcmp(kind, "liar"))
-		call(host_1(), count, true);
+		call(host_1(), count, ANSWER_MS);
 	else if (!strcmp(kind, "calls"))
-		call(self.from, count, false);
+		call(self.from, count, 0);
 	else if (!strcmp(kind, "rejects"))
 		rejects(count);
 	else if (!strcmp(kind, "fields"))
 		fields();
 	else if (!strcmp(kind, "identified"))
-		return identified((uint16_t)count, IB_UDP_PORT);
+		return identified((uint16_t)count, IB_UDP_PORT, ANSWER_MS);
+	else if (!strcmp(kind, "identified-unheard"))
+		return identified((uint16_t)count, IB_UDP_PORT, SILENCE_MS);
 	else if (!strcmp(kind, "identified-elsewhere"))
-		return identified((uint16_t)count, OTHER_PORT);
+		return identified((uint16_t)count, OTHER_PORT, ANSWER_MS);
 	else
 		check(!"a known kind");
 	fprintf(stderr, "%u packets sent\n", self.sent);

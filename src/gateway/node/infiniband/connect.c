@@ -326,6 +326,8 @@ static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
 	connected(ib);
 }
 
+static struct log_limit calls; /* lines about callers */
+
 /* Another UD sender for the queue pair that is there. */
 static void accept_more(struct infiniband *ib, struct rdma_cm_id *id)
 {
@@ -333,8 +335,9 @@ static void accept_more(struct infiniband *ib, struct rdma_cm_id *id)
 
 	param.qp_num = ib->conn->qp->qp_num;
 	if (rdma_accept(id, &param))
-		log_warn("%s: cannot answer another UD peer: %s",
-			 ib->node->name, strerror(errno));
+		log_limited(LOG_WARN, &calls, clock_now_ns(),
+			    "%s: cannot answer another UD peer: %s", ib->node->name,
+			    strerror(errno));
 	rdma_destroy_id(id);
 }
 
@@ -370,8 +373,6 @@ static void refuse(struct infiniband *ib, struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
 }
-
-static struct log_limit calls; /* lines about them */
 
 /* The caller that is accepted has not confirmed. */
 static void drop_unconfirmed(struct infiniband *ib, const char *why)
