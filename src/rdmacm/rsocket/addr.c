@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Socket addresses: conversion between the caller's form, ours and the wire's. */
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@ static socklen_t length_of(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET  ? sizeof(struct sockaddr_in) :
 	       addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       addr->sa_family == AF_IB	   ? sizeof(struct sockaddr_ib) :
 					     0;
 }
 
@@ -16,8 +18,10 @@ int rs_addr_check(const struct rs *rs, const struct sockaddr *addr, socklen_t le
 {
 	if (!addr || len < sizeof(addr->sa_family))
 		return -EINVAL;
+	/* Of the other domains only AF_INET6 has addresses of a second one. */
 	if (!length_of(addr) ||
-	    (rs->domain == AF_INET && addr->sa_family != AF_INET))
+	    (addr->sa_family != rs->domain &&
+	     (rs->domain != AF_INET6 || addr->sa_family != AF_INET)))
 		return -EAFNOSUPPORT;
 	return len < length_of(addr) ? -EINVAL : 0;
 }

@@ -6,6 +6,7 @@
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
@@ -219,10 +220,11 @@ static int any_bind(struct rs *rs)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_ib ib = { .sib_family = AF_IB };
 
-	return stream_bind(rs, rs->domain == AF_INET ?
-				       (struct sockaddr *)&v4 :
-				       (struct sockaddr *)&v6);
+	return stream_bind(rs, rs->domain == AF_INET ? (struct sockaddr *)&v4 :
+			       rs->domain == AF_IB   ? (struct sockaddr *)&ib :
+						       (struct sockaddr *)&v6);
 }
 
 RS_EXPORT int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)

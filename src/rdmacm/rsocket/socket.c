@@ -2,6 +2,7 @@
 /* rsocket, rshutdown, rclose. */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
@@ -33,7 +34,10 @@ RS_EXPORT int rsocket(int domain, int type, int protocol)
 	struct rs *rs;
 	int ret;
 
-	if (domain != AF_INET && domain != AF_INET6)
+	/* Streams may have addresses of InfiniBand, too (a GID and a service); of datagrams each
+	 * belongs to a port of UDP. */
+	if (domain != AF_INET && domain != AF_INET6 &&
+	    (domain != AF_IB || kind != SOCK_STREAM))
 		return (int)rs_result(-EAFNOSUPPORT);
 	if (kind != SOCK_STREAM && kind != SOCK_DGRAM)
 		return (int)rs_result(-ESOCKTNOSUPPORT);

@@ -2,6 +2,8 @@
 /* Errors of calls with impossible arguments, and options. */
 #include "rs_help.h"
 
+#include <endian.h>
+#include <infiniband/ib.h>
 #include <pthread.h>
 
 #define V4 ((socklen_t)sizeof(struct sockaddr_in))
@@ -16,6 +18,43 @@ static void what_is_no_socket_is_refused(void)
 	CHECK(rbind(0, cm_loopback(0), V4) == -1 && errno == EBADF);
 	CHECK(rsend(1 << 20, "", 1, 0) == -1 && errno == EBADF);
 	CHECK(rlisten(99, 1) == -1 && errno == EBADF);
+}
+
+/* A GID and a service in the port space of TCP, which listens at the loopback address. */
+static void a_stream_may_have_addresses_of_infiniband(void)
+{
+	struct sockaddr_ib ib = { .sib_family = AF_IB }, at;
+	socklen_t len = sizeof(at);
+	int listener = rsocket(AF_IB, SOCK_STREAM, 0), caller = rsocket(AF_IB, SOCK_STREAM, 0);
+	int callee;
+	char bytes[4];
+
+	CHECK(rsocket(AF_IB, SOCK_DGRAM, 0) == -1 && errno == EAFNOSUPPORT);
+	CHECK(listener >= 0 && caller >= 0);
+	CHECK(rbind(listener, cm_loopback(0), V4) == -1 && errno == EAFNOSUPPORT);
+	CHECK(rbind(listener, (struct sockaddr *)&ib, V4) == -1 && errno == EINVAL);
+	CHECK(inet_pton(AF_INET6, "::ffff:127.0.0.1", &ib.sib_addr) == 1);
+	CHECK(rbind(listener, (struct sockaddr *)&ib, sizeof(ib)) == 0);
+	CHECK(rlisten(listener, 1) == 0);
+	CHECK(rgetsockname(listener, (struct sockaddr *)&at, &len) == 0);
+	CHECK(len == sizeof(at) && at.sib_family == AF_IB && be64toh(at.sib_sid) & 0xffff);
+	at.sib_sid_mask = UINT64_MAX;
+	rs_nonblock(caller, true);
+	CHECK(rconnect(caller, (struct sockaddr *)&at, len) == -1 && errno == EINPROGRESS);
+	while (!rs_poll(listener, POLLIN, 1))
+		rs_poll(caller, POLLOUT, 1);
+	len = sizeof(at);
+	callee = raccept(listener, (struct sockaddr *)&at, &len);
+	CHECK(callee >= 0 && len == sizeof(at) && at.sib_family == AF_IB);
+	CHECK(rs_poll(caller, POLLOUT, -1) == POLLOUT);
+	rs_nonblock(caller, false);
+	rs_write_all(caller, "abc", 4);
+	rs_read_all(callee, bytes, 4);
+	CHECK(!memcmp(bytes, "abc", 4));
+	rs_write_all(callee, "def", 4);
+	rs_read_all(caller, bytes, 4);
+	CHECK(!memcmp(bytes, "def", 4));
+	CHECK(!rclose(caller) && !rclose(callee) && !rclose(listener));
 }
 
 static void an_unconnected_socket_says_so(void)
@@ -303,6 +342,7 @@ static void rselect_watches_sockets_and_files_together(void)
 }
 
 CM_MAIN(CASE(what_is_no_socket_is_refused),
+	CASE(a_stream_may_have_addresses_of_infiniband),
 	CASE(an_unconnected_socket_says_so),
 	CASE(a_port_is_bound_once),
 	CASE(nobody_there_refuses),
