@@ -40,22 +40,36 @@
 
 /* ---- the side that maps ---- */
 
+/* The peer's answer is lost if its socket is full, and a peer need not answer. So the region is
+ * requested again when it has been wanted in vain so often, and twice as often, and so on. */
+#define MISSES_TO_ASK 16u
+
+static bool is_asked_for(struct shm_mapping *m, uint32_t id, bool write)
+{
+	uint32_t missed;
+
+	if (atomic_load_explicit(&m->asked, memory_order_relaxed) != id ||
+	    (write && !atomic_load_explicit(&m->asked_to_write, memory_order_relaxed))) {
+		atomic_store_explicit(&m->missed, 0, memory_order_relaxed);
+		return false;
+	}
+	missed = atomic_fetch_add_explicit(&m->missed, 1, memory_order_relaxed) + 1;
+	return missed < MISSES_TO_ASK || missed & (missed - 1);
+}
+
 static void ask(struct shm_link *l, struct shm_mapping *m, uint32_t rkey,
 		uint32_t id, bool write)
 {
 	struct shm_control msg = { .kind = SHM_ASK_REGION, .id = id,
 				   .key = rkey };
 
-	if (!(l->borrows & HCA_PEER_REGIONS))
-		return;
-	if (atomic_load_explicit(&m->asked, memory_order_relaxed) == id &&
-	    (!write || atomic_load_explicit(&m->asked_to_write,
-					    memory_order_relaxed)))
+	if (!(l->borrows & HCA_PEER_REGIONS) || is_asked_for(m, id, write))
 		return;
 	/* Stored before the request is sent, as another thread receives the answer. If
 	 * several QPs of the link get here at once, the request is sent more than
 	 * once. */
-	atomic_store_explicit(&m->asked_to_write, write, memory_order_relaxed);
+	if (write || atomic_load(&m->asked) != id)
+		atomic_store_explicit(&m->asked_to_write, write, memory_order_relaxed);
 	atomic_store(&m->asked, id);
 	if (shm_control_send(l->fd, &msg, NULL, 0))
 		atomic_store(&m->asked, 0); /* the socket is full: next time */

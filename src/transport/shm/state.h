@@ -82,6 +82,7 @@ struct shm_mapping {
 	_Atomic uint32_t id;    /* 0: nothing mapped; written last, cleared first */
 	_Atomic uint32_t asked; /* the region last requested from the peer; 0: none */
 	_Atomic bool asked_to_write;
+	_Atomic uint32_t missed; /* how often it was wanted since it was requested */
 	bool writable;
 	uint8_t *base;
 	uint64_t length;

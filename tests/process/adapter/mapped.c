@@ -7,12 +7,16 @@
  * All other ways into a peer's memory are switched off, so that nothing but the
  * mapping can do it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -22,6 +26,42 @@ enum { PAGES = 4 * 4096, ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE 
 
 static const struct side_options plain = { .mr_access = ALL, .cqe = 1024,
 					   .send_wr = 256, .bytes = 1 << 20 };
+
+/* The next descriptor is passed to nobody: the socket has no room. */
+static atomic_bool no_room;
+
+static bool passes_one_descriptor(const struct msghdr *h)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(h);
+
+	return c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int));
+}
+
+/* The adapter's calls come here. */
+ssize_t sendmsg(int fd, const struct msghdr *h, int flags)
+{
+	if (atomic_load(&no_room) && passes_one_descriptor(h) &&
+	    atomic_exchange(&no_room, false)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, (long)fd, h, (long)flags);
+}
+
+static int leave_no_room(struct end *e, void *arg)
+{
+	(void)e;
+	(void)arg;
+	atomic_store(&no_room, true);
+	return 0;
+}
+
+static int there_was_no_room(struct end *e, void *arg)
+{
+	(void)e;
+	(void)arg;
+	return !atomic_load(&no_room);
+}
 
 /* Of the side in this process that owns it. */
 static struct ibv_dm *dm;
@@ -189,6 +229,18 @@ static void device_memory_of_a_stopped_target_is_used(struct pair *p)
 
 	use_stopped(p, &t);
 	let_go(&p->b);
+}
+
+static void a_region_whose_announcement_found_no_room_is_mapped_later(struct pair *p)
+{
+	struct target t;
+	int unused = 0;
+
+	connect_sides(p);
+	t = (struct target){ p->b.addr, p->b.rkey };
+	expect_eq(side_run(&p->b, leave_no_room, &unused, sizeof(unused)), 0);
+	map(p, &t);
+	expect_eq(side_run(&p->b, there_was_no_room, &unused, sizeof(unused)), 1);
 }
 
 static void application_memory_of_a_stopped_target_is_used(struct pair *p)
@@ -472,6 +524,7 @@ static const struct test_case cases[] = {
 		application_memory_of_a_stopped_target_is_used),
 	RULE_IN(ONLY_TWO_PROCESSES, "ibv_reg_dmabuf_mr(3)",
 		memory_registered_by_its_file_is_used_of_a_stopped_target),
+	CASE(a_region_whose_announcement_found_no_room_is_mapped_later),
 	CASE(what_goes_past_the_caches_comes_whole),
 	CASE_IN(ONLY_TWO_PROCESSES, a_killed_target_is_not_written),
 	CASE(mappings_end_with_the_memory),
