@@ -86,6 +86,26 @@ awk '$2 == "signal" { made = $9 } $2 == "loopback" { way = $9; lost = $7 }
 	failed=1
 }
 
+# The header of a recording names the signals of both sources, before the second has sent.
+cat >"$dir/two.conf" <<-CONF
+	idle_stop = true;
+	nodes = {
+		first = { type = "signal"; signal = "ramp"; values = 3; rate = 100.0; limit = 5; };
+		later = { type = "signal"; signal = "sine"; values = 2; rate = 10.0; limit = 2; };
+		plain = { type = "file"; uri = "$dir/two.csv"; out = { };
+			format = { type = "csv"; columns = "plain"; }; };
+		human = { type = "file"; uri = "$dir/two.txt"; out = { }; };
+	};
+	paths = ( { in = ( "first", "later" ); out = ( "plain", "human" ); } );
+CONF
+expect 0 'two sources are recorded' "$busbar" run "$dir/two.conf"
+awk -F, 'NF != 6 { print; bad = 1 } END { exit bad || NR < 6 }' "$dir/two.csv" &&
+	awk -F '\t' '{ exit NF != 6 }' "$dir/two.txt" || {
+	echo 'failed: a header names all signals'
+	head "$dir/two.csv" "$dir/two.txt"
+	failed=1
+}
+
 for format in villas.human tsv csv; do
 	cat >"$dir/run.conf" <<-CONF
 		idle_stop = true;
