@@ -28,6 +28,14 @@ static bool goes_on(const struct sequence *q, uint64_t number)
 	       number - q->late <= SEQUENCE_REORDER;
 }
 
+/* One jump is a restart. Of a source that jumps on and on the number counts something
+ * else than samples, such as nanoseconds. */
+static enum sequence_verdict judge_jump(struct sequence *q)
+{
+	q->strides |= q->run == SEQUENCE_DOUBT;
+	return q->strides ? SEQUENCE_NEXT : SEQUENCE_RESTART;
+}
+
 /* The number is `step` > 0 behind the greatest. */
 static enum sequence_verdict judge_step(struct sequence *q, uint64_t step,
 					struct timespec origin)
@@ -74,7 +82,7 @@ enum sequence_verdict sequence_judge_rest(struct sequence *q,
 		verdict = SEQUENCE_RESTART;
 	} else if (s->sequence > q->last ||
 		   sequence_wrapped(q->last, s->sequence)) {
-		verdict = jumps(q, step, origin) ? SEQUENCE_RESTART :
+		verdict = jumps(q, step, origin) ? judge_jump(q) :
 						   judge_step(q, step, origin);
 	} else if (!s->sequence && !q->last) {
 		return SEQUENCE_NONE;

@@ -22,8 +22,9 @@
  * of 0 counts as none, because formats that always carry a time send 0 for a missing
  * one.
  *
- * A number that no source reaches by counting (sequence_jumps()) is no loss but a
- * restart. A number that is wrong once, greater or smaller, does not disturb the count:
+ * A number that no source reaches by counting (more than 2^31 ahead, or more than a
+ * million and ten for each microsecond between the origin times) is no loss but a
+ * restart; if the next one is such a number too, the source counts something else. A number that is wrong once, greater or smaller, does not disturb the count:
  * if the next one goes on behind the number before it, it is compared with that.
  *
  * Numbers that a generator of this process left out (sequence_note_left_out()) are not
@@ -61,6 +62,7 @@ struct sequence {
 	unsigned run;              /* late ones in a row; SEQUENCE_DOUBT */
 	uint64_t distance;         /* of the last verdict */
 	uint64_t left_out;         /* likewise, where it says so */
+	bool strides;              /* its numbers do not count samples */
 };
 
 /* sequence_judge() for all but the most frequent case. */

@@ -216,6 +216,30 @@ static void one_wrong_number_makes_no_losses(void **state)
 						 (uintmax_t)firsts[k]);
 }
 
+/* A number of nanoseconds or of anything else: no losses, no restart at each sample. */
+static void numbers_that_count_no_samples_lose_nothing(void **state)
+{
+	static const uint64_t steps[] = { 10000000, UINT64_C(1) << 32, UINT64_C(1) << 40 };
+
+	for (int i = 0; i < 6; i++) {
+		struct sequence q = { 0 };
+		unsigned restarts = 0;
+
+		for (unsigned n = 0; n < 100; n++) {
+			struct sample s = { .flags = i % 2 ? STAMPED : NUMBERED,
+					    .sequence = 7 + n * steps[i / 2],
+					    .origin = { 5, (long)n * 10000000 } };
+			enum sequence_verdict v = sequence_judge(&q, &s);
+
+			/* Without times ten million may be lost. */
+			if (steps[i / 2] > 1u << 31 || i % 2)
+				assert_int_not_equal(v, SEQUENCE_LOST);
+			restarts += v == SEQUENCE_RESTART;
+		}
+		assert_true(restarts <= 1);
+	}
+}
+
 static void a_million_lost_samples_are_lost_and_no_restart(void **state)
 {
 	struct sequence q = { 0 };
@@ -272,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_number_of_32_bits_that_wraps_is_the_next),
 		cmocka_unit_test(a_time_of_zero_is_none),
 		cmocka_unit_test(one_wrong_number_makes_no_losses),
+		cmocka_unit_test(numbers_that_count_no_samples_lose_nothing),
 		cmocka_unit_test(a_million_lost_samples_are_lost_and_no_restart),
 		cmocka_unit_test(what_a_generator_left_out_is_not_lost),
 	};
