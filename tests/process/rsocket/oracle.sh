@@ -10,6 +10,8 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 # Its sanitizers need not be loaded first.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
+# A child may start threads.
+export TSAN_OPTIONS="${TSAN_OPTIONS:-}:die_after_fork=0"
 env LD_PRELOAD="$2" BUSBAR_DEVICES=soft BUSBAR_LOG=debug "$1" >"$tmp/rsockets" 2>"$tmp/log" ||
 	status=$?
 grep -v ' debug ' "$tmp/log"
