@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls that make, name, connect, change and end sockets. */
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rdmacm/preload/preload.h"
@@ -250,6 +252,23 @@ PRELOAD_EXPORT int close(int fd)
 	else
 		preload_set_share(-1, fd);
 	return preload_real.close(fd);
+}
+
+PRELOAD_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	int end = atomic_load(&preload_fds_end);
+
+	if (!preload_inside && !(flags & CLOSE_RANGE_CLOEXEC) && first <= last)
+		for (unsigned fd = first; fd < (unsigned)end && fd <= last; fd++) {
+			preload_forget((int)fd);
+			preload_set_share(-1, (int)fd);
+		}
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+PRELOAD_EXPORT void closefrom(int first)
+{
+	close_range(first < 0 ? 0 : (unsigned)first, ~0u, 0);
 }
 
 /* ---- descriptors ---- */

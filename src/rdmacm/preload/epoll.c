@@ -29,9 +29,8 @@ void preload_epoll_forked(void)
 {
 	pthread_mutex_init(&sets_lock, NULL);
 	pthread_mutex_init(&watch_lock, NULL);
-	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++)
-		if (atomic_load(&sets[fd]))
-			atomic_store(&sets[fd], NULL);
+	for (int fd = 0; fd < atomic_load(&preload_fds_end); fd++)
+		atomic_store(&sets[fd], NULL);
 }
 
 /* ---- sets ---- */
@@ -46,6 +45,7 @@ static struct rs_set *set_get(int epfd, bool make)
 	pthread_mutex_lock(&sets_lock);
 	set = atomic_load(&sets[epfd]);
 	if (!set && make) {
+		preload_fd_used(epfd);
 		set = busbar_epoll_make();
 		atomic_store(&sets[epfd], set);
 	}
@@ -57,7 +57,7 @@ static struct rs_set *set_get(int epfd, bool make)
 
 static bool set_has_number(const struct rs_set *set)
 {
-	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++)
+	for (int fd = 0; fd < atomic_load(&preload_fds_end); fd++)
 		if (atomic_load(&sets[fd]) == set)
 			return true;
 	return false;
@@ -74,6 +74,8 @@ void preload_set_share(int from, int to)
 	if (!set && !atomic_load(&sets[to]))
 		return;
 	pthread_mutex_lock(&sets_lock);
+	if (set)
+		preload_fd_used(to);
 	old = atomic_exchange(&sets[to], set);
 	ended = old && !set_has_number(old);
 	pthread_mutex_unlock(&sets_lock);

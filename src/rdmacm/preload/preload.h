@@ -110,6 +110,17 @@ struct preload_socket {
 	struct preload_socket *next_free;
 };
 
+/* Above all numbers that have had a socket or a set: where loops over them end. */
+extern atomic_int preload_fds_end;
+
+static inline void preload_fd_used(int fd)
+{
+	int end = atomic_load_explicit(&preload_fds_end, memory_order_relaxed);
+
+	while (fd >= end && !atomic_compare_exchange_weak(&preload_fds_end, &end, fd + 1))
+		;
+}
+
 /* The socket of `fd`; NULL: it has no rsocket, or preload_inside is set. */
 struct preload_socket *preload_find(int fd);
 struct preload_socket *preload_new(int rs, enum preload_state state);

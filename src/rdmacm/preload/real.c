@@ -9,6 +9,7 @@
 
 struct preload_real preload_real;
 _Thread_local unsigned preload_inside;
+atomic_int preload_fds_end;
 
 static _Atomic(struct preload_socket *) sockets[PRELOAD_FDS_MAX];
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +62,7 @@ __attribute__((constructor)) void preload_init(void)
 /* The child does not have the parent's rsockets: its listeners go on with TCP. */
 static void sockets_forked(void)
 {
-	for (int fd = 0; fd < PRELOAD_FDS_MAX; fd++) {
+	for (int fd = 0; fd < atomic_load(&preload_fds_end); fd++) {
 		struct preload_socket *s = atomic_load(&sockets[fd]);
 
 		if (!s)
@@ -144,8 +145,10 @@ void preload_share(int fd, struct preload_socket *s)
 
 	if (fd < 0 || fd >= PRELOAD_FDS_MAX)
 		return;
-	if (s)
+	if (s) {
+		preload_fd_used(fd);
 		atomic_fetch_add(&s->refs, 1);
+	}
 	old = atomic_exchange(&sockets[fd], s);
 	if (old)
 		release(old);
@@ -163,7 +166,7 @@ void preload_become_tcp(int fd, struct preload_socket *s)
 	/* Removes all its descriptors. */
 	s->rs = -1;
 	preload_watches_move(s);
-	for (int other = 0; other < PRELOAD_FDS_MAX; other++)
+	for (int other = 0; other < atomic_load(&preload_fds_end); other++)
 		if (atomic_load(&sockets[other]) == s)
 			preload_forget(other);
 	if (rs >= 0) {

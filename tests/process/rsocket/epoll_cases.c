@@ -153,6 +153,16 @@ static void descriptors(void)
 
 	p = pair_make();
 	set_ctl(set, EPOLL_CTL_ADD, p.here, EPOLLIN);
+	CHECK(!close_range((unsigned)p.here, (unsigned)p.here, 0));
+	other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	SAY("the number is free: %d, and a file's: %zd", other == p.here,
+	    read(other, &got, sizeof(got)));
+	settle(p.there, POLLRDHUP);
+	SAY("the other side: %d", read_all(p.there));
+	pair_close(&(struct pair){ other, p.there });
+
+	p = pair_make();
+	set_ctl(set, EPOLL_CTL_ADD, p.here, EPOLLIN);
 	close(set);
 	put(p.there);
 	settle(p.here, POLLIN);
