@@ -100,11 +100,20 @@ static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
  * the host: one of the host. */
 static bool is_callers(const struct sockaddr *said, const struct hca_gsi_address *way)
 {
+	struct sockaddr_storage loopback;
 	union ibv_gid gid;
 
 	if (!way)
 		return !cma_addr_check_local(said);
 	cma_addr_to_gid(said, &gid);
+	if (!memcmp(gid.raw, way->destination, sizeof(gid.raw)))
+		return true;
+	/* All of 127.0.0.0/8 has one GID. */
+	if (!cma_addr_is_loopback(said))
+		return false;
+	cma_addr_copy(&loopback, said);
+	cma_addr_set_loopback((struct sockaddr *)&loopback);
+	cma_addr_to_gid((struct sockaddr *)&loopback, &gid);
 	return !memcmp(gid.raw, way->destination, sizeof(gid.raw));
 }
 

@@ -426,17 +426,15 @@ static void relay_stranger(void)
 	close(fd);
 }
 
-/* Relays a request of 127.0.0.1 to the listener of this process that says it is of 127.0.0.
- * `said`. */
-static void relay_request(uint16_t port, uint8_t said, uint32_t comm_id)
+/* Relays a request of 127.0.0.1 to the listener of this process that says it is of `said`. */
+static void relay_request(uint16_t port, const char *said, uint32_t comm_id)
 {
 	const struct hca_gsi_address from = {
 		.source = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 		.destination = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
 	};
-	const struct cm_ip_header ip = { .ip_version = 4, .src_port = 99,
-					 .src = { [12] = 127, 0, 0, said },
-					 .dst = { [12] = 127, 0, 0, 1 } };
+	struct cm_ip_header ip = { .ip_version = 4, .src_port = 99,
+				   .dst = { [12] = 127, 0, 0, 1 } };
 	struct cm_mad mad = {
 		.type = CM_REQ,
 		.req = { .local_comm_id = comm_id, .local_qpn = comm_id & 0xff,
@@ -447,6 +445,7 @@ static void relay_request(uint16_t port, uint8_t said, uint32_t comm_id)
 	struct abstract_name name;
 	int fd;
 
+	CHECK(inet_pton(AF_INET, said, ip.src + 12) == 1);
 	memcpy(mad.req.primary.local_gid, from.source, 16);
 	memcpy(mad.req.primary.remote_gid, from.source, 16);
 	CHECK(wire_cm_ip_encode(&ip, mad.req.private_data) == 0);
@@ -471,15 +470,19 @@ static void a_caller_has_the_address_that_its_request_came_from(void)
 	uint16_t port;
 
 	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
-	relay_request(port, 5, busbar_gsi_comm_id(5));
-	relay_request(port, 1, busbar_gsi_comm_id(6));
-	ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
-	callee = ev->id;
-	memcpy(&peer, rdma_get_peer_addr(callee), sizeof(peer));
-	CHECK(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
-	rdma_ack_cm_event(ev);
+	relay_request(port, "192.0.2.1", busbar_gsi_comm_id(5));
+	/* All of 127.0.0.0/8 has the GID of 127.0.0.1. */
+	for (uint32_t i = 1; i < 3; i++) {
+		relay_request(port, i == 1 ? "127.0.0.1" : "127.0.0.2",
+			      busbar_gsi_comm_id(5 + i));
+		ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+		callee = ev->id;
+		memcpy(&peer, rdma_get_peer_addr(callee), sizeof(peer));
+		CHECK(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK + i - 1));
+		rdma_ack_cm_event(ev);
+		cm_id_free(callee);
+	}
 	cm_expect_quiet(ch, 0);
-	cm_id_free(callee);
 	cm_id_free(listener);
 	rdma_destroy_event_channel(ch);
 }

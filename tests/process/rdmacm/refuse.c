@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "wire/cm.h"
+
 static struct rdma_event_channel *ch;
 
 static void channel_free(void)
@@ -312,6 +314,59 @@ static void garbage_does_not_harm_a_listener(void)
 	rdma_destroy_event_channel(callee_ch);
 }
 
+/* A REQ on a socket of its own to the listener at 127.0.0.1, by a caller that says it has the
+ * address. The reason of the REJ that comes within `ms`; 0: none. */
+static int call_as(uint16_t port, const char *said, int ms)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct cm_ip_header ip = { .ip_version = 4, .src_port = 99,
+				   .dst = { [12] = 127, 0, 0, 1 } };
+	struct cm_mad mad = {
+		.type = CM_REQ,
+		.req = { .local_comm_id = 7, .local_qpn = 7, .path_mtu = 3,
+			 .service_id = wire_cm_service_id(RDMA_PS_TCP, port),
+			 .primary.local_gid = { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+			 .primary.remote_gid = { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
+	};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), reason = 0;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint8_t bytes[CM_MAD_SIZE];
+	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+			   "busbar.cm.0106.%u.127.0.0.1", port);
+
+	CHECK(inet_pton(AF_INET, said, ip.src + 12) == 1);
+	CHECK(wire_cm_ip_encode(&ip, mad.req.private_data) == 0);
+	CHECK(wire_cm_encode(&mad, bytes) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&name,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				  (size_t)len)) == 0);
+	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes));
+	if (poll(&p, 1, ms) == 1 && recv(fd, bytes, sizeof(bytes), 0) == sizeof(bytes)) {
+		CHECK(wire_cm_decode(bytes, sizeof(bytes), &mad) == 0);
+		reason = mad.type == CM_REJ ? mad.rej.reason : 0;
+	}
+	close(fd);
+	return reason;
+}
+
+static void a_caller_of_this_host_has_an_address_of_it(void)
+{
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener;
+	struct rdma_cm_event *ev;
+	uint16_t port;
+
+	setup();
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 4, &port);
+	CHECK(call_as(port, "192.0.2.1", 10000) == CM_REASON_INVALID_GID);
+	CHECK(call_as(port, "127.0.0.1", 100) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	cm_id_free(ev->id);
+	rdma_ack_cm_event(ev);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(callee_ch);
+}
+
 CM_MAIN(CASE(reject_carries_reason_and_data),
 	CASE(a_port_without_listener_rejects_with_reason_8),
 	CASE(a_bound_port_that_does_not_listen_rejects_too),
@@ -322,4 +377,5 @@ CM_MAIN(CASE(reject_carries_reason_and_data),
 	CASE(a_caller_that_gives_up_is_reported),
 	CASE(an_application_that_does_not_answer_is_unreachable),
 	CASE(a_caller_waits_while_descriptors_are_short),
-	CASE(garbage_does_not_harm_a_listener))
+	CASE(garbage_does_not_harm_a_listener),
+	CASE(a_caller_of_this_host_has_an_address_of_it))

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "util/log.h"
+#include "util/log_limit.h"
 #include "util/log_recent.h"
 
 static char last[2048];
@@ -323,9 +324,32 @@ static void the_last_lines_are_kept_in_order_and_old_ones_go(void **unused)
 	assert_int_equal(n, first + LOG_RECENT_LINES + 10);
 }
 
+static void lines_of_strangers_are_limited_and_counted(void **state)
+{
+	struct log_limit limit = { 0 };
+	unsigned left_out, written = 0;
+	uint64_t now_ns = 5;
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++) {
+		written += log_limit_take(&limit, now_ns + i, &left_out);
+		assert_int_equal(left_out, 0);
+	}
+	assert_int_equal(written, LOG_LIMIT_LINES);
+	now_ns += LOG_LIMIT_NS + 1;
+	assert_true(log_limit_take(&limit, now_ns, &left_out));
+	assert_int_equal(left_out, 3000 - LOG_LIMIT_LINES);
+	assert_true(log_limit_take(&limit, now_ns, &left_out));
+	assert_int_equal(left_out, 0);
+	/* Nothing was left out since. */
+	assert_true(log_limit_take(&limit, now_ns + LOG_LIMIT_NS + 1, &left_out));
+	assert_int_equal(left_out, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_of_strangers_are_limited_and_counted),
 		cmocka_unit_test_setup(a_line_names_level_room_and_message, setup),
 		cmocka_unit_test_setup(what_is_below_the_level_is_not_even_evaluated, setup),
 		cmocka_unit_test_setup(errno_is_kept_and_can_be_printed, setup),
