@@ -77,4 +77,11 @@ static inline void spin_unlock(struct spin *s)
 	atomic_store_explicit(&s->held, 0, memory_order_release);
 }
 
+/* Of use only where what the holder stores under the lock was seen before, or by a caller that
+ * tries again. */
+static inline bool spin_is_held(const struct spin *s)
+{
+	return atomic_load_explicit(&s->held, memory_order_acquire);
+}
+
 #endif

@@ -17,6 +17,7 @@
 #include "util/spin.h"
 
 #define RECEIVE_BUDGET 32u /* units a poll */
+#define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
 
@@ -97,6 +98,28 @@ static void deliver_one(struct packet_port *port, const struct carrier_unit *uni
 		packet_count_fault(fault);
 }
 
+/* A unit may end with the acknowledgement of what its first packets answer (send.c), which is
+ * delivered in front of them: the program finds the completion of its message before the answer.
+ * True: it was. */
+static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
+				    unsigned k, size_t bytes)
+{
+	size_t length = carrier_packet_bytes(unit, bytes, k);
+	uint8_t packet[ACKNOWLEDGEMENT_MOST];
+	enum packet_fault fault;
+	struct packet_frame f;
+	size_t header;
+
+	if (length > sizeof(packet))
+		return false;
+	carrier_unit_gather(unit, bytes - length, length, packet);
+	header = port->medium->decode(unit, k, packet, length, &f, &fault);
+	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK)
+		return false;
+	packet_receive(port, unit, &f, packet + header);
+	return true;
+}
+
 static void deliver(void *arg, const struct carrier_unit *unit)
 {
 	struct packet_port *port = arg;
@@ -104,6 +127,8 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	unsigned packets = carrier_unit_packets(unit, bytes);
 
 	port->now_ns = packet_now_ns();
+	if (packets > 1 && deliver_acknowledgement(port, unit, packets - 1, bytes))
+		packets--;
 	for (unsigned k = 0; k < packets; k++) {
 		size_t length = carrier_packet_bytes(unit, bytes, k);
 

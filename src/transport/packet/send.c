@@ -164,6 +164,32 @@ static void notice_reply(struct packet_qp *pq)
 	atomic_store_explicit(&pq->told_turn, turn - 1, memory_order_relaxed);
 }
 
+/* It is no frame where the acknowledgement of what it may answer was none. */
+static void overtake_nothing(const struct packet_qp *pq, struct packet_train *train)
+{
+	if (atomic_load_explicit(&pq->raw.told_below, memory_order_relaxed))
+		train->raw = false;
+}
+
+/* With receive_lock. 0, or why the carrier took nothing. */
+static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *train)
+{
+	struct rc_response r;
+	bool joined = packet_join_acknowledgement(pq, train, &r);
+	int ret;
+
+	if (!joined) {
+		if (pq->answering)
+			packet_acknowledge(pq);
+		overtake_nothing(pq, train);
+		notice_reply(pq);
+	}
+	ret = packet_train_emit(train);
+	if (joined && ret != -EAGAIN)
+		rc_responded(&pq->responder, &r, RC_OK);
+	return ret;
+}
+
 /* Emits the train, and with it the acknowledgement that this queue pair owes to the same peer:
  * one call to the kernel instead of two. Not while another thread moves what arrives, as
  * receive_lock comes before sq_lock; nor outside of hca_enter(), as timers and changes of
@@ -171,22 +197,18 @@ static void notice_reply(struct packet_qp *pq)
 static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 {
 	struct packet_port *port = pq->port;
-	struct rc_response r;
-	bool joined;
 	int ret;
 
-	if (!atomic_load_explicit(&port->backlog, memory_order_relaxed) ||
+	if ((!atomic_load_explicit(&port->backlog, memory_order_relaxed) &&
+	     !(train->raw &&
+	       atomic_load_explicit(&pq->raw.told_below, memory_order_relaxed))) ||
 	    pq->service != PACKET_RC || !hca_self.depth ||
 	    !hca_trylock(&port->receive_lock)) {
+		overtake_nothing(pq, train);
 		notice_reply(pq);
 		return packet_train_emit(train);
 	}
-	joined = packet_join_acknowledgement(pq, train, &r);
-	if (!joined)
-		notice_reply(pq);
-	ret = packet_train_emit(train);
-	if (joined && ret != -EAGAIN)
-		rc_responded(&pq->responder, &r, RC_OK);
+	ret = emit_with_acknowledgement(pq, train);
 	hca_unlock(&port->receive_lock);
 	return ret;
 }

@@ -28,6 +28,8 @@ struct packet_raw {
 	uint64_t from_ns;    /* no frames leave until then */
 	/* Under receive_lock. */
 	bool asked;          /* the last request came as a frame */
+	/* The last acknowledgement left by the carrier below, where a frame overtakes it. */
+	_Atomic bool told_below;
 };
 
 /* Bytes of the longest READ whose response is a frame, perhaps with others. */

@@ -9,6 +9,7 @@
 
 #include "hca/object/qp.h"
 #include "hca/run/elide.h"
+#include "transport/shm/ring.h"
 #include "transport/shm/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -22,6 +23,15 @@ void shm_posted(struct hca_qp *qp);
  * struct shm_ack, too, which costs a cache miss if the peer has just written it.
  * ack_lock is held. */
 bool shm_harvest(struct shm_link *l, bool look);
+
+/* Processes the acknowledgement that came with the message whose header is `h`, in front of its
+ * receipt, if the program could notice the other order: the message may be the answer to one of
+ * which that tells. rx_lock is held; takes ack_lock and tx_lock. */
+void shm_harvest_before(struct shm_link *l, const struct shm_header *h);
+
+/* The same on a link of the process with itself, where the answer may take the same direction as
+ * what it answers and so brings no acknowledgement. */
+void shm_harvest_twin(struct shm_link *l, const struct shm_header *h);
 
 /* Completes the sends that the peer has promised to receive (hca/memory/promise.h); true if
  * there was any. ack_lock is held. */
@@ -102,6 +112,39 @@ static inline bool shm_promises_due(struct shm_link *l)
 		((int32_t)(wanted - harvested) > 0 ||
 		 l->idle_polls >= SHM_IDLE_POLLS_WHEN_UNWANTED)) ||
 	       unlikely(l->idle_polls % SHM_IDLE_POLLS_TO_PROMISES == 0);
+}
+
+/* May the acknowledgement complete something that the program waits for? */
+static inline bool shm_is_awaited(const struct shm_link *l, uint32_t ack)
+{
+	uint32_t harvested = atomic_load_explicit(&l->harvested, memory_order_acquire);
+
+	return ((ack - harvested) & SHM_ACK_POS_MASK) != 0 &&
+	       (int32_t)(atomic_load_explicit(&l->wanted_pos, memory_order_relaxed) -
+			 harvested) > 0;
+}
+
+/* Takes the acknowledgement `ack` that came with a message. To be called before the message is
+ * received. rx_lock is held. */
+static inline void shm_take_hint(struct shm_link *l, const struct shm_header *h, uint32_t ack)
+{
+	const struct shm_link *o = l->twin;
+
+	atomic_store_explicit(&l->acked_hint, ack, memory_order_release);
+	if (unlikely(!hca_self.elided || shm_is_awaited(l, ack)))
+		shm_harvest_before(l, h);
+	if (unlikely(l->rx_peer == &shm) &&
+	    (!hca_self.elided || !o ||
+	     shm_is_awaited(o, atomic_load_explicit(&l->rx_pos, memory_order_relaxed))))
+		shm_harvest_twin(l, h);
+}
+
+/* The slots in front of `pos` are received: their acknowledgement leaves with our messages from now
+ * on. For a slot without a mark to be called before the program can know of the message, and answer
+ * it by another thread. rx_lock is held. */
+static inline void shm_tell_received(struct shm_link *l, uint32_t pos)
+{
+	atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks), memory_order_release);
 }
 
 /* True if slots are unacknowledged or QPs wait in the backlog. */

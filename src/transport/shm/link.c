@@ -141,6 +141,7 @@ int shm_link_set_area(struct shm_link *l, int area_fd, int role)
 	atomic_store(&l->rx_ack, 0);
 	l->rx_marks = l->marks_seen = l->hint_seen = 0;
 	l->carried = false;
+	l->twin = NULL;
 	l->idle_polls = 0;
 	l->full_ns = 0;
 	shm_faults_open(l);

@@ -301,7 +301,7 @@ static bool announced(const struct hca_segment *s, uint64_t id)
 static void wait_for_holder(struct spin *lock)
 {
 #if defined(__x86_64__)
-	if (likely(!atomic_load_explicit(&lock->held, memory_order_acquire)))
+	if (likely(!spin_is_held(lock)))
 		return;
 #endif
 	hca_lock(lock);

@@ -23,6 +23,7 @@
 #include "hca/run/touch.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
+#include "transport/shm/ack.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/receive.h"
 #include "transport/shm/ring.h"
@@ -163,7 +164,8 @@ bool shm_post_plain(struct hca_qp *qp, const struct ibv_send_wr *wr)
 
 /* ---- receiving ---- */
 static inline __attribute__((always_inline)) void
-complete(struct hca_qp *qp, const struct hca_rwqe *e, const struct shm_header *h)
+complete(struct shm_link *l, uint32_t pos, struct hca_qp *qp, const struct hca_rwqe *e,
+	 const struct shm_header *h)
 {
 	struct ibv_wc wc = {
 		.wr_id = e->wr_id,
@@ -180,13 +182,14 @@ complete(struct hca_qp *qp, const struct hca_rwqe *e, const struct shm_header *h
 	}
 	HCA_COUNT_RECEIVED(qp, false, h->length);
 	hca_recv_done(qp);
+	shm_tell_received(l, pos + 1);
 	hca_cq_push(qp->recv_cq, &wc, h->flags & SHM_SOLICITED);
 }
 
 /* False: not the usual message, or it cannot be received here; nothing was done, and
  * shm_receive_other() handles it. */
 static inline __attribute__((always_inline)) bool
-take(struct shm_link *l, const struct shm_slot *slot, const struct shm_header *h)
+take(struct shm_link *l, uint32_t pos, const struct shm_slot *slot, const struct shm_header *h)
 {
 	struct hca_qp *qp = hca_qp_find(h->dst_qpn);
 	struct hca_rwqe *e;
@@ -210,7 +213,7 @@ take(struct shm_link *l, const struct shm_slot *slot, const struct shm_header *h
 	if (unlikely(!to || !hca_touch_write(to, h->length)))
 		goto other;
 	memcpy(to, slot->payload, h->length);
-	complete(qp, e, h);
+	complete(l, pos, qp, e, h);
 	/* After the receive is consumed: see hca_promise_extend(). */
 	atomic_store_explicit(&qp->rx_psn, (h->psn + 1) & HCA_PSN_MASK,
 			      memory_order_release);
@@ -241,17 +244,17 @@ bool shm_receive(struct shm_link *l)
 		/* The slot's second cache line is still in the sender's cache. */
 		if (h.length > SHM_FIRST_LINE)
 			__builtin_prefetch(&s->payload[SHM_FIRST_LINE]);
-		atomic_store_explicit(&l->acked_hint, ack,
-				      memory_order_release);
+		shm_take_hint(l, &h, ack);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
-		if (unlikely(!take(l, s, &h)) && shm_receive_other(l, s, h)) {
-			l->rx_marks++;
-			kick = true;
+		if (unlikely(!take(l, pos, s, &h))) {
+			if (shm_receive_other(l, s, h)) {
+				l->rx_marks++;
+				kick = true;
+			}
+			shm_tell_received(l, pos + 1);
 		}
 		kick |= !!(h.flags & SHM_KICK_ON_ACK);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
-		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
-				      memory_order_release);
 	}
 	if (pos != start) {
 		atomic_store_explicit(&l->rx->ack.word,

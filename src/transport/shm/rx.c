@@ -24,6 +24,7 @@
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
+#include "transport/shm/ack.h"
 #include "transport/shm/join.h"
 #include "transport/shm/peer.h"
 #include "transport/shm/reach.h"
@@ -138,7 +139,7 @@ static bool take_extent(struct message *m)
  */
 enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 
-static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
+static void complete_recv(struct shm_link *l, struct hca_qp *qp, const struct hca_rwqe *e,
 			  const struct message *m, enum ibv_wc_status status)
 {
 	static const uint8_t wc_flags[] = {
@@ -164,20 +165,22 @@ static void complete_recv(struct hca_qp *qp, const struct hca_rwqe *e,
 		wc.imm_data = m->h.imm;
 	if (unlikely(wc.wc_flags & IBV_WC_GRH))
 		wc.sl = m->h.flags & SHM_IPV4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6;
-	if (likely(status == IBV_WC_SUCCESS))
+	if (likely(status == IBV_WC_SUCCESS)) {
 		HCA_COUNT_RECEIVED(qp, m->h.op == SHM_WRITE_IMM, m->h.length);
-	else
+		shm_tell_received(l, atomic_load_explicit(&l->rx_pos, memory_order_relaxed) + 1);
+	} else {
 		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
+	}
 	hca_recv_done(qp);
 	hca_cq_push(qp->recv_cq, &wc, m->h.flags & SHM_SOLICITED);
 }
 
 /* A receive that failed on our side: completion with error, QP to ERR. */
-static void receive_failed(struct hca_qp *qp, const struct hca_rwqe *e,
+static void receive_failed(struct shm_link *l, struct hca_qp *qp, const struct hca_rwqe *e,
 			   const struct message *m, enum ibv_wc_status status)
 {
 	hca_qp_failing(qp);
-	complete_recv(qp, e, m, status);
+	complete_recv(l, qp, e, m, status);
 	hca_unlock(&qp->recv->consume_lock);
 	hca_qp_fail(qp);
 }
@@ -215,13 +218,13 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 	}
 	switch (place(l, qp, e, m)) {
 	case 0:
-		complete_recv(qp, e, m, IBV_WC_SUCCESS);
+		complete_recv(l, qp, e, m, IBV_WC_SUCCESS);
 		/* The counter does not include the GRH. */
 		HCA_COUNT(qp, RX_SEND_BYTES, -(uint64_t)HCA_GRH_BYTES);
 		hca_unlock(&qp->recv->consume_lock);
 		break;
 	case -EFAULT:
-		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
+		receive_failed(l, qp, e, m, IBV_WC_LOC_PROT_ERR);
 		break;
 	default:
 		hca_unlock(&qp->recv->consume_lock);
@@ -251,7 +254,7 @@ static bool expected(struct shm_link *l, struct hca_qp *qp,
 }
 
 /* consume_lock is held, and released. */
-static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
+static void refuse_too_long(struct shm_link *l, struct hca_qp *qp, const struct hca_rwqe *e,
 			    struct message *m)
 {
 	if (qp->ibv.qp_type == IBV_QPT_UC) {
@@ -262,7 +265,7 @@ static void refuse_too_long(struct hca_qp *qp, const struct hca_rwqe *e,
 	}
 	HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 	mark(m, SHM_INVALID, 0);
-	receive_failed(qp, e, m, IBV_WC_LOC_LEN_ERR);
+	receive_failed(l, qp, e, m, IBV_WC_LOC_LEN_ERR);
 }
 
 /*
@@ -328,14 +331,14 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 			return;
 	}
 	if (unlikely(m->h.op != SHM_WRITE_IMM && bytes > hca_rwqe_room(e))) {
-		refuse_too_long(qp, e, m);
+		refuse_too_long(l, qp, e, m);
 		return;
 	}
 	ret = place(l, qp, e, m);
 	if (unlikely(ret == -EFAULT)) {
 		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
 		mark(m, SHM_REMOTE_ERROR, 0);
-		receive_failed(qp, e, m, IBV_WC_LOC_PROT_ERR);
+		receive_failed(l, qp, e, m, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	if (unlikely(ret)) {
@@ -359,10 +362,10 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	 * answer from a QP that is in error (9.9.6.3, class J). */
 	if (unlikely(m->h.op == SHM_SEND_INV && hca_key_invalidate(qp, m->h.imm))) {
 		mark(m, SHM_DROPPED, 0);
-		receive_failed(qp, e, m, IBV_WC_MW_BIND_ERR);
+		receive_failed(l, qp, e, m, IBV_WC_MW_BIND_ERR);
 		return;
 	}
-	complete_recv(qp, e, m, IBV_WC_SUCCESS);
+	complete_recv(l, qp, e, m, IBV_WC_SUCCESS);
 	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
 			      memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);

@@ -124,6 +124,19 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 	return moved;
 }
 
+/* See struct shm. */
+static __attribute__((noinline, cold)) void harvest_put_off(struct hca_cq *cq, unsigned count)
+{
+	if (cq && !atomic_load_explicit(&cq->sends, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&shm.put_off, false, memory_order_relaxed);
+	for (unsigned i = 0; i < count; i++) {
+		hca_lock(&shm.links[i]->ack_lock);
+		shm_harvest(shm.links[i], true);
+		hca_unlock(&shm.links[i]->ack_lock);
+	}
+}
+
 static bool shm_poll(struct hca_cq *cq, bool wait)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count,
@@ -132,6 +145,8 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 
 	if (unlikely(wait))
 		shm_copy_hurry();
+	if (unlikely(!hca_self.elided && atomic_load_explicit(&shm.put_off, memory_order_relaxed)))
+		harvest_put_off(cq, count);
 	for (unsigned i = 0; i < count; i++) {
 		struct shm_link *l = shm.links[i];
 

@@ -187,6 +187,7 @@ struct shm_link {
 	/* Identifies the peer, for hca_qp.rx_peer: the link, or for both ends of a
 	 * link of the process with itself the same pointer. */
 	const void *rx_peer;
+	struct shm_link *twin; /* that other end, once it was looked for; else NULL */
 };
 
 /* What the transport keeps in a queue pair; zero until it opens. */
@@ -238,6 +239,9 @@ struct shm {
 	uint64_t sweep_ns;                 /* when; 0: not armed */
 	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening sockets not watched for now */
 	unsigned paused_count;
+	/* A thread that was alone received a message in front of its acknowledgement. When threads
+	 * are inside that are not, who polls a queue of sends waits for what they complete. */
+	_Atomic bool put_off;
 };
 
 /* True while the handshake is under way. */

@@ -51,7 +51,7 @@ bool shm_receive_watched(struct shm_link *l, bool at_once)
 		if (fate == SHM_WAIT && !at_once)
 			break;
 		shm_slot_read(s, &h, &ack);
-		atomic_store_explicit(&l->acked_hint, ack, memory_order_release);
+		shm_take_hint(l, &h, ack);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
 		if (take(l, s, &h, fate)) {
 			l->rx_marks++;
@@ -59,8 +59,7 @@ bool shm_receive_watched(struct shm_link *l, bool at_once)
 		}
 		kick |= !!(h.flags & SHM_KICK_ON_ACK);
 		atomic_store_explicit(&l->rx_pos, ++pos, memory_order_relaxed);
-		atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks),
-				      memory_order_release);
+		shm_tell_received(l, pos);
 	}
 	if (pos == start)
 		return false;

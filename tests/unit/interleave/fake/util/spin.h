@@ -31,6 +31,11 @@ static inline bool spin_trylock(struct spin *s)
 	return check_trylock(s);
 }
 
+static inline bool spin_is_held(const struct spin *s)
+{
+	return atomic_load_explicit(&s->held, memory_order_acquire);
+}
+
 static inline void spin_unlock(struct spin *s)
 {
 	check_unlock(s);
