@@ -30,9 +30,10 @@ void shm_links_settle(void);
  */
 struct shm_link *shm_link_get(uint32_t block, bool *refused);
 
-/* Makes a link with the owner of a block if there is none and the owner is allowed.
- * True: the link is still being made. shm.lock is held. */
-bool shm_link_reach(uint32_t block);
+/* Makes a link with the owner of a block if there is none and the owner is allowed. 0: there
+ * is one, or the owner is not called; 1: the link is still being made; -EAGAIN: the owner has
+ * many callers at the moment. shm.lock is held. */
+int shm_link_reach(uint32_t block);
 
 enum shm_peer_known {
 	SHM_PEER_LINKED,

@@ -44,6 +44,7 @@
 #define REACH_WAIT_NS 500000 /* between two checks of the links being made */
 #define REACH_LIMIT_NS NSEC_PER_SEC
 #define REACH_ROUNDS 4
+#define AGAIN_NS 2000000 /* until a process with many callers is called again */
 #define NAME_TRIES 1000
 
 static int name_fd = -1; /* under shm.lock */
@@ -87,24 +88,34 @@ void shm_mcast_stop(void)
 	atomic_store(&ready, false);
 }
 
+struct reached {
+	bool pending; /* some links are still being made, or processes have to be called again: */
+	bool busy;    /* they have many callers at the moment */
+};
+
 static void reach(const struct hca_name_seen *seen, void *arg)
 {
-	bool *pending = arg;
+	struct reached *r = arg;
 	char *end;
 	unsigned long block = strtoul(seen->rest, &end, 10);
+	int ret;
 
-	if (end != seen->rest && (*end == '\0' || *end == '.') &&
-	    block < HCA_QPN_BLOCKS &&
-	    shm_link_reach((uint32_t)block))
-		*pending = true;
+	if (end == seen->rest || (*end != '\0' && *end != '.') || block >= HCA_QPN_BLOCKS)
+		return;
+	ret = shm_link_reach((uint32_t)block);
+	r->pending |= ret != 0;
+	r->busy |= ret == -EAGAIN;
 }
 
-/* True: some links are still being made. shm.lock is held. */
-static bool reach_all(void)
+/* True: some links are still being made. *busy: it is to be called again soon, which is no
+ * round. shm.lock is held. */
+static bool reach_all(bool *busy)
 {
+	struct reached reached = { 0 };
 	char prefix[48];
-	bool pending = false;
 	int ret = name_hold();
+
+	*busy = false;
 
 	if (ret == -EAGAIN)
 		return false;
@@ -114,8 +125,9 @@ static bool reach_all(void)
 		return false;
 	}
 	prefix_print(prefix, sizeof(prefix));
-	hca_names_each(prefix, reach, &pending);
-	return pending;
+	hca_names_each(prefix, reach, &reached);
+	*busy = reached.busy;
+	return reached.pending;
 }
 
 /* tx_lock is held. */
@@ -211,7 +223,7 @@ static bool links_pending(void)
 void shm_multicast_resolve(struct hca_qp *qp)
 {
 	uint64_t now = progress_now_ns();
-	bool pending, late;
+	bool pending, busy, late;
 
 	hca_lock(&qp->sq_lock);
 	if (!qp->lost_since_ns) {
@@ -222,8 +234,10 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_lock(&shm.lock);
 	pending = links_pending();
-	if (!pending && qp->lost_tries++ < REACH_ROUNDS)
-		pending = reach_all();
+	if (!pending && qp->lost_tries < REACH_ROUNDS) {
+		pending = reach_all(&busy);
+		qp->lost_tries += !busy;
+	}
 	pthread_mutex_unlock(&shm.lock);
 	if (pending && !late)
 		return;
@@ -231,22 +245,34 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	atomic_store(&ready, true);
 }
 
+/* Until a link has changed, or, to call a process again, a moment: nobody tells when that has fewer
+ * callers. 0 or ETIMEDOUT. shm.lock is held. */
+static int wait_for_change(uint64_t until_ns, bool busy)
+{
+	uint64_t now_ns = clock_monotonic_ns_slow();
+	struct timespec look =
+		timespec_from_ns(busy ? MIN(until_ns, now_ns + AGAIN_NS) : until_ns);
+
+	pthread_cond_clockwait(&shm.changed, &shm.lock, CLOCK_MONOTONIC, &look);
+	return clock_monotonic_ns_slow() < until_ns ? 0 : ETIMEDOUT;
+}
+
 void shm_mcast_enter(bool joined)
 {
-	struct timespec until;
+	uint64_t until_ns = clock_monotonic_ns_slow() + REACH_LIMIT_NS;
+	bool busy = false;
 	int ret = 0;
 
 	if (!joined && atomic_load(&ready))
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += REACH_LIMIT_NS / NSEC_PER_SEC;
 	pthread_mutex_lock(&shm.lock);
-	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(); i++) {
+	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(&busy); i += !busy) {
 		if (progress_is_self())
 			break;
+		if (busy)
+			ret = wait_for_change(until_ns, true);
 		while (!ret && links_pending())
-			ret = pthread_cond_clockwait(&shm.changed, &shm.lock,
-						     CLOCK_MONOTONIC, &until);
+			ret = wait_for_change(until_ns, false);
 	}
 	if (name_fd >= 0 && !progress_is_self())
 		atomic_store(&ready, true);

@@ -96,29 +96,37 @@ struct shm_link *shm_link_get(uint32_t block, bool *refused)
 	return l;
 }
 
-/* True if the owner of the block is a process that may talk to us. Checked before a HELLO
- * is sent, which would make a process that refuses us log a warning. */
-static bool may_call(uint32_t block)
+/* 1 if the owner of the block is a process that may talk to us, else 0; -EAGAIN: it has many
+ * callers. Checked before a HELLO is sent, which would make a process that refuses us log a
+ * warning. */
+static int may_call(uint32_t block)
 {
 	struct ucred cred;
 	int fd = hca_block_connect(block);
 	bool may;
 
 	if (fd < 0)
-		return false;
+		return fd == -EAGAIN ? fd : 0;
 	may = hca_peer_cred(fd, &cred) && hca_peer_may_talk(&cred);
 	close(fd);
 	return may;
 }
 
-bool shm_link_reach(uint32_t block)
+int shm_link_reach(uint32_t block)
 {
 	struct shm_link *l = link_known(block);
 	bool refused;
+	int ret;
 
-	if (!l && may_call(block))
+	if (!l) {
+		ret = may_call(block);
+		if (ret <= 0)
+			return ret;
 		l = shm_link_get(block, &refused);
-	return l && atomic_load(&l->state) != SHM_LINK_UP;
+		if (!l)
+			return refused ? 0 : -EAGAIN;
+	}
+	return atomic_load(&l->state) != SHM_LINK_UP;
 }
 
 static void qp_attach(struct hca_qp *qp, struct shm_link *l)

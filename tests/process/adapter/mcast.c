@@ -4,7 +4,11 @@
  * (ibv_attach_mcast(3); InfiniBand specification volume 1, 10.5).
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -24,6 +28,28 @@ static void groups_make_own(void)
 
 	for (int i = 0; i < 3; i++)
 		v4.raw[13 + i] = v6.raw[10 + i] = (uint8_t)(run >> 8 * i);
+}
+
+/* So many calls to owners of QP numbers find a full backlog. */
+static atomic_int full;
+
+static bool is_owners(const struct sockaddr_un *to)
+{
+	static const char name[] = "busbar.qpn.";
+
+	return to->sun_family == AF_UNIX && !to->sun_path[0] &&
+	       !strncmp(to->sun_path + 1, name, sizeof(name) - 1);
+}
+
+/* The adapter's calls come here. */
+int connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	if (atomic_load(&full) > 0 && is_owners((const struct sockaddr_un *)(const void *)to)) {
+		atomic_fetch_sub(&full, 1);
+		errno = EAGAIN;
+		return -1;
+	}
+	return (int)syscall(SYS_connect, (long)fd, to, (long)length);
 }
 
 struct joining {
@@ -331,6 +357,22 @@ static void who_joins_later_is_found(struct pair *p)
 	expect_eq(detach(&p->b, 0, &v4), 0);
 }
 
+static void a_member_with_many_callers_at_the_moment_is_found(struct pair *p)
+{
+	int ah;
+
+	start(p);
+	expect_eq(attach(&p->b, 0, &v4), 0);
+	atomic_store(&full, 8);
+	ah = side_ah_to(&p->a, &v4);
+	side_fill(&p->a, 0, 6, 6);
+	recv_on(&p->b, 0, 3);
+	send_one(p, ah, 1, 6);
+	expect_copy(p, &p->b, 0, 3, &v4, 6);
+	expect_eq(detach(&p->b, 0, &v4), 0);
+	atomic_store(&full, 0);
+}
+
 static void members_come_and_go_with_their_processes(struct pair *p)
 {
 	int ah;
@@ -424,6 +466,7 @@ int main(int argc, char **argv)
 		RULE("IBTA 10.5",
 		     members_that_cannot_receive_do_not_disturb_others),
 		CASE(who_joins_later_is_found),
+		CASE_IN(ONLY_TWO_PROCESSES, a_member_with_many_callers_at_the_moment_is_found),
 		{ .name = "members_come_and_go_with_their_processes",
 		  .fn = members_come_and_go_with_their_processes,
 		  .where = ONLY_TWO_PROCESSES, .spares = 1 },
