@@ -158,6 +158,10 @@ void super_node_sweep_nodes(struct super_node *sn);
 
 /* Lost samples of a node by cause; super_node_snapshot.c. */
 json_t *super_node_losses_json(const struct node *n);
+/* What hooks left out, could not process, and the like; NULL list allowed. */
+json_t *super_node_hooks_json(const struct hook_list *l);
+/* Figures of the node-type by their names. */
+json_t *super_node_figures_json(const struct node *n);
 
 /* Adds the losses of paths and hooks to `losses`, before their counters are reset or they
  * are freed. The caller holds `control`, or all threads have ended. */

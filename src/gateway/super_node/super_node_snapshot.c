@@ -82,7 +82,7 @@ static json_t *hooks_json(const struct hook_list *hooks)
 	return list;
 }
 
-static json_t *hook_figures_json(const struct hook_list *l)
+json_t *super_node_hooks_json(const struct hook_list *l)
 {
 	struct hook_figures f = hook_list_figures(l);
 
@@ -102,7 +102,7 @@ json_t *super_node_losses_json(const struct node *n)
 	return o;
 }
 
-static json_t *figures_json(const struct node *n)
+json_t *super_node_figures_json(const struct node *n)
 {
 	json_t *o = json_object();
 
@@ -124,8 +124,8 @@ static json_t *node_stats(struct node *n)
 			 "missed", node_missed_steps(n), "made_up", get(&k->made_up),
 			 "lost", get(&k->lost), "reordered", get(&k->reordered),
 			 "losses", super_node_losses_json(n), "in_hooks",
-			 hook_figures_json(n->in.hooks), "out_hooks",
-			 hook_figures_json(n->out.hooks), "figures", figures_json(n));
+			 super_node_hooks_json(n->in.hooks), "out_hooks",
+			 super_node_hooks_json(n->out.hooks), "figures", super_node_figures_json(n));
 	/* Without steps there is none. */
 	json_object_set_new(o, "step_late", super_node_steps_json(n));
 	return o;
@@ -161,7 +161,7 @@ static json_t *path_stats(struct path *p)
 			 "unmade", get(&p->unmade), "discarded",
 			 get(&p->discarded), "merged", get(&p->merged),
 			 "repeated", get(&p->repeated), "starved", starved,
-			 "hooks", hook_figures_json(p->hooks), "latency",
+			 "hooks", super_node_hooks_json(p->hooks), "latency",
 			 latency_json(p));
 }
 

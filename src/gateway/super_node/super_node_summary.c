@@ -2,6 +2,7 @@
 /* Figures of a running or ended super-node, for people and programs. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/node.h"
@@ -70,9 +71,13 @@ static void print_steps(struct super_node *sn, FILE *out)
 	}
 }
 
-/* By cause. */
+/* By cause, and what the format could not read. */
 static void print_losses(const struct node *n, FILE *out)
 {
+	for (size_t i = 0; n->figures && i < n->type->figure_count; i++)
+		if (n->type->figures[i].name && get(&n->figures[i]) &&
+		    !strcmp(n->type->figures[i].name, "malformed"))
+			fprintf(out, "  %" PRIu64 " malformed\n", get(&n->figures[i]));
 	for (int c = 0; c < NODE_LOSSES; c++)
 		if (get(&n->counters.losses[c]))
 			fprintf(out, "  %" PRIu64 " lost: %s\n",
@@ -202,11 +207,12 @@ json_t *super_node_summary(struct super_node *sn)
 		if (p->enabled)
 			json_array_append_new(
 				paths,
-				json_pack("{ss sI sI so so}", "path", p->name,
+				json_pack("{ss sI sI so so so}", "path", p->name,
 					  "samples",
 					  (json_int_t)get(&p->forwarded),
 					  "dropped", (json_int_t)path_dropped(p),
-					  "queues", queues_json(p),
+					  "queues", queues_json(p), "hooks",
+					  super_node_hooks_json(p->hooks),
 					  "latency", latency_json(p)));
 	list_for_each(n, &sn->nodes, struct node, entry) {
 		const struct node_counters *k = &n->counters;
@@ -219,6 +225,9 @@ json_t *super_node_summary(struct super_node *sn)
 		json_object_set_new(o, "missed", json_integer((json_int_t)node_missed_steps(n)));
 		json_object_set_new(o, "step_late", super_node_steps_json(n));
 		json_object_set_new(o, "losses", super_node_losses_json(n));
+		json_object_set_new(o, "in_hooks", super_node_hooks_json(n->in.hooks));
+		json_object_set_new(o, "out_hooks", super_node_hooks_json(n->out.hooks));
+		json_object_set_new(o, "figures", super_node_figures_json(n));
 		json_object_set_new(nodes, n->name, o);
 	}
 	return json_pack("{sf so so sI}", "seconds", run_seconds(sn), "paths",

@@ -58,7 +58,28 @@ grep -q 'bad.json:3: not JSON' "$dir/log" || {
 	failed=1
 }
 
+grep -q '^  1 malformed$' "$dir/log" || {
+	echo 'failed: the summary counts a bad object'
+	failed=1
+}
+
+# A source whose number stands still: what is left out is counted, and the log says why.
+printf '1.0(5)\t1\n2.0(5)\t2\n3.0(5)\t3\n' >"$dir/still.txt"
+cat >"$dir/still.conf" <<-CONF
+	idle_stop = true;
+	nodes = { a = { type = "file"; uri = "$dir/still.txt"; in = { epoch_mode = "original"; }; }; };
+	paths = ( { in = "a"; } );
+CONF
+expect 0 'a number stands still' "$busbar" run "$dir/still.conf"
+grep -q '^  2 left out by hook drop of a$' "$dir/log" &&
+	grep -q 'a: sample after sample has the sequence number 5' "$dir/log" || {
+	echo 'failed: what is left out is told'
+	cat "$dir/log"
+	failed=1
+}
+
 # Steps that a generator left out are no lost samples at a receiver of the same gateway.
+# Of those behind the last sample it does not know.
 cat >"$dir/steps.conf" <<-CONF
 	idle_stop = true;
 	nodes = {
@@ -80,7 +101,7 @@ sleep 0.3
 kill -CONT "$child"
 wait $run
 awk '$2 == "signal" { made = $9 } $2 == "loopback" { way = $9; lost = $7 }
-	END { exit !(made > 100 && way == made && lost == 0) }' "$dir/log" || {
+	END { exit !(way > 100 && way <= made && lost == 0) }' "$dir/log" || {
 	echo 'failed: steps that were left out are not lost'
 	cat "$dir/log" "$dir/err"
 	failed=1
@@ -99,7 +120,7 @@ cat >"$dir/two.conf" <<-CONF
 	paths = ( { in = ( "first", "later" ); out = ( "plain", "human" ); } );
 CONF
 expect 0 'two sources are recorded' "$busbar" run "$dir/two.conf"
-awk -F, 'NF != 6 { print; bad = 1 } END { exit bad || NR < 6 }' "$dir/two.csv" &&
+awk -F, 'NF != 6 { print; bad = 1 } END { exit bad || NR < 2 }' "$dir/two.csv" &&
 	awk -F '\t' '{ exit NF != 6 }' "$dir/two.txt" || {
 	echo 'failed: a header names all signals'
 	head "$dir/two.csv" "$dir/two.txt"
