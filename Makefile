@@ -43,14 +43,15 @@ endif
 # The part of the tests that changes from one commit to the next (tests/meson.build).
 export TESTS_SEED ?= $(shell git rev-parse HEAD 2>/dev/null || date +%F)
 
-# run-tests.py repeats a test that fails.
+# run-tests.py repeats a test that fails; left-out.sh says which could not run here.
+RUN_TESTS = scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES)
 test: deps-test configure
 	@$(NINJA)
-	@scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES)
+	@$(RUN_TESTS); status=$$?; scripts/left-out.sh $(BUILD); exit $$status
 
 test-all: deps-all configure
 	@$(NINJA)
-	@scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES) --setup all
+	@$(RUN_TESTS) --setup all; status=$$?; scripts/left-out.sh $(BUILD); exit $$status
 	@scripts/clang-warnings.py $(BUILD)
 	@for sanitizer in address,undefined thread; do \
 		scripts/sanitized-tests.sh $$sanitizer 0 || exit 1; \

@@ -9,7 +9,7 @@ set -eu
 build=${1:?the build folder}
 source=$(cd "$(dirname "$0")/.." && pwd)
 files=$build/meson-info/intro-buildsystem_files.json
-log=$build/meson-logs/testlog.txt
+log=$(ls -t "$build"/meson-logs/testlog*.txt 2>/dev/null | head -n 1)
 
 without_cmocka() {
 	grep -q '"cmocka"' "$build/meson-info/intro-dependencies.json" && return

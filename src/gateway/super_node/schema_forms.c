@@ -48,6 +48,8 @@ static const struct {
 	{ "node-exec", "exec", ONE_OR_LIST(TEXT) },
 	{ "node-exec", "environment", "'type': ['object', 'null'], 'additionalProperties': "
 	  "{'type': ['string', 'number', 'boolean']}" },
+	{ "node-infiniband", "peers", "'type': 'array', 'minItems': 1, 'maxItems': 64, 'items': "
+	  "{'type': 'string', 'pattern': '^[0-9A-Fa-f:.]*[0-9A-Fa-f:][.:][0-9A-Fa-f:.]*(/[0-9]+)?$'}" },
 	{ "node-shmem", "exec", "'type': ['array', 'null'], 'minItems': 1, 'maxItems': 64, "
 	  "'items': " TEXT },
 	{ "node-signal", "signal", ONE_OR_LIST(SHAPE) },

@@ -380,6 +380,7 @@ static inline __attribute__((always_inline)) int look(struct hca_cq *cq, int n,
 static __attribute__((noinline, cold)) int look_again(struct hca_cq *cq, int n,
 						      struct ibv_wc *wc)
 {
+	hca_attention_repolls();
 	return look(cq, n, wc);
 }
 

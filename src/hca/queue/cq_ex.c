@@ -15,6 +15,7 @@
 #include "hca/object/pd.h"
 #include "hca/queue/push.h"
 #include "hca/run/elide.h"
+#include "hca/share/process.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -62,6 +63,12 @@ static void move(struct hca_cq *cq)
 	hca_leave();
 }
 
+static void move_again(struct hca_cq *cq)
+{
+	hca_attention_repolls();
+	move(cq);
+}
+
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct hca_cq *cq = of_ex(ex);
@@ -70,7 +77,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	move(cq);
 	if (unlikely(hca_cq_moved(cq, !hca_cq_empty(cq))))
-		move(cq);
+		move_again(cq);
 	if (hca_cq_empty(cq))
 		goto empty;
 	if (!cq->single_threaded)
@@ -92,7 +99,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 	if (likely(take_next(cq)))
 		return 0;
-	move(cq);
+	move_again(cq);
 	return take_next(cq) ? 0 : ENOENT;
 }
 
