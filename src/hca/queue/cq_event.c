@@ -145,9 +145,12 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	if (!ibcq->channel)
 		return 0;
 	hca_enter();
-	/* Messages that have arrived are moved before the queue is armed, so that their
-	 * completions raise no event. */
-	move_all();
+	/* A program that arms a queue with completions in it polls next: what has arrived is
+	 * moved before the queue is armed, so that it raises no event. One whose queue is empty
+	 * may have polled it for the last time: what it did not see then raises the event, as with
+	 * adapters, although the message may have arrived before this call. */
+	if (!hca_cq_empty(cq))
+		move_all();
 	hca_lock(&cq->lock);
 	if (!solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_NEXT);
