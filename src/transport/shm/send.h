@@ -74,9 +74,9 @@ static inline void shm_kick_datagram(struct shm_link *l, const struct hca_swqe *
  * our program sleeps and so does not wake it by polling. */
 void shm_wake_target(struct shm_link *l);
 
-/* Tells the responder that our one-sided access was refused, with the status. Nothing is
- * sent if the ring is full. Takes tx_lock. */
-void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+/* Tells the responder that our one-sided access was refused, with the status. False: the ring is
+ * full, and nothing was sent. Takes tx_lock. */
+bool shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status);
 
 /* True if `r`, the public part of a peer's QP, is connected to this QP by the same service

@@ -402,8 +402,13 @@ copied:
 	}
 	if (status == IBV_WC_SUCCESS && imm)
 		return ONESIDED_MESSAGE;
-	if (unlikely(status != IBV_WC_SUCCESS && status != IBV_WC_LOC_PROT_ERR))
-		shm_send_fault(qp, l, status);
+	/* The entry is tried again when there is room to tell the responder, whose queue pair has
+	 * to fail as well. */
+	if (unlikely(status != IBV_WC_SUCCESS && status != IBV_WC_LOC_PROT_ERR) &&
+	    !shm_send_fault(qp, l, status)) {
+		shm_backlog_wait(l, qp);
+		return ONESIDED_WAIT;
+	}
 complete:
 	/* The sequence number stays, as no message was sent. */
 	qp->sq.next++;
@@ -511,13 +516,15 @@ void shm_transmit(struct hca_qp *qp)
 		transmit_connected(qp);
 }
 
-void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
+bool shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		    enum ibv_wc_status status)
 {
 	struct slot_writer w;
+	bool room;
 
 	hca_lock(&l->tx_lock);
-	if (slot_open(l, &w)) {
+	room = slot_open(l, &w);
+	if (room) {
 		w.header = (struct shm_header){
 			.op = SHM_ACCESS_FAULT,
 			.dst_qpn = qp->attr.dest_qp_num,
@@ -528,4 +535,5 @@ void shm_send_fault(struct hca_qp *qp, struct shm_link *l,
 		shm_kick(l);
 	}
 	hca_unlock(&l->tx_lock);
+	return room;
 }

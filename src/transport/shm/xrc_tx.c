@@ -75,10 +75,12 @@ void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 						 memory_order_relaxed);
 }
 
-static void fault(struct hca_qp *qp, enum ibv_wc_status status)
+/* False: it could not be told. */
+static bool fault(struct hca_qp *qp, enum ibv_wc_status status)
 {
-	if (shm_qp(qp)->link)
-		shm_send_fault(qp, shm_qp(qp)->link, status);
+	struct shm_link *l = shm_qp(qp)->link;
+
+	return !l || shm_send_fault(qp, l, status);
 }
 
 void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
@@ -86,14 +88,20 @@ void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
 {
 	/* A SEND that failed has completed a receive with an error, and the target's
 	 * program gets no event (refuse_access() in rx.c). */
-	fault(qp, hca_opcodes[e->opcode].right ? status : IBV_WC_REM_OP_ERR);
+	if (!fault(qp, hca_opcodes[e->opcode].right ? status : IBV_WC_REM_OP_ERR))
+		log_warn("qp 0x%x: the target does not learn that a message was refused",
+			 qp->ibv.qp_num);
 }
 
-/* Completes the next entry with an error. sq_lock is held. */
+/* Completes the next entry with an error; it is tried again when there is room to tell the target.
+ * sq_lock is held. */
 static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 {
-	if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR)
-		fault(qp, status);
+	if ((status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR) &&
+	    !fault(qp, status)) {
+		shm_backlog_wait(shm_qp(qp)->link, qp);
+		return;
+	}
 	qp->sq.next++;
 	hca_sq_complete(qp, status);
 }

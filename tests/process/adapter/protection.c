@@ -5,6 +5,7 @@
  * 10.6.3 and the tables of 9.9).
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "pair.h"
@@ -269,6 +270,50 @@ static void a_bad_rkey_is_refused_and_reported_at_the_responder(struct pair *p)
 	refused_rdma(p, mr.rkey, 0, 100, true, true);
 }
 
+/* More messages than the peer has room for, of another queue pair, while the peer stands still. */
+static void fill_the_way(struct pair *p, int qp)
+{
+	struct send_req r[MAX_WRS];
+
+	for (int i = 0; i < MAX_WRS; i++) {
+		r[i] = send_req(&p->a, IBV_WR_SEND, 0, 0, 8);
+		r[i].flags = 0;
+	}
+	for (int i = 0; i < 80; i++)
+		expect_eq(side_post_send(&p->a, qp, r, MAX_WRS).ret, 0);
+}
+
+static void a_responder_that_is_behind_learns_of_a_bad_rkey_as_well(struct pair *p)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
+	const struct side_options filler = { .type = IBV_QPT_UC, .send_wr = 1000 };
+
+	p->conn.timeout = 20;
+	pair_start(p, NULL);
+	expect_eq(side_qp_create(&p->a, &filler), 1);
+	expect_eq(side_qp_create(&p->b, &filler), 1);
+	pair_connect_qp(p, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		/* Also one that is copied in parts. */
+		struct send_req w = rdma_req(&p->a, &p->b, ops[i % 2], 7, 0, 0,
+					     i < 2 ? 8 : 40000);
+
+		w.rkey += 0x100;
+		side_recv(&p->b, 3, 0, 100);
+		side_stop(&p->b);
+		fill_the_way(p, 1);
+		expect_eq(side_post_send(&p->a, 0, &w, 1).ret, 0);
+		side_poll(&p->a, SEND_CQ, 1, QUIET_MS / 3);
+		side_signal(&p->b, SIGCONT);
+		expect_status(side_wait(&p->b, RECV_CQ), IBV_WC_WR_FLUSH_ERR);
+		expect_eq(side_state(&p->b, 0), IBV_QPS_ERR);
+		expect_eq(side_state(&p->a, 0), IBV_QPS_ERR);
+		expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);
+		pair_reset_qp(p, 0);
+		pair_connect_qp(p, 0);
+	}
+}
+
 static void the_rkey_of_another_protection_domain_is_refused(struct pair *p)
 {
 	struct region mr;
@@ -450,6 +495,7 @@ static const struct test_case cases[] = {
 	RULE("IBTA 9.9.3", a_receive_with_a_bad_key_fails_on_both_sides),
 	RULE("IBTA 9.7.4.1.5",
 	     a_bad_rkey_is_refused_and_reported_at_the_responder),
+	CASE_IN(ONLY_TWO_PROCESSES, a_responder_that_is_behind_learns_of_a_bad_rkey_as_well),
 	RULE("IBTA 9.7.4.1.5",
 	     the_rkey_of_another_protection_domain_is_refused),
 	RULE("IBTA 9.7.4.1.5", one_byte_beyond_the_remote_region_is_refused),
