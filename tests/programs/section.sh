@@ -86,7 +86,7 @@ export PACKAGE
 
 # The part of the rows that is wanted, and one at least.
 if [ "${TESTS_PART:-1}" -gt 1 ]; then
-	tail -n +3 "$tmp/rows" | while read -r line; do
+	tail -n +3 "$tmp/rows" | while IFS= read -r line; do
 		number=$(echo "${TESTS_SEED:-} $line" | cksum)
 		printf '%d %s\n' $((${number%% *} % TESTS_PART)) "$line"
 	done | sort -n -s -k 1,1 | awk '$1 == 0 || NR == 1' | cut -d ' ' -f 2- >"$tmp/part"

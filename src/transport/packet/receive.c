@@ -222,9 +222,10 @@ static void take_expected(struct request *r)
 	bool uses = r->look.op == RC_SEND ||
 		    (r->look.needs & (RC_NEED_RECEIVE | RC_NEED_COMPLETE));
 	struct rc_taken taken;
+	int ret = r->pq->service == PACKET_XRC ? packet_xrc_attach(r->pq, r->f) : 0;
 
-	if (unlikely(r->pq->service == PACKET_XRC && !packet_xrc_attach(r->pq, r->f))) {
-		refuse(r, IBV_WC_REM_ACCESS_ERR);
+	if (unlikely(ret)) {
+		refuse(r, ret == -EINVAL ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
 		count_answer(r);
 		take(r);
 		return;
@@ -281,6 +282,8 @@ void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 	pq->asked_turn = pq->port->turn;
 	rc_look(&pq->responder, &f->rc, &r.look);
 	if (likely(r.look.verdict == RC_EXPECTED)) {
+		if (unlikely(!pq->qp->established && hca_qp_state(pq->qp) == IBV_QPS_RTR))
+			hca_qp_established(pq->qp);
 		take_expected(&r);
 	} else {
 		if (r.look.verdict == RC_WRONG)
@@ -361,8 +364,6 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	if (unlikely(!qp->established && hca_qp_state(qp) == IBV_QPS_RTR))
-		hca_qp_established(qp);
 	packet_raw_arrived(pq, unit, f->rc.op < RC_ACK);
 	/* A switch has marked it (ECN: CE): a CNP is owed. */
 	if (unlikely((unit->known & CARRIER_TOS) && (unit->tos & 3) == 3)) {

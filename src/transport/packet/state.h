@@ -264,7 +264,8 @@ void packet_copy_end(struct packet_port *port, unsigned turn);
 int packet_xrc_new(struct packet_qp *pq);
 void packet_xrc_open(struct packet_qp *pq);
 void packet_xrc_close(struct packet_qp *pq);
-/* The SRQ that the request names. False: it is not there, or of another domain. */
-bool packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f);
+/* The SRQ that the request names. 0; -EACCES: it is not there, or of another domain; -EINVAL: the
+ * message began with another one. */
+int packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f);
 
 #endif

@@ -29,6 +29,7 @@ struct packet_xrc {
 	struct hca_qp qp; /* first: aligned */
 	_Alignas(struct hca_rwqe) uint8_t claim[CLAIM_BYTES];
 	struct list entry; /* of the port's targets */
+	uint32_t srqn;     /* that the first packet of the last message named */
 };
 
 int packet_xrc_new(struct packet_qp *pq)
@@ -80,15 +81,20 @@ void packet_xrc_close(struct packet_qp *pq)
 	list_remove(&pq->xrc->entry);
 }
 
-bool packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f)
+int packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f)
 {
 	struct hca_srq *srq = hca_srq_find(f->srqn);
 	struct hca_qp *as = pq->as;
 
+	/* A message has one: what its first packet took of it is for all (A14). */
+	if (f->rc.flags & RC_FIRST)
+		pq->xrc->srqn = f->srqn;
+	else if (pq->xrc->srqn != f->srqn)
+		return -EINVAL;
 	if (!srq || !srq->xrcd || !hca_xrcd_same(&pq->qp->pub->xrcd, &srq->xrcd->id))
-		return false;
+		return -EACCES;
 	if (as->srq == srq)
-		return true;
+		return 0;
 	detach(as);
 	as->ibv.context = srq->ibv.context;
 	as->srq = srq;
@@ -96,7 +102,7 @@ bool packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f)
 	as->recv_cq = srq->cq;
 	as->pd = hca_pd(srq->ibv.pd);
 	as->recv_pd = as->pd;
-	return true;
+	return 0;
 }
 
 void packet_srq_forget(struct packet_port *port, struct hca_srq *srq)

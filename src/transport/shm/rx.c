@@ -617,6 +617,18 @@ static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	}
 }
 
+/* Is it a message of the connection, in sequence? So is an access that was refused already. */
+static bool establishes(struct shm_link *l, struct hca_qp *qp,
+			const struct message *m)
+{
+	bool reliable = qp->ibv.qp_type != IBV_QPT_UC;
+
+	return shm_from_peer(qp, l, m->h.src_qpn) &&
+	       !(m->h.flags & SHM_UNRELIABLE) == reliable &&
+	       (!reliable || m->h.op == SHM_ACCESS_FAULT ||
+		m->h.psn == atomic_load_explicit(&qp->rx_psn, memory_order_relaxed));
+}
+
 bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 		       struct shm_header h)
 {
@@ -628,7 +640,7 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 		if (!receives_in(qp, state, &m))
 			qp = other_destination(l, qp, &m);
 		if (qp && !qp->established && hca_qp_state(qp) == IBV_QPS_RTR &&
-		    shm_from_peer(qp, l, m.h.src_qpn))
+		    establishes(l, qp, &m))
 			hca_qp_established(qp);
 	}
 	if (likely(qp))

@@ -160,8 +160,8 @@ static void a_depth_of_one_is_enough_for_many(struct pair *p)
 
 /* ---- communication established ---- */
 
-/* b stays in RTR. */
-static void start_half(struct pair *p, const struct side_options *opt)
+/* b stays in RTR. The numbers of a's messages begin `ahead` of what b expects. */
+static void start_half_ahead(struct pair *p, const struct side_options *opt, uint32_t ahead)
 {
 	pair_open(p, opt);
 	expect_eq(side_to_init(&p->a, 0, p->conn.access_a), 0);
@@ -170,7 +170,22 @@ static void start_half(struct pair *p, const struct side_options *opt)
 			      p->conn.psn_b), 0);
 	expect_eq(side_to_rtr(&p->b, 0, &p->conn, &p->a.gid, p->a.qpn[0],
 			      p->conn.psn_a), 0);
-	expect_eq(side_to_rts(&p->a, 0, &p->conn, p->conn.psn_a), 0);
+	expect_eq(side_to_rts(&p->a, 0, &p->conn, p->conn.psn_a + ahead), 0);
+}
+
+static void start_half(struct pair *p, const struct side_options *opt)
+{
+	start_half_ahead(p, opt, 0);
+}
+
+static void a_message_that_is_not_accepted_is_no_news(struct pair *p)
+{
+	pair_end_soon(p, 8, 1);
+	start_half_ahead(p, NULL, 5);
+	side_recv(&p->b, 1, 0, 100);
+	side_send(&p->a, 1, 0, 10);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_RETRY_EXC_ERR);
+	expect_eq(side_async(&p->b, QUIET_MS), -1);
 }
 
 static void the_first_message_in_rtr_is_reported(struct pair *p)
@@ -548,6 +563,7 @@ static const struct test_case cases[] = {
 	RULE("IBTA 11.2.5.2", an_initiator_without_depth_cannot_do_atomics),
 	RULE("IBTA 11.2.5.2", a_depth_of_one_is_enough_for_many),
 	RULE("IBTA 11.6.3.1", the_first_message_in_rtr_is_reported),
+	CASE(a_message_that_is_not_accepted_is_no_news),
 	RULE("IBTA 11.6.3.1", a_message_in_rts_is_no_news),
 	RULE("IBTA 11.6.3.1", each_connection_is_reported_anew),
 	RULE("IBTA 11.6.3.2", queue_pairs_of_an_overrun_queue_fail),
