@@ -277,14 +277,19 @@ static inline int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 	return count;
 }
 
-void hca_cq_move(struct hca_cq *cq)
+void hca_cq_move_again(struct hca_cq *cq)
 {
-	hca_attention_polled();
 	if (!hca_cq_empty(cq) && ++hca_self.since_move < POLLS_BETWEEN_MOVES)
 		return;
 	hca_self.since_move = 0;
 	if (likely(!hca_builds()))
 		hca_poll_transports(cq);
+}
+
+void hca_cq_move(struct hca_cq *cq)
+{
+	hca_attention_polled();
+	hca_cq_move_again(cq);
 }
 
 /* Runs timers that are overdue, and yields the processor if none of the last polls found a
@@ -377,11 +382,19 @@ static inline __attribute__((always_inline)) int look(struct hca_cq *cq, int n,
 	return count;
 }
 
+/* Not counted as a poll. */
 static __attribute__((noinline, cold)) int look_again(struct hca_cq *cq, int n,
 						      struct ibv_wc *wc)
 {
-	hca_attention_repolls();
-	return look(cq, n, wc);
+	int count;
+
+	hca_enter();
+	hca_cq_move_again(cq);
+	count = take(cq, n, wc);
+	if (!count && atomic_load_explicit(&cq->overrun, memory_order_relaxed))
+		count = -1;
+	hca_leave();
+	return count;
 }
 
 int hca_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)

@@ -15,7 +15,6 @@
 #include "hca/object/pd.h"
 #include "hca/queue/push.h"
 #include "hca/run/elide.h"
-#include "hca/share/process.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -56,17 +55,11 @@ static void leave(struct hca_cq *cq)
 		spin_unlock(&cq->poll_lock);
 }
 
-static void move(struct hca_cq *cq)
-{
-	hca_enter();
-	hca_cq_move(cq);
-	hca_leave();
-}
-
 static void move_again(struct hca_cq *cq)
 {
-	hca_attention_repolls();
-	move(cq);
+	hca_enter();
+	hca_cq_move_again(cq);
+	hca_leave();
 }
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
@@ -75,7 +68,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
-	move(cq);
+	hca_enter();
+	hca_cq_move(cq);
+	hca_leave();
 	if (unlikely(hca_cq_moved(cq, !hca_cq_empty(cq))))
 		move_again(cq);
 	if (hca_cq_empty(cq))

@@ -275,15 +275,6 @@ static inline void hca_attention_polled(void)
 		hca_attention_attend();
 }
 
-/* Before a poll looks once more: it counts as one. */
-static inline void hca_attention_repolls(void)
-{
-	atomic_store_explicit(&hca_process.polls,
-			      atomic_load_explicit(&hca_process.polls,
-						   memory_order_relaxed) - 1,
-			      memory_order_relaxed);
-}
-
 /* Called between hca_enter() and hca_leave(): is the calling thread also between
  * ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort()? It then holds a sq_lock and must not
  * move messages, which needs these locks. False when it takes no locks (elided), and on the

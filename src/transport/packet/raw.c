@@ -57,12 +57,16 @@ void packet_raw_connect(struct packet_qp *pq, bool here, bool taken)
 	set_taken(pq, here && taken);
 }
 
-void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request)
+void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit,
+			const struct rc_packet *p)
 {
 	bool raw = unit->known & CARRIER_RAW;
 
-	if (request)
+	if (p->op < RC_ACK) {
 		pq->raw.asked = raw;
+		pq->raw.asked_long = (p->flags & (RC_FIRST | RC_LAST)) != (RC_FIRST | RC_LAST) ||
+				     !carrier_raw_is_short(p->bytes + PACKET_HEADER_BYTES);
+	}
 	/* The peer may have begun to take frames only after this queue pair was connected. */
 	if (unlikely(raw && pq->raw.here && !takes_frames(pq)))
 		set_taken(pq, true);
@@ -126,6 +130,27 @@ void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated)
 bool packet_raw_may_answer(const struct packet_qp *pq)
 {
 	return pq->raw.asked && takes_frames(pq);
+}
+
+void packet_raw_told(struct packet_qp *pq, const struct packet_train *train)
+{
+	/* Of short ones only the first come that way; and the next would, too, and so on. */
+	bool below = !train->raw && pq->raw.asked_long && takes_frames(pq);
+
+	atomic_store_explicit(&pq->raw.told_below_ns, below ? packet_now_ns() : 0,
+			      memory_order_relaxed);
+}
+
+void packet_raw_keep_behind(struct packet_qp *pq, struct packet_train *train)
+{
+	uint64_t told_ns = atomic_load_explicit(&pq->raw.told_below_ns, memory_order_relaxed);
+
+	if (likely(!told_ns || !train->raw))
+		return;
+	if ((int64_t)(packet_now_ns() - told_ns) < APART_NS)
+		train->raw = false;
+	else
+		atomic_store_explicit(&pq->raw.told_below_ns, 0, memory_order_relaxed);
 }
 
 /* ---- datagrams ---- */

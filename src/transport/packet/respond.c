@@ -123,7 +123,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 		return 0;
 	}
 	if (acknowledges) {
-		atomic_store_explicit(&pq->raw.told_below, !train.raw, memory_order_relaxed);
+		packet_raw_told(pq, &train);
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
 		if (pq->asked_turn != turn) /* no reply came, it waited in vain */
 			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
@@ -147,34 +147,15 @@ void packet_acknowledge(struct packet_qp *pq)
 		send_answers(pq, 1, &full);
 }
 
-/* Nothing is owed, and what was told last is an acknowledgement and no NAK. */
-static bool may_repeat(const struct rc_responder *rs)
-{
-	return !rs->failed && !rs->owed && !(rs->syndrome & RC_SYN_KIND) &&
-	       rs->resources_answered == rs->resources_taken;
-}
-
 bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *train,
 				 struct rc_response *r)
 {
-	struct rc_responder *rs = &pq->responder;
-	/* The one that left by another way may come behind the frame: it is told again. */
-	bool again = train->raw && may_repeat(rs) &&
-		     atomic_load_explicit(&pq->raw.told_below, memory_order_relaxed);
 	enum ibv_wc_status status;
 
-	if (!packet_receives(pq->qp) || (!again && !pq->answering))
-		return false;
-	rs->owed |= again;
-	if (rc_respond_next(rs, true, 0, r) && r->packet.op == RC_ACK &&
-	    !add_answer(pq, train, r, &status)) {
-		if (train->raw)
-			atomic_store_explicit(&pq->raw.told_below, false, memory_order_relaxed);
-		return true;
-	}
-	if (again)
-		rs->owed = false;
-	return false;
+	return pq->answering && packet_receives(pq->qp) &&
+	       (!train->raw || packet_raw_may_answer(pq)) &&
+	       rc_respond_next(&pq->responder, true, 0, r) && r->packet.op == RC_ACK &&
+	       !add_answer(pq, train, r, &status);
 }
 
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)

@@ -164,13 +164,6 @@ static void notice_reply(struct packet_qp *pq)
 	atomic_store_explicit(&pq->told_turn, turn - 1, memory_order_relaxed);
 }
 
-/* It is no frame where the acknowledgement of what it may answer was none. */
-static void overtake_nothing(const struct packet_qp *pq, struct packet_train *train)
-{
-	if (atomic_load_explicit(&pq->raw.told_below, memory_order_relaxed))
-		train->raw = false;
-}
-
 /* With receive_lock. 0, or why the carrier took nothing. */
 static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *train)
 {
@@ -181,8 +174,8 @@ static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *
 	if (!joined) {
 		if (pq->answering)
 			packet_acknowledge(pq);
-		overtake_nothing(pq, train);
 		notice_reply(pq);
+		packet_raw_keep_behind(pq, train);
 	}
 	ret = packet_train_emit(train);
 	if (joined && ret != -EAGAIN)
@@ -199,13 +192,11 @@ static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 	struct packet_port *port = pq->port;
 	int ret;
 
-	if ((!atomic_load_explicit(&port->backlog, memory_order_relaxed) &&
-	     !(train->raw &&
-	       atomic_load_explicit(&pq->raw.told_below, memory_order_relaxed))) ||
+	if (!atomic_load_explicit(&port->backlog, memory_order_relaxed) ||
 	    pq->service != PACKET_RC || !hca_self.depth ||
 	    !hca_trylock(&port->receive_lock)) {
-		overtake_nothing(pq, train);
 		notice_reply(pq);
+		packet_raw_keep_behind(pq, train);
 		return packet_train_emit(train);
 	}
 	ret = emit_with_acknowledgement(pq, train);

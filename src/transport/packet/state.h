@@ -28,8 +28,10 @@ struct packet_raw {
 	uint64_t from_ns;    /* no frames leave until then */
 	/* Under receive_lock. */
 	bool asked;          /* the last request came as a frame */
-	/* The last acknowledgement left by the carrier below, where a frame overtakes it. */
-	_Atomic bool told_below;
+	bool asked_long;     /* it is of a message that is too long for one */
+	/* When the acknowledgement of such a message left by the carrier below, if that was the
+	 * last one and not long ago; else 0. */
+	_Atomic uint64_t told_below_ns;
 };
 
 /* Bytes of the longest READ whose response is a frame, perhaps with others. */
@@ -119,7 +121,8 @@ void packet_raw_connect(struct packet_qp *pq, bool here, bool taken);
 /* Behind packet_train_open(): may it leave as a frame? */
 void packet_raw_mark(struct packet_train *train, bool raw);
 /* A packet of the peer came. receive_lock is held. */
-void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit, bool request);
+void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit,
+			const struct rc_packet *p);
 /* May requests leave as frames, if they are short? And: the train has left, and rc_sent() was
  * called; the longest READ in it is of `read_bytes`. And: its timer ran; `repeated`: what it
  * waited for did not come. sq_lock is held. */
@@ -128,6 +131,11 @@ void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train
 			  uint32_t read_bytes);
 void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated);
 /* May answers, but for a part of a READ response? receive_lock is held. */
+/* An acknowledgement has left with this train. */
+void packet_raw_told(struct packet_qp *pq, const struct packet_train *train);
+/* Requests that may be the answer to what was acknowledged take no way on which they overtake
+ * that. Any lock or none. */
+void packet_raw_keep_behind(struct packet_qp *pq, struct packet_train *train);
 bool packet_raw_may_answer(const struct packet_qp *pq);
 /* Likewise for a datagram to this host; and: it has left. Any thread. */
 bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn);

@@ -297,14 +297,18 @@ static void a_responder_that_is_behind_learns_of_a_bad_rkey_as_well(struct pair 
 		/* Also one that is copied in parts. */
 		struct send_req w = rdma_req(&p->a, &p->b, ops[i % 2], 7, 0, 0,
 					     i < 2 ? 8 : 40000);
+		struct polled got;
 
 		w.rkey += 0x100;
 		side_recv(&p->b, 3, 0, 100);
 		side_stop(&p->b);
 		fill_the_way(p, 1);
 		expect_eq(side_post_send(&p->a, 0, &w, 1).ret, 0);
-		side_poll(&p->a, SEND_CQ, 1, QUIET_MS / 3);
+		got = side_poll(&p->a, SEND_CQ, 1, QUIET_MS / 3);
 		side_signal(&p->b, SIGCONT);
+		if (!got.count)
+			got.wc[0] = side_wait(&p->a, SEND_CQ);
+		expect_status(got.wc[0], IBV_WC_REM_ACCESS_ERR);
 		expect_status(side_wait(&p->b, RECV_CQ), IBV_WC_WR_FLUSH_ERR);
 		expect_eq(side_state(&p->b, 0), IBV_QPS_ERR);
 		expect_eq(side_state(&p->a, 0), IBV_QPS_ERR);
