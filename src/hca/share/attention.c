@@ -15,7 +15,6 @@
 
 #define POLLS_TO_ATTEND 512
 #define TICK_MS 5
-#define TICK_MAX_MS 40
 #define POLLS_PER_WAKE 64
 
 /* Copies the number of polls to the counters that other processes read, once per tick: polls do
@@ -90,19 +89,18 @@ static bool look_when_kicked(void)
 
 /* The application has polled since the last tick. When to look again, in ms: whoever armed a
  * CQ may be asleep behind those polls. */
-static int next_look_ms(bool more, int tick_ms)
+static int next_look_ms(bool more)
 {
 	if (more) {
 		atomic_store(&hca_process.kicked, true);
 		return 0;
 	}
-	return atomic_load(&hca_process.armed) && hca_transports_pending() ? 1 : tick_ms;
+	return atomic_load(&hca_process.armed) && hca_transports_pending() ? 1 : TICK_MS;
 }
 
 int hca_attention_tick(void)
 {
 	static uint64_t polls_before;
-	static int tick_ms;
 	uint64_t polls = atomic_load_explicit(&hca_process.polls,
 					      memory_order_relaxed);
 	struct hca_segment *s;
@@ -118,19 +116,13 @@ int hca_attention_tick(void)
 	polls_publish(s);
 	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
 		hca_death_mark_make(s);
-	if (!atomic_load(&hca_process.ticking)) {
-		tick_ms = TICK_MS;
-	} else {
-		/* The longer the application has polled, the longer it probably will,
-		 * so checks become less frequent. A peer that waits wakes us. */
-		timeout_ms = tick_ms;
-		tick_ms = MIN(2 * tick_ms, TICK_MAX_MS);
+	if (atomic_load(&hca_process.ticking)) {
 		/* Woken while the application polls: a peer has waited longer than
 		 * the time between two polls, so messages are moved here. */
 		more = atomic_exchange(&hca_process.kicked, false) && look_when_kicked();
 		if (polls != polls_before) {
 			polls_before = polls;
-			timeout_ms = next_look_ms(more, timeout_ms);
+			timeout_ms = next_look_ms(more);
 			goto out;
 		}
 		atomic_store(&hca_process.ticking, false);

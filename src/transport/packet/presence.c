@@ -78,8 +78,12 @@ static uint64_t patience(const struct packet_presence *p)
 /* The first poll behind having left: one that slept left, one that had no processor did not. */
 static __attribute__((noinline)) void come_back(struct packet_presence *p)
 {
-	if (atomic_exchange(&p->left, false) && sleeps() != p->sleeps)
+	if (!atomic_exchange(&p->left, false))
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (sleeps() != p->sleeps)
 		set_patience(p, 2 * patience(p));
+	pthread_mutex_unlock(&p->lock);
 }
 
 static __attribute__((noinline)) void become_present(struct packet_port *port,
@@ -94,9 +98,11 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 		atomic_store(&p->present, false);
 		return;
 	}
+	pthread_mutex_lock(&p->lock);
 	p->sleeps = sleeps();
 	if (pthread_getcpuclockid(pthread_self(), &p->cpu_clock))
 		p->cpu_clock = CLOCK_MONOTONIC;
+	pthread_mutex_unlock(&p->lock);
 	atomic_store_explicit(&p->present_ns, now_ns, memory_order_relaxed);
 	packet_rely(port, true);
 }
