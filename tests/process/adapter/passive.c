@@ -4,9 +4,9 @@
  * many and very many polls, the time that each operation takes until the initiator has its
  * completion; and the other way round, an initiator that waits without polls.
  *
- * The fastest tenth of the operations has to be faster than 2 ms, in one of three attempts: on a
- * busy machine most may wait for the time slices of other programs. What leaves them to a look at
- * the clock now and then takes 5 to 40 ms for nearly all of them.
+ * The fastest quarter of the operations has to be faster than a few ms, in one of four attempts:
+ * on a busy machine most may wait for the time slices of other programs. What leaves them to a
+ * look at the clock now and then takes 5 to 40 ms for most of them.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -17,7 +17,13 @@
 
 #include "pair.h"
 
-enum { ROUNDS = 50, LIMIT_US = 2000, ATTEMPTS = 3, AT = 4096, WORD = 8, GIVE_UP_MS = 20000 };
+/* A thread that spins without a pause waits longest for others' time slices. */
+#ifdef __SANITIZE_THREAD__
+enum { LIMIT_US = 10000, SPINS_LIMIT_US = 20000 };
+#else
+enum { LIMIT_US = 3000, SPINS_LIMIT_US = 6000 };
+#endif
+enum { ROUNDS = 30, ATTEMPTS = 4, AT = 4096, WORD = 8, GIVE_UP_MS = 20000 };
 
 enum waiting { POLLS, SLEEPS_IN_POLL, SLEEPS, COMPUTES, SPINS_ON_MEMORY };
 static const char *const waiting_names[] = { "polls", "sleeps in poll()", "sleeps",
@@ -140,17 +146,18 @@ static int compare(const void *a, const void *b)
 }
 
 /* Is it fast enough? At the last attempt it has to be. */
-static bool is_soon(uint64_t us[ROUNDS], const char *what, const char *how, unsigned attempt)
+static bool is_soon(uint64_t us[ROUNDS], uint64_t limit_us, const char *what, const char *how,
+		    unsigned attempt)
 {
 	qsort(us, ROUNDS, sizeof(*us), compare);
 	printf("    %-12s %s: %llu us, the fastest %llu, the slowest %llu\n", what, how,
 	       (unsigned long long)us[ROUNDS / 2], (unsigned long long)us[0],
 	       (unsigned long long)us[ROUNDS - 1]);
-	if (us[ROUNDS / 10] < LIMIT_US)
+	if (us[ROUNDS / 4] < limit_us)
 		return true;
 	if (attempt == ATTEMPTS)
-		fail("%s, %s: nine of ten take %llu us or more", what, how,
-		     (unsigned long long)us[ROUNDS / 10]);
+		fail("%s, %s: three quarters take %llu us or more", what, how,
+		     (unsigned long long)us[ROUNDS / 4]);
 	return false;
 }
 
@@ -190,7 +197,7 @@ static void open_pair(struct pair *p)
 	pair_start(p, &opt);
 }
 
-/* Fifty operations; how long each took. */
+/* How long each of the operations took. */
 static void one_verb(struct pair *p, enum verb verb, struct target *t, uint64_t us[ROUNDS])
 {
 	bool receives = verb == SEND || verb == WRITE_IMM;
@@ -221,7 +228,7 @@ static void all_verbs(struct pair *p, enum waiting waiting, unsigned polls, unsi
 
 		do
 			one_verb(p, v, &t, took);
-		while (!is_soon(took, verbs[v].name, waiting_names[waiting], ++attempt));
+		while (!is_soon(took, LIMIT_US, verbs[v].name, waiting_names[waiting], ++attempt));
 	}
 }
 
@@ -236,7 +243,7 @@ static void all_verbs(struct pair *p, enum waiting waiting, unsigned polls, unsi
 	}                                                                               \
 	static void a_target_that_##name##_behind_polls_for_long_is_served_soon(struct pair *p) \
 	{                                                                               \
-		all_verbs(p, waiting, 1000, 2000);                                      \
+		all_verbs(p, waiting, 1000, 1500);                                      \
 	}
 
 CASES_OF(polls, POLLS)
@@ -303,7 +310,8 @@ static void an_initiator_that_spins_on_memory_gets_what_it_reads_soon(struct pai
 
 		do
 			expect_eq(side_run(&p->a, read_and_spin, &w, sizeof(w)), 1);
-		while (!is_soon(w.us, "READ", "the initiator spins on memory", ++attempt));
+		while (!is_soon(w.us, SPINS_LIMIT_US, "READ", "the initiator spins on memory",
+				++attempt));
 	}
 }
 
@@ -330,8 +338,7 @@ static int poll_and_leave(struct end *e, void *arg)
 	return now_ms() < limit;
 }
 
-/* The request and its answer are held back; half of them are not late, or most in a second and
- * third attempt. */
+/* The request and its answer are held back; half of them are not late, or in a later attempt. */
 static void what_a_poll_holds_back_comes_when_its_time_has_come(struct pair *p)
 {
 	struct send_req r;
