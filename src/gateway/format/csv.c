@@ -698,7 +698,7 @@ static int csv_scan(struct format *f, const char *buf, size_t len, size_t *used,
 
 static void csv_destroy(struct format *f)
 {
-	free(((struct csv *)f->private_data)->time.format);
+	time_column_free(&((struct csv *)f->private_data)->time);
 }
 
 static int init_with(struct format *f, char separator)

@@ -17,37 +17,66 @@ static struct text time_column_trim(struct text t)
 	return t;
 }
 
-/*
- * A date as time_format says. strptime() knows no fractions of a second: one behind the
- * seconds is taken out first. "%z" says how far the clock is from UTC.
- */
+static const struct tm no_date = { .tm_mday = 1, .tm_year = 70 };
+
+/* Where the part of the text ends that `format` describes; NULL when there is none. */
+static char *behind_part(char *text, const char *format)
+{
+	struct tm tm = no_date;
+
+	return format ? strptime(text, format, &tm) : NULL;
+}
+
+/* strptime() knows no fractions of a second: takes out one behind the seconds. */
+static uint32_t take_fraction(const struct time_column *c, char *text)
+{
+	char *point = behind_part(text, c->to_seconds);
+	const char *next = NULL;
+	uint32_t nsec = 0;
+
+	if (point && (*point == '.' || *point == ',') &&
+	    *point != c->format[strlen(c->to_seconds)])
+		next = num_parse_fraction(point + 1, point + strlen(point), &nsec);
+	if (next)
+		memmove(point, next, strlen(next) + 1);
+	return nsec;
+}
+
+/* strptime() passes over any name of a zone: only those of UTC mean what is read. */
+static bool has_foreign_zone(const struct time_column *c, char *text)
+{
+	static const char *const utc[] = { "UTC", "GMT", "Z", "UCT" };
+	char *zone = behind_part(text, c->to_zone);
+	size_t len;
+
+	if (!zone)
+		return false;
+	zone += strspn(zone, " ");
+	len = strcspn(zone, " ");
+	for (size_t i = 0; i < ARRAY_SIZE(utc); i++)
+		if (len == strlen(utc[i]) && !strncasecmp(zone, utc[i], len))
+			return false;
+	return true;
+}
+
+/* A date as time_format says. "%z" says how far the clock is from UTC. */
 static int scan_date(struct format *f, const struct time_column *c, struct text field,
 		     struct timespec *t)
 {
-	char text[128], *behind = NULL, *end;
-	struct tm tm = { .tm_mday = 1, .tm_year = 70 };
 	size_t len = (size_t)(field.end - field.at);
-	uint32_t nsec = 0;
+	struct tm tm = no_date;
+	char text[128], *end;
+	uint32_t nsec;
 	long from_utc_s;
 
 	if (len >= sizeof(text))
 		return text_fail_at(f, "time", field, "is too long");
 	memcpy(text, field.at, len);
 	text[len] = '\0';
-	if (c->to_seconds) {
-		char kept = c->format[c->to_seconds];
-
-		c->format[c->to_seconds] = '\0';
-		behind = strptime(text, c->format, &tm);
-		c->format[c->to_seconds] = kept;
-		tm = (struct tm){ .tm_mday = 1, .tm_year = 70 };
-	}
-	if (behind && (*behind == '.' || *behind == ',')) {
-		const char *next = num_parse_fraction(behind + 1, text + len, &nsec);
-
-		if (next)
-			memmove(behind, next, strlen(next) + 1);
-	}
+	nsec = take_fraction(c, text);
+	if (has_foreign_zone(c, text))
+		return text_fail_at(f, "time", field,
+				    "has a zone by name, which is not UTC; only %z tells how far it is");
 	end = strptime(text, c->format, &tm);
 	if (!end || *end)
 		return text_fail_at(f, "time", field,
@@ -130,22 +159,42 @@ bool time_column_is_named(struct time_column *c, struct text field, bool quoted)
 	return false;
 }
 
-/* Finds the seconds in time_format, and takes a sign of their fraction off: ".%f" (as
- * other programs write it) or ".%N". */
+/* Takes a sign of the fraction of a second off: ".%f" (as other programs write it), ".%N",
+ * ".%3N". */
+static void drop_fraction_sign(char *at)
+{
+	const char *sign = at + 2;
+
+	if ((*at != '.' && *at != ',') || at[1] != '%')
+		return;
+	sign += strspn(sign, "0123456789");
+	if (*sign == 'f' || *sign == 'N')
+		memmove(at, sign + 1, strlen(sign + 1) + 1);
+}
+
 bool time_column_set_format(struct time_column *c, const char *format)
 {
 	char *at = c->format = strdup(format);
 
 	while (at && (at = strchr(at, '%')) && at[1]) {
+		char *begin = at, kind;
+
 		at += 1 + strspn(at + 1, "-_0^#EO");
-		if (!*at)
-			break;
-		if (!strchr("STs", *at++))
+		kind = *at;
+		at += kind != '\0';
+		if (kind == 'Z' && !c->to_zone)
+			c->to_zone = strndup(c->format, (size_t)(begin - c->format));
+		if (!kind || !strchr("STs", kind) || c->to_seconds)
 			continue;
-		c->to_seconds = (size_t)(at - c->format);
-		if ((*at == '.' || *at == ',') && at[1] == '%' && (at[2] == 'f' || at[2] == 'N'))
-			memmove(at, at + 3, strlen(at + 3) + 1);
-		break;
+		c->to_seconds = strndup(c->format, (size_t)(at - c->format));
+		drop_fraction_sign(at);
 	}
 	return c->format;
+}
+
+void time_column_free(struct time_column *c)
+{
+	free(c->format);
+	free(c->to_seconds);
+	free(c->to_zone);
 }

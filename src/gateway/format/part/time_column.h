@@ -11,12 +11,14 @@
 struct time_column {
 	const char *name;  /* as configured; "auto" for the usual ones; borrowed */
 	int shift;         /* the column holds 10^shift seconds */
-	char *format;      /* of dates, without a fraction, owned; NULL: seconds */
-	size_t to_seconds; /* its length up to the seconds; 0: none in it */
+	/* Of dates, without a fraction; what it says up to the seconds and before the name
+	 * of a zone. Owned, NULL: no such part; no `format`: seconds. */
+	char *format, *to_seconds, *to_zone;
 };
 
 /* `format` as for strptime(); false on no memory. */
 bool time_column_set_format(struct time_column *c, const char *format);
+void time_column_free(struct time_column *c);
 
 /*
  * Whether a field of the header, as it stands or without a unit in brackets, is the name
