@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the network does to the packets of a connection, and what the messages see of it:
+ * nothing. What is lost is asked for, what comes again is not carried out again (IBTA
+ * volume 1, 9.7.1 to 9.7.5), and unreliable messages arrive whole or not at all (9.8.3).
+ */
+#include <string.h>
+
+#include "util/container_of.h"
+#include "virtual.h"
+
+static struct side *const a = &sides[0], *const b = &sides[1];
+
+#define TIMEOUT 14 /* 67 ms: what takes less was not repeated by time */
+#define SHORT (2 * MS)
+
+static const struct options small = { .timeout = TIMEOUT, .retry_cnt = 7, .rnr_retry = 7,
+				      .min_rnr_timer = 1, .mtu = IBV_MTU_256 };
+
+static bool is_read_response(const struct packet_seen *p)
+{
+	return p->opcode >= IB_READ_RESPONSE_FIRST && p->opcode <= IB_READ_RESPONSE_ONLY;
+}
+
+static bool is_atomic_response(const struct packet_seen *p)
+{
+	return p->opcode == IB_ATOMIC_ACKNOWLEDGE;
+}
+
+static bool is_acknowledgement(const struct packet_seen *p)
+{
+	return p->opcode == IB_ACKNOWLEDGE;
+}
+
+/* ---- sequence NAKs ---- */
+
+/* Two messages of eight packets, of which one packet is lost. */
+static void lose_one_of_two_messages(unsigned k, enum ibv_wr_opcode op)
+{
+	const bool takes = op != IBV_WR_RDMA_WRITE;
+
+	pair_start(&small);
+	memset(b->memory, 0, 8192);
+	lose_behind(k, 1, is_request);
+	for (uint32_t i = 0; i < 2; i++) {
+		side_fill(a, i * 2048, 2048, i + 1);
+		if (takes)
+			side_receive(b, i, i * 2048, 2048);
+		side_post(a, &(struct request){ .opcode = op, .id = i, .at = i * 2048,
+						.to = i * 2048, .bytes = 2048, .imm = i });
+	}
+	play(a, SENDS, 2, SHORT);
+	for (uint32_t i = 0; i < 2; i++) {
+		expect_done(a, SENDS, i, i, IBV_WC_SUCCESS);
+		if (takes)
+			expect_done(b, RECEIVES, i, i, IBV_WC_SUCCESS);
+		side_check(b, i * 2048, 2048, i + 1);
+	}
+	/* Everything from the lost packet on, once. */
+	expect_eq(net.requests, 16 + 16 - k);
+	expect_eq(net.naks, 1);
+	pair_end();
+}
+
+static void a_lost_packet_is_asked_for_by_one_nak_wherever_it_was(void)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
+						  IBV_WR_RDMA_WRITE,
+						  IBV_WR_RDMA_WRITE_WITH_IMM };
+
+	for (size_t op = 0; op < ARRAY_SIZE(ops); op++)
+		for (unsigned k = 0; k < 15; k++) /* behind the last there is no gap */
+			lose_one_of_two_messages(k, ops[op]);
+}
+
+static void a_lost_nak_is_replaced_by_the_timeout(void)
+{
+	uint64_t from;
+
+	pair_start(&small);
+	for (uint32_t i = 0; i < 2; i++)
+		side_receive(b, i, i * 2048, 2048);
+	lose(1, is_request);
+	side_send(a, 0, 2048);
+	lose(1, is_acknowledgement); /* the NAK */
+	from = virtual_now_ns();
+	play(a, SENDS, 1, 5 * rc_timeout_ns(TIMEOUT));
+	expect_done(a, SENDS, 0, 0, IBV_WC_SUCCESS);
+	expect_within(a->done[SENDS][0].at_ns - from, rc_timeout_ns(TIMEOUT),
+		      4 * rc_timeout_ns(TIMEOUT) + LATE_NS);
+	expect_eq(net.naks, 1);
+	pair_end();
+}
+
+static void one_acknowledgement_tells_of_all_whose_own_were_lost(void)
+{
+	for (unsigned lost = 1; lost < 10; lost++) {
+		pair_start(&small);
+		for (uint32_t i = 0; i < 10; i++)
+			side_receive(b, i, 0, 100);
+		lose(lost, is_acknowledgement);
+		for (uint32_t i = 0; i < 10; i++) {
+			side_send(a, i, 50);
+			play_until(virtual_now_ns() + 100 * US);
+			expect_eq(a->count[SENDS], i < lost ? 0 : i + 1);
+		}
+		play(a, SENDS, 10, SHORT);
+		play(b, RECEIVES, 10, SHORT);
+		expect_eq(net.requests, 10);
+		pair_end();
+	}
+}
+
+/* ---- READs and atomics ---- */
+
+static void read_with_a_lost_response(unsigned k, unsigned count)
+{
+	pair_start(&small);
+	side_fill(b, 0, 2048, 3);
+	side_fill(b, 2048, 2048, 4);
+	memset(a->memory, 0, 4096);
+	lose_behind(k, count, is_read_response);
+	for (uint32_t i = 0; i < 2; i++)
+		side_post(a, &(struct request){ .opcode = IBV_WR_RDMA_READ, .id = i,
+						.at = i * 2048, .to = i * 2048,
+						.bytes = 2048 });
+	play(a, SENDS, 2, 4 * rc_timeout_ns(TIMEOUT) * count + SHORT);
+	for (uint32_t i = 0; i < 2; i++)
+		expect_done(a, SENDS, i, i, IBV_WC_SUCCESS);
+	side_check(a, 0, 2048, 3);
+	side_check(a, 2048, 2048, 4);
+	pair_end();
+}
+
+static void each_lost_packet_of_a_read_response_is_read_again(void)
+{
+	for (unsigned k = 0; k < 16; k++)
+		for (unsigned count = 1; count <= 7; count += 3)
+			read_with_a_lost_response(k, count);
+}
+
+static void only_the_missing_rest_of_a_read_is_read_again(void)
+{
+	for (unsigned k = 0; k < 7; k++) {
+		pair_start(&small);
+		lose_behind(k, 1, is_read_response);
+		side_post(a, &(struct request){ .opcode = IBV_WR_RDMA_READ, .bytes = 2048 });
+		play(a, SENDS, 1, SHORT);
+		expect_eq(net.requests, 2);
+		/* Those that were on their way came as well. */
+		expect_eq(net.answers, 8 + 8 - k);
+		pair_end();
+	}
+}
+
+/* Eight in a row; the response of one is lost several times. */
+static void atomics_with_a_lost_response(enum ibv_wr_opcode op, unsigned k, unsigned count)
+{
+	uint64_t value = 1000, old;
+
+	pair_start(&small);
+	memcpy(b->memory, &value, 8);
+	lose_behind(k, count, is_atomic_response);
+	for (uint32_t i = 0; i < 8; i++)
+		side_post(a, &(struct request){
+			.opcode = op, .id = i, .at = 64 + i * 8, .bytes = 8,
+			.compare_add = op == IBV_WR_ATOMIC_FETCH_AND_ADD ? 1 : 1000 + i,
+			.swap = 1001 + i });
+	play(a, SENDS, 8, 8 * 4 * rc_timeout_ns(TIMEOUT));
+	for (uint32_t i = 0; i < 8; i++) {
+		expect_done(a, SENDS, i, i, IBV_WC_SUCCESS);
+		memcpy(&old, a->memory + 64 + i * 8, 8);
+		expect_eq(old, 1000 + i);
+	}
+	memcpy(&value, b->memory, 8);
+	expect_eq(value, 1008);
+	pair_end();
+}
+
+static void an_atomic_whose_response_is_lost_is_carried_out_once(void)
+{
+	for (unsigned k = 0; k < 8; k++)
+		for (unsigned count = 1; count <= 7; count++) {
+			atomics_with_a_lost_response(IBV_WR_ATOMIC_FETCH_AND_ADD, k, count);
+			atomics_with_a_lost_response(IBV_WR_ATOMIC_CMP_AND_SWP, k, count);
+		}
+}
+
+/* ---- whole networks ---- */
+
+static struct plan usual(unsigned messages)
+{
+	return (struct plan){
+		.pairs = 2, .hosts = 2, .messages = messages,
+		.net.link.delay_ns = 3000,
+		.options = { .timeout = 9, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 2,
+			     .mtu = IBV_MTU_512, .psn = 0xfffff0 },
+	};
+}
+
+static void play_seeds(struct plan *p, unsigned seeds, bool all)
+{
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct played r = virtual_play(p, seed);
+
+		expect(!all || r.messages == 2 * p->pairs * p->messages);
+	}
+}
+
+static void copies_of_all_packets_change_nothing(void)
+{
+	struct plan p = usual(60);
+
+	p.net.link.duplicate = 1;
+	play_seeds(&p, 4, true);
+}
+
+static void packets_in_any_order_change_nothing(void)
+{
+	struct plan p = usual(60);
+
+	for (unsigned i = 1; i <= 10; i++) {
+		p.net.link.reorder = i / 10.;
+		play_seeds(&p, 1, true);
+	}
+}
+
+static void damaged_packets_are_as_lost_ones(void)
+{
+	struct plan p = usual(60);
+
+	p.net.link.corrupt = 0.05;
+	play_seeds(&p, 5, true);
+}
+
+static void a_loss_of_1_to_30_percent_takes_time_and_nothing_else(void)
+{
+	struct plan p = usual(25);
+
+	for (unsigned percent = 1; percent <= 30; percent++) {
+		p.net.link.loss = percent / 100.;
+		/* Eight losses in a row are possible then. */
+		p.may_fail = percent > 8;
+		play_seeds(&p, 2, !p.may_fail);
+	}
+}
+
+static void unreliable_messages_arrive_whole_or_not_at_all(void)
+{
+	struct plan p = usual(64);
+
+	p.options.type = IBV_QPT_UC;
+	for (unsigned percent = 0; percent <= 30; percent += 5) {
+		p.net.link.loss = percent / 100.;
+		for (uint64_t seed = 1; seed <= 3; seed++) {
+			struct played r = virtual_play(&p, seed);
+
+			expect_eq(r.messages, 4 * 64);
+			expect(percent ? r.received < r.messages :
+					 r.received >= r.messages - 4 * 8);
+		}
+	}
+}
+
+static void a_congested_port_marks_instead_of_losing(void)
+{
+	struct plan p = usual(64);
+
+	/* Short enough that senders without a pace would lose packets. */
+	p.hosts = 4;
+	p.pairs = 4;
+	p.options.timeout = 14;
+	p.net.port = (struct carrier_sim_port){ .rate_bps = UINT64_C(1000000000),
+						.queue_bytes = 400000, .mark_from = 4000,
+						.mark_all = 20000, .mark_most = 0.5 };
+	play_seeds(&p, 5, true);
+}
+
+static void a_seed_plays_the_same_run_again(void)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct plan p = virtual_plan(seed);
+		uint64_t first = virtual_play(&p, seed).fingerprint;
+		struct plan other = virtual_plan(seed + 100);
+
+		virtual_play(&other, seed + 100);
+		expect_eq(virtual_play(&p, seed).fingerprint, first);
+	}
+}
+
+#define CASE(fn) { #fn, fn }
+
+const struct virtual_test virtual_order[] = {
+	CASE(a_lost_packet_is_asked_for_by_one_nak_wherever_it_was),
+	CASE(a_lost_nak_is_replaced_by_the_timeout),
+	CASE(one_acknowledgement_tells_of_all_whose_own_were_lost),
+	CASE(each_lost_packet_of_a_read_response_is_read_again),
+	CASE(only_the_missing_rest_of_a_read_is_read_again),
+	CASE(an_atomic_whose_response_is_lost_is_carried_out_once),
+	CASE(copies_of_all_packets_change_nothing),
+	CASE(packets_in_any_order_change_nothing),
+	CASE(damaged_packets_are_as_lost_ones),
+	CASE(a_loss_of_1_to_30_percent_takes_time_and_nothing_else),
+	CASE(unreliable_messages_arrive_whole_or_not_at_all),
+	CASE(a_congested_port_marks_instead_of_losing),
+	CASE(a_seed_plays_the_same_run_again),
+	{ NULL, NULL },
+};

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs, what is posted on them and what completes; see virtual.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/object/cq.h"
+#include "util/container_of.h"
+#include "virtual.h"
+
+/* A step is a packet or a timer. A run that has not ended after so many never will. */
+#define STEPS_MAX 20000000u
+
+struct side sides[SIDES];
+uint64_t virtual_poll_ns;
+static uint8_t memory[SIDES][SIDE_BYTES];
+static struct ibv_mr *region;
+static const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			  IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+/* ---- making them ---- */
+
+static void open_one(struct side *s, unsigned host, const struct options *o)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = o->type ? o->type : IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = o->send_wr ? o->send_wr : 128,
+			 .max_recv_wr = o->recv_wr ? o->recv_wr : 128,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				    .qp_access_flags = (unsigned)rights };
+
+	memset(s->count, 0, sizeof(s->count));
+	s->polls = false;
+	s->host = &hosts[host];
+	s->memory = memory[s - sides];
+	for (unsigned i = 0; i < 2; i++) {
+		s->cq[i] = ibv_create_cq(virtual_ctx, 512, s->host, NULL, 0);
+		expect(s->cq[i]);
+	}
+	init.send_cq = s->cq[SENDS];
+	init.recv_cq = s->cq[RECEIVES];
+	init.qp_context = s->host;
+	s->qp = ibv_create_qp(virtual_pd, &init);
+	expect(s->qp);
+	expect_eq(ibv_modify_qp(s->qp, &attr,
+				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					IBV_QP_ACCESS_FLAGS), 0);
+}
+
+static void connect_one(struct side *s, const struct options *o)
+{
+	bool uc = s->qp->qp_type == IBV_QPT_UC;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = o->mtu ? o->mtu : IBV_MTU_1024,
+		.dest_qp_num = s->peer->qp->qp_num, .rq_psn = o->psn, .sq_psn = o->psn,
+		.max_dest_rd_atomic = 16, .min_rnr_timer = o->min_rnr_timer,
+		.max_rd_atomic = o->max_rd_atomic ? o->max_rd_atomic : 16,
+		.timeout = o->timeout || o->no_timeout ? o->timeout : 10,
+		.retry_cnt = o->retry_cnt, .rnr_retry = o->rnr_retry,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.hop_limit = 64 },
+	};
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	int rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	virtual_gid(s->peer->host->number, &attr.ah_attr.grh.dgid);
+	if (!uc) {
+		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		       IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+	expect_eq(ibv_modify_qp(s->qp, &attr, rtr), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	expect_eq(ibv_modify_qp(s->qp, &attr, rts), 0);
+}
+
+void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o)
+{
+	struct side *x = &sides[first], *y = x + 1;
+
+	if (!region)
+		region = ibv_reg_mr(virtual_pd, memory, sizeof(memory), rights);
+	expect(region && first + 1 < SIDES && !x->qp && !y->qp);
+	x->peer = y;
+	y->peer = x;
+	open_one(x, a, o);
+	open_one(y, b, o);
+	connect_one(x, o);
+	connect_one(y, o);
+}
+
+void sides_close(void)
+{
+	for (unsigned i = 0; i < SIDES; i++) {
+		if (!sides[i].qp)
+			continue;
+		expect_eq(ibv_destroy_qp(sides[i].qp), 0);
+		expect_eq(ibv_destroy_cq(sides[i].cq[SENDS]), 0);
+		expect_eq(ibv_destroy_cq(sides[i].cq[RECEIVES]), 0);
+		sides[i].qp = NULL;
+	}
+}
+
+enum ibv_qp_state side_state(const struct side *s)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	expect_eq(ibv_query_qp(s->qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+void side_error(struct side *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	expect_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), 0);
+}
+
+/* ---- posting ---- */
+
+int side_try(struct side *s, const struct request *r)
+{
+	struct ibv_sge sge = { (uintptr_t)s->memory + r->at, r->bytes, region->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = r->id, .opcode = r->opcode, .sg_list = &sge, .num_sge = 1,
+		.send_flags = r->flags, .imm_data = r->imm,
+	}, *bad;
+	uint64_t to = (uintptr_t)s->peer->memory + r->to;
+
+	if (r->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	    r->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = to;
+		wr.wr.atomic.rkey = region->rkey;
+		wr.wr.atomic.compare_add = r->compare_add;
+		wr.wr.atomic.swap = r->swap;
+	} else {
+		wr.wr.rdma.remote_addr = to;
+		wr.wr.rdma.rkey = region->rkey;
+	}
+	return ibv_post_send(s->qp, &wr, &bad);
+}
+
+void side_post(struct side *s, const struct request *r)
+{
+	expect_eq(side_try(s, r), 0);
+}
+
+void side_send(struct side *s, uint64_t id, uint32_t bytes)
+{
+	side_post(s, &(struct request){ .opcode = IBV_WR_SEND, .id = id, .bytes = bytes });
+}
+
+void side_receive(struct side *s, uint64_t id, uint32_t at, uint32_t bytes)
+{
+	struct ibv_sge sge = { (uintptr_t)s->memory + at, bytes, region->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	expect(at + bytes <= SIDE_BYTES);
+	expect_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+}
+
+uint8_t pattern(uint64_t seed, uint64_t at)
+{
+	return (uint8_t)((seed * 151 + at * 7 + (at >> 8) * 13) ^ seed >> 8);
+}
+
+void side_fill(struct side *s, uint32_t at, uint32_t bytes, uint64_t seed)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		s->memory[at + i] = pattern(seed, i);
+}
+
+void side_check(const struct side *s, uint32_t at, uint32_t bytes, uint64_t seed)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (s->memory[at + i] != pattern(seed, i))
+			fail("side %td: byte %u of %u at 0x%x is 0x%x, not 0x%x", s - sides,
+			     i, bytes, at, s->memory[at + i], pattern(seed, i));
+}
+
+/* ---- time ---- */
+
+static bool take(struct side *s, int queue)
+{
+	struct ibv_wc wc[16];
+	int n;
+
+	/* A program that is not woken does not look, and moves nothing. */
+	if (!s->polls && hca_cq_empty(hca_cq(s->cq[queue])))
+		return false;
+	n = ibv_poll_cq(s->cq[queue], 16, wc);
+	expect(n >= 0);
+	for (int i = 0; i < n; i++) {
+		expect(s->count[queue] < DONE_MAX);
+		s->done[queue][s->count[queue]++] = (struct done){ wc[i], virtual_now_ns() };
+	}
+	return n > 0;
+}
+
+static bool take_all(void)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < SIDES; i++)
+		if (sides[i].qp)
+			any |= take(&sides[i], SENDS) | take(&sides[i], RECEIVES);
+	return any;
+}
+
+static bool any_polls(void)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < SIDES; i++)
+		any |= sides[i].qp && sides[i].polls;
+	return any;
+}
+
+void virtual_step(uint64_t until_ns)
+{
+	uint64_t next = virtual_progress();
+	struct clock_source clock;
+	int end;
+
+	if (take_all() || next <= virtual_now_ns())
+		return;
+	if (virtual_poll_ns && any_polls())
+		next = MIN(next, virtual_now_ns() + virtual_poll_ns);
+	end = carrier_sim_next(sim, MIN(next, until_ns));
+	clock = carrier_sim_clock(sim);
+	virtual_set_ns(clock_source_now_ns(&clock));
+	if (end >= 0)
+		packet_port_wake(&hosts[end].port);
+	take_all();
+}
+
+void play_until(uint64_t ns)
+{
+	for (unsigned steps = 0; virtual_now_ns() < ns; steps++) {
+		expect(steps < STEPS_MAX);
+		virtual_step(ns);
+	}
+}
+
+void play(const struct side *s, int queue, unsigned count, uint64_t within_ns)
+{
+	uint64_t end = virtual_now_ns() + within_ns;
+
+	for (unsigned steps = 0; s->count[queue] < count; steps++) {
+		if (steps == STEPS_MAX || virtual_now_ns() >= end)
+			fail("side %td: %u of %u completions of queue %d within %ju ns",
+			     s - sides, s->count[queue], count, queue, (uintmax_t)within_ns);
+		virtual_step(end);
+	}
+}

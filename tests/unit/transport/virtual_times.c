@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The times and counters of connections over packets: ACK timeouts, receivers that are not
+ * ready, peers that are gone (IBTA volume 1, 9.7.5.2.8 and 9.7.6.1.3). By the virtual clock
+ * they are those of the specification: an ACK timeout takes from T to 4 T.
+ */
+#include <string.h>
+
+#include "virtual.h"
+
+static struct side *const a = &sides[0], *const b = &sides[1];
+
+static uint64_t timeout_ns(unsigned code)
+{
+	return UINT64_C(4096) << code;
+}
+
+/* ---- ACK timeouts ---- */
+
+static void lost_then_repeated(unsigned code, bool (*is)(const struct packet_seen *p))
+{
+	uint64_t t = timeout_ns(code);
+
+	pair_start(&(struct options){ .timeout = (uint8_t)code, .retry_cnt = 1 });
+	lose(1, is);
+	side_receive(b, 1, 0, 100);
+	side_receive(b, 2, 0, 100);
+	side_send(a, 1, 8);
+	play(a, SENDS, 1, 5 * t);
+	expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+	expect_eq(net.requests, 2);
+	expect_within(net.at_ns[1] - net.at_ns[0], t, 4 * t);
+	/* Once, though it came twice. */
+	play_until(virtual_now_ns() + 2 * t);
+	expect_eq(b->count[RECEIVES], 1);
+	expect_eq(net.requests, 2);
+	pair_end();
+}
+
+static void a_lost_request_is_repeated_after_the_time_of_each_timeout_code(void)
+{
+	for (unsigned code = 1; code < 32; code++)
+		lost_then_repeated(code, is_request);
+}
+
+static void a_lost_acknowledgement_too_and_the_message_arrives_once(void)
+{
+	for (unsigned code = 1; code < 32; code++)
+		lost_then_repeated(code, is_answer);
+}
+
+/* Three messages of which the first is given up. */
+static void given_up(unsigned code, unsigned retry_cnt)
+{
+	uint64_t t = timeout_ns(code), start_ns;
+
+	pair_start(&(struct options){ .timeout = (uint8_t)code, .retry_cnt = (uint8_t)retry_cnt });
+	lose(UINT32_MAX, is_any);
+	side_receive(a, 9, 0, 100);
+	start_ns = virtual_now_ns();
+	for (unsigned i = 1; i <= 3; i++)
+		side_send(a, i, 8);
+	play(a, SENDS, 3, 4 * t * (retry_cnt + 1) + LATE_NS);
+	expect_done(a, SENDS, 0, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_done(a, SENDS, 1, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_done(a, SENDS, 2, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_done(a, RECEIVES, 0, 9, IBV_WC_WR_FLUSH_ERR);
+	expect_within(a->done[SENDS][0].at_ns - start_ns, t * (retry_cnt + 1),
+		      4 * t * (retry_cnt + 1));
+	expect_eq(side_state(a), IBV_QPS_ERR);
+	expect_eq(net.requests, 3 * (retry_cnt + 1));
+	pair_end();
+}
+
+static void the_retries_end_with_an_error_for_all_codes_and_counts(void)
+{
+	for (unsigned code = 1; code < 32; code++)
+		for (unsigned count = 0; count < 8; count++)
+			given_up(code, count);
+}
+
+static void a_timeout_of_0_waits_for_ever(void)
+{
+	pair_start(&(struct options){ .no_timeout = 1 });
+	lose(1, is_request);
+	side_receive(b, 1, 0, 100);
+	side_send(a, 1, 8);
+	play_until(virtual_now_ns() + 30 * 24 * 3600 * SEC);
+	expect_eq(a->count[SENDS], 0);
+	expect_eq(net.requests, 1);
+	expect_eq(side_state(a), IBV_QPS_RTS);
+	/* The next one shows what is missing. */
+	side_send(a, 2, 8);
+	side_receive(b, 2, 0, 100);
+	play(a, SENDS, 2, MS);
+	pair_end();
+}
+
+static void retries_count_anew_for_each_message(void)
+{
+	pair_start(&(struct options){ .timeout = 12, .retry_cnt = 2 });
+	for (unsigned i = 1; i <= 20; i++) {
+		side_receive(b, i, 0, 100);
+		lose(2, i & 1 ? is_request : is_answer);
+		side_send(a, i, 8);
+		play(a, SENDS, i, 9 * timeout_ns(12));
+		expect_done(a, SENDS, i - 1, i, IBV_WC_SUCCESS);
+	}
+	expect_eq(b->count[RECEIVES], 20);
+	pair_end();
+}
+
+/* ---- receivers that are not ready ---- */
+
+/* In microseconds, table 45. */
+static const uint32_t rnr_us[32] = {
+	655360, 10,    20,    30,    40,    60,	    80,	    120,
+	160,	240,   320,   480,   640,   960,    1280,   1920,
+	2560,	3840,  5120,  7680,  10240, 15360,  20480,  30720,
+	40960,	61440, 81920, 122880, 163840, 245760, 327680, 491520,
+};
+
+static void every_code_of_the_rnr_timer_is_waited_for(void)
+{
+	for (unsigned code = 0; code < 32; code++) {
+		pair_start(&(struct options){ .min_rnr_timer = (uint8_t)code, .rnr_retry = 1 });
+		side_send(a, 1, 8);
+		play(a, SENDS, 1, SEC);
+		expect_done(a, SENDS, 0, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+		expect_eq(net.requests, 2);
+		expect_within(net.at_ns[1] - net.at_ns[0], rnr_us[code] * US,
+			      rnr_us[code] * US + LATE_NS);
+		pair_end();
+	}
+}
+
+static void the_rnr_counter_is_how_often_it_is_repeated(void)
+{
+	for (unsigned count = 0; count < 7; count++)
+		for (unsigned code = 1; code < 32; code += 5) {
+			uint64_t wait = count * (rnr_us[code] * US), from;
+
+			/* What waits uses up no retry. */
+			pair_start(&(struct options){ .min_rnr_timer = (uint8_t)code,
+						 .rnr_retry = (uint8_t)count });
+			from = virtual_now_ns();
+			side_send(a, 1, 8);
+			side_send(a, 2, 8);
+			play(a, SENDS, 2, wait + 7 * LATE_NS);
+			expect_done(a, SENDS, 0, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+			expect_done(a, SENDS, 1, 2, IBV_WC_WR_FLUSH_ERR);
+			expect_within(a->done[SENDS][0].at_ns - from, wait,
+				      wait + 7 * LATE_NS);
+			expect_eq(side_state(a), IBV_QPS_ERR);
+			expect_eq(side_state(b), IBV_QPS_RTS);
+			pair_end();
+		}
+}
+
+static void an_rnr_counter_of_7_waits_for_ever(void)
+{
+	pair_start(&(struct options){ .min_rnr_timer = 12, .rnr_retry = 7, .timeout = 1 });
+	side_send(a, 1, 8);
+	play_until(virtual_now_ns() + SEC);
+	expect_eq(a->count[SENDS], 0);
+	expect(net.requests > SEC / (640 * US + LATE_NS));
+	side_receive(b, 1, 0, 100);
+	play(a, SENDS, 1, MS);
+	expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+	expect_done(b, RECEIVES, 0, 1, IBV_WC_SUCCESS);
+	pair_end();
+}
+
+static void a_receive_that_is_posted_meanwhile_goes_on_and_the_count_begins_anew(void)
+{
+	pair_start(&(struct options){ .min_rnr_timer = 12, .rnr_retry = 2 });
+	for (unsigned i = 1; i <= 30; i++)
+		side_send(a, i, 3000);
+	for (unsigned i = 1; i <= 30; i++) {
+		/* Two of the three attempts. */
+		play_until(virtual_now_ns() + 640 * US * 3 / 2);
+		expect_eq(a->count[SENDS], i - 1);
+		side_receive(b, i, 0, 3000);
+		play(a, SENDS, i, 640 * US + LATE_NS);
+		expect_done(a, SENDS, i - 1, i, IBV_WC_SUCCESS);
+	}
+	expect_eq(b->count[RECEIVES], 30);
+	pair_end();
+}
+
+static void a_write_with_immediate_waits_for_a_receive_too(void)
+{
+	const struct request r = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .id = 1,
+				   .bytes = 5000, .imm = 77 };
+
+	pair_start(&(struct options){ .min_rnr_timer = 15, .rnr_retry = 3 });
+	side_fill(a, 0, 5000, 1);
+	memset(b->memory, 0, 5000);
+	side_post(a, &r);
+	play_until(virtual_now_ns() + 3 * MS);
+	side_receive(b, 5, 0, 0);
+	play(a, SENDS, 1, 2 * MS);
+	expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+	expect_done(b, RECEIVES, 0, 5, IBV_WC_SUCCESS);
+	expect_eq(b->done[RECEIVES][0].wc.imm_data, 77);
+	side_check(b, 0, 5000, 1);
+	pair_end();
+}
+
+static void waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it(void)
+{
+	pair_start(&(struct options){ .min_rnr_timer = 20, .rnr_retry = 7, .retry_cnt = 0,
+				 .timeout = 8 });
+	side_send(a, 1, 8);
+	play_until(virtual_now_ns() + SEC);
+	expect_eq(a->count[SENDS], 0);
+	side_receive(b, 1, 0, 8);
+	play(a, SENDS, 1, 11 * MS);
+	expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+	pair_end();
+}
+
+/* ---- peers that are gone ---- */
+
+static void post_stream(struct side *s, unsigned first, unsigned count)
+{
+	for (unsigned i = first; i < first + count; i++) {
+		side_receive(s->peer, i, 0, 4000);
+		side_send(s, i, 100 + i * 60);
+	}
+}
+
+/* Successes, one error, and flushes. How many succeeded. */
+static unsigned expect_end(const struct side *s, unsigned count)
+{
+	unsigned ok = 0;
+
+	expect_eq(s->count[SENDS], count);
+	while (ok < count && s->done[SENDS][ok].wc.status == IBV_WC_SUCCESS)
+		ok++;
+	expect(ok < count);
+	for (unsigned i = 0; i < count; i++)
+		expect_done(s, SENDS, i, i,
+			    i < ok    ? IBV_WC_SUCCESS :
+			    i == ok ? IBV_WC_RETRY_EXC_ERR :
+				      IBV_WC_WR_FLUSH_ERR);
+	return ok;
+}
+
+static void a_peer_that_is_gone_is_given_up_within_the_time(void)
+{
+	for (unsigned retries = 0; retries < 8; retries++)
+		for (unsigned packets = 1; packets < 60; packets += 7) {
+			const struct options o = { .timeout = 11, .mtu = IBV_MTU_256,
+						   .retry_cnt = (uint8_t)retries };
+			uint64_t t = timeout_ns(11), from;
+			unsigned ok;
+
+			pair_start(&o);
+			post_stream(a, 0, 40);
+			while (net.requests < packets)
+				virtual_step(UINT64_MAX);
+			from = virtual_now_ns();
+			lose(UINT32_MAX, is_any);
+			play(a, SENDS, 40, 4 * t * (retries + 1) + LATE_NS);
+			ok = expect_end(a, 40);
+			/* Of progress its time begins anew. */
+			expect_within(a->done[SENDS][39].at_ns - from,
+				      t * (retries + 1) - 100 * US,
+				      4 * t * (retries + 1));
+			expect(b->count[RECEIVES] >= ok);
+			pair_end();
+		}
+}
+
+static void a_partition_that_heals_in_time_loses_nothing(void)
+{
+	for (unsigned tries = 1; tries < 8; tries++) {
+		pair_start(&(struct options){ .timeout = 11, .retry_cnt = (uint8_t)tries });
+		post_stream(a, 0, 40);
+		post_stream(b, 0, 40);
+		while (net.requests < 10)
+			virtual_step(UINT64_MAX);
+		carrier_sim_part(sim, 0, 1, true);
+		play_until(virtual_now_ns() + tries * timeout_ns(11));
+		carrier_sim_part(sim, 0, 1, false);
+		for (int k = 0; k < 2; k++) {
+			play(&sides[k], SENDS, 40, 6 * timeout_ns(11));
+			play(&sides[k], RECEIVES, 40, 6 * timeout_ns(11));
+			for (unsigned i = 0; i < 40; i++) {
+				expect_done(&sides[k], SENDS, i, i, IBV_WC_SUCCESS);
+				expect_done(&sides[k], RECEIVES, i, i, IBV_WC_SUCCESS);
+				expect_eq(sides[k].done[RECEIVES][i].wc.byte_len,
+					  100 + i * 60);
+			}
+		}
+		pair_end();
+	}
+}
+
+static void what_a_reset_peer_does_not_answer_ends_after_the_retries(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	uint64_t t = timeout_ns(10), from;
+
+	pair_start(&(struct options){ .timeout = 10, .retry_cnt = 3 });
+	expect_eq(ibv_modify_qp(b->qp, &attr, IBV_QP_STATE), 0);
+	from = virtual_now_ns();
+	side_send(a, 1, 8);
+	play(a, SENDS, 1, 16 * t + LATE_NS);
+	expect_done(a, SENDS, 0, 1, IBV_WC_RETRY_EXC_ERR);
+	expect_within(a->done[SENDS][0].at_ns - from, 4 * t, 16 * t);
+	pair_end();
+}
+
+/* ---- acknowledgements that wait ---- */
+
+/* Both poll without a gap and answer each other, so that both are relied on. */
+static void converse(unsigned rounds)
+{
+	a->polls = b->polls = true;
+	virtual_poll_ns = 1 * US;
+	for (unsigned i = 0; i < rounds; i++) {
+		side_receive(a, i, 0, 64);
+		side_receive(b, i, 0, 64);
+		side_send(a, i, 64);
+		play(b, RECEIVES, i + 1, MS);
+		side_send(b, i, 64);
+		play(a, RECEIVES, i + 1, MS);
+	}
+}
+
+static void an_acknowledgement_leaves_where_the_program_ceases_to_poll(void)
+{
+	/* At each time behind the last message. */
+	for (uint64_t gap = 0; gap < 30 * US; gap += 1900) {
+		pair_start(&(struct options){ .timeout = 18, .retry_cnt = 1 });
+		converse(200);
+		expect(packet_is_relied_on(&hosts[1].port));
+		side_receive(b, 1000, 0, 64);
+		side_send(a, 1000, 64);
+		play_until(virtual_now_ns() + gap);
+		a->polls = b->polls = false;
+		/* Much sooner than anything is repeated. */
+		play(a, SENDS, 201, 3 * MS);
+		play(b, RECEIVES, 201, 3 * MS);
+		pair_end();
+	}
+}
+
+static void a_conversation_needs_few_acknowledgements_of_their_own(void)
+{
+	unsigned before;
+
+	pair_start(&(struct options){ .timeout = 18 });
+	converse(400);
+	before = net.answers;
+	for (unsigned i = 400; i < 500; i++) {
+		side_receive(a, i, 0, 64);
+		side_receive(b, i, 0, 64);
+		side_send(a, i, 64);
+		play(b, RECEIVES, i + 1, MS);
+		side_send(b, i, 64);
+		play(a, RECEIVES, i + 1, MS);
+	}
+	/* A reply and its acknowledgement each, which leave together. */
+	expect(net.answers - before <= 210);
+	pair_end();
+}
+
+#define CASE(fn) { #fn, fn }
+
+const struct virtual_test virtual_times[] = {
+	CASE(a_lost_request_is_repeated_after_the_time_of_each_timeout_code),
+	CASE(a_lost_acknowledgement_too_and_the_message_arrives_once),
+	CASE(the_retries_end_with_an_error_for_all_codes_and_counts),
+	CASE(a_timeout_of_0_waits_for_ever),
+	CASE(retries_count_anew_for_each_message),
+	CASE(every_code_of_the_rnr_timer_is_waited_for),
+	CASE(the_rnr_counter_is_how_often_it_is_repeated),
+	CASE(an_rnr_counter_of_7_waits_for_ever),
+	CASE(a_receive_that_is_posted_meanwhile_goes_on_and_the_count_begins_anew),
+	CASE(a_write_with_immediate_waits_for_a_receive_too),
+	CASE(waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it),
+	CASE(a_peer_that_is_gone_is_given_up_within_the_time),
+	CASE(a_partition_that_heals_in_time_loses_nothing),
+	CASE(what_a_reset_peer_does_not_answer_ends_after_the_retries),
+	CASE(an_acknowledgement_leaves_where_the_program_ceases_to_poll),
+	CASE(a_conversation_needs_few_acknowledgements_of_their_own),
+	{ NULL, NULL },
+};
