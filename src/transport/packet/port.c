@@ -84,26 +84,13 @@ void packet_count_fault(enum packet_fault fault)
 		HCA_COUNT_PROCESS(BAD_PACKETS, 1);
 }
 
-static void deliver_one(struct packet_port *port, const struct carrier_unit *unit,
-			unsigned k, const uint8_t *bytes, size_t length)
-{
-	enum packet_fault fault = PACKET_MALFORMED;
-	struct packet_frame f;
-	size_t header = port->medium->decode(unit, k, bytes, length, &f, &fault);
-
-	if (likely(header && header <= length && f.rc.bytes <= PACKET_MTU &&
-		   f.rc.bytes <= length - header))
-		packet_receive(port, unit, &f, bytes + header);
-	else
-		packet_count_fault(fault);
-}
-
 /* A unit may end with the acknowledgement of what its first packets answer (send.c), which is
  * delivered in front of them: the program finds the completion of its message before the answer.
  * True: it was. */
 static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
-				    unsigned k, size_t bytes)
+				    unsigned k)
 {
+	size_t bytes = carrier_unit_bytes(unit);
 	size_t length = carrier_packet_bytes(unit, bytes, k);
 	uint8_t packet[ACKNOWLEDGEMENT_MOST];
 	enum packet_fault fault;
@@ -120,6 +107,35 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 	return true;
 }
 
+/* Could the program see that the packet comes before what the acknowledgement behind it completes?
+ * A thread alone that polls two queues finds both behind the poll that brings the unit. */
+static bool order_shows(const struct packet_frame *f)
+{
+	const struct hca_qp *qp = hca_qp_find(f->dst_qpn);
+
+	return !hca_self.elided || !qp || !qp->recv_cq ||
+	       atomic_load_explicit(&qp->recv_cq->sends, memory_order_relaxed) ||
+	       atomic_load_explicit(&hca_process.armed, memory_order_relaxed);
+}
+
+/* *packets: of the unit, without the last one where that was delivered in front of the first. */
+static void deliver_one(struct packet_port *port, const struct carrier_unit *unit,
+			unsigned k, const uint8_t *bytes, size_t length, unsigned *packets)
+{
+	enum packet_fault fault = PACKET_MALFORMED;
+	struct packet_frame f;
+	size_t header = port->medium->decode(unit, k, bytes, length, &f, &fault);
+
+	if (unlikely(!header || header > length || f.rc.bytes > PACKET_MTU ||
+		     f.rc.bytes > length - header)) {
+		packet_count_fault(fault);
+		return;
+	}
+	if (!k && *packets > 1 && order_shows(&f))
+		*packets -= deliver_acknowledgement(port, unit, *packets - 1);
+	packet_receive(port, unit, &f, bytes + header);
+}
+
 static void deliver(void *arg, const struct carrier_unit *unit)
 {
 	struct packet_port *port = arg;
@@ -127,17 +143,16 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	unsigned packets = carrier_unit_packets(unit, bytes);
 
 	port->now_ns = packet_now_ns();
-	if (packets > 1 && deliver_acknowledgement(port, unit, packets - 1, bytes))
-		packets--;
 	for (unsigned k = 0; k < packets; k++) {
 		size_t length = carrier_packet_bytes(unit, bytes, k);
 
 		if (likely(unit->count == 1)) {
 			deliver_one(port, unit, k,
-				    (const uint8_t *)unit->iov[0].iov_base + at, length);
+				    (const uint8_t *)unit->iov[0].iov_base + at, length,
+				    &packets);
 		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
 			carrier_unit_gather(unit, at, length, port->packet);
-			deliver_one(port, unit, k, port->packet, length);
+			deliver_one(port, unit, k, port->packet, length, &packets);
 		} else {
 			packet_count_fault(PACKET_MALFORMED);
 		}
