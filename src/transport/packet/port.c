@@ -101,21 +101,23 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 		return false;
 	carrier_unit_gather(unit, bytes - length, length, packet);
 	header = port->medium->decode(unit, k, packet, length, &f, &fault);
-	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK)
+	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK ||
+	    (f.rc.syndrome & RC_SYN_KIND))
 		return false;
 	packet_receive(port, unit, &f, packet + header);
 	return true;
 }
 
-/* Could the program see that the packet comes before what the acknowledgement behind it completes?
- * A thread alone that polls two queues finds both behind the poll that brings the unit. */
+/* Could the program see that the packet, a request, comes before what the acknowledgement behind
+ * it completes? The parts of a READ response stay in front of what follows them. A thread alone that polls two queues finds both behind the poll that brings the unit. */
 static bool order_shows(const struct packet_frame *f)
 {
 	const struct hca_qp *qp = hca_qp_find(f->dst_qpn);
 
-	return !hca_self.elided || !qp || !qp->recv_cq ||
-	       atomic_load_explicit(&qp->recv_cq->sends, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca_process.armed, memory_order_relaxed);
+	return f->rc.op < RC_ACK &&
+	       (!hca_self.elided || !qp || !qp->recv_cq ||
+		atomic_load_explicit(&qp->recv_cq->sends, memory_order_relaxed) ||
+		atomic_load_explicit(&hca_process.armed, memory_order_relaxed));
 }
 
 /* *packets: of the unit, without the last one where that was delivered in front of the first. */
