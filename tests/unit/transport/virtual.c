@@ -71,6 +71,7 @@ int main(int argc, char **argv)
 	if (seed)
 		return virtual_random(seed, runs);
 	run_all(virtual_times, argc, argv);
+	run_all(virtual_ends, argc, argv);
 	run_all(virtual_order, argc, argv);
 	return 0;
 }

@@ -104,6 +104,8 @@ struct side {
 	struct side *peer;
 	struct ibv_cq *cq[2]; /* of sends, of receives */
 	struct ibv_qp *qp;
+	struct ibv_srq *srq; /* or NULL */
+	bool shares;         /* it is another side's */
 	uint8_t *memory;
 	bool polls; /* all the time; else it sleeps until there is a completion */
 	struct done done[2][DONE_MAX];
@@ -116,12 +118,18 @@ struct options {
 	uint8_t timeout, no_timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
 	enum ibv_mtu mtu;
 	enum ibv_qp_type type;
-	uint32_t psn, send_wr, recv_wr;
+	uint32_t psn, send_wr, recv_wr, inline_bytes;
+	int skew;        /* the second one expects a sequence number so much higher */
+	bool srq;        /* receives are posted to a shared queue */
+	struct side *share; /* to that of this side, instead of one for each */
+	bool only_first; /* the second one stays in INIT, for side_connect() */
 };
 
 extern struct side sides[SIDES];
 /* Two queue pairs that are connected, of the hosts `a` and `b`: sides[first] and the next. */
 void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o);
+void side_connect(struct side *s, const struct options *o);
+void side_destroy(struct side *s);
 void sides_close(void);
 enum ibv_qp_state side_state(const struct side *s);
 void side_error(struct side *s);
@@ -199,11 +207,11 @@ struct played virtual_play(const struct plan *plan, uint64_t seed);
 struct plan virtual_plan(uint64_t seed);
 int virtual_random(uint64_t seed, uint64_t runs);
 
-/* ---- virtual_times.c, virtual_order.c ---- */
+/* ---- virtual_times.c, virtual_ends.c, virtual_order.c ---- */
 struct virtual_test {
 	const char *name;
 	void (*fn)(void);
 };
-extern const struct virtual_test virtual_times[], virtual_order[];
+extern const struct virtual_test virtual_times[], virtual_ends[], virtual_order[];
 
 #endif

@@ -186,6 +186,71 @@ static void an_atomic_whose_response_is_lost_is_carried_out_once(void)
 		}
 }
 
+static void a_fenced_send_waits_for_the_read_whose_response_is_lost(void)
+{
+	for (unsigned lost = 0; lost < 8; lost++) {
+		pair_start(&small);
+		side_fill(b, 0, 2048, 6);
+		memset(a->memory, 0, 2048);
+		side_receive(b, 2, 8192, 2048);
+		lose_behind(lost, 1, is_read_response);
+		side_post(a, &(struct request){ .opcode = IBV_WR_RDMA_READ, .id = 1,
+						.bytes = 2048 });
+		side_post(a, &(struct request){ .opcode = IBV_WR_SEND, .id = 2, .bytes = 2048,
+						.flags = IBV_SEND_FENCE });
+		play(a, SENDS, 2, 5 * rc_timeout_ns(TIMEOUT));
+		expect_eq(b->count[RECEIVES], 1);
+		side_check(b, 8192, 2048, 6);
+		pair_end();
+	}
+}
+
+static void no_more_than_a_window_leaves_without_an_acknowledgement(void)
+{
+	pair_start(&small);
+	side_receive(b, 1, 0, 100000);
+	side_send(a, 1, 100000);
+	play_until(virtual_now_ns() + DELAY_NS - 1);
+	expect_eq(net.requests, hosts[0].port.medium->window);
+	play(a, SENDS, 1, SHORT);
+	expect_eq(net.requests, (100000 + 255) / 256);
+	pair_end();
+}
+
+/* Messages of several packets to two queue pairs, which take turns at the receives. */
+static void a_message_that_has_begun_keeps_its_receive_of_a_shared_queue(void)
+{
+	struct options o = small;
+	uint32_t receives = 0;
+
+	o.srq = true;
+	pair_start(&o);
+	o.share = b;
+	sides_open(2, 0, 1, &o);
+	lose_behind(5, 3, is_request);
+	for (; receives < 20; receives++)
+		side_receive(b, receives, 65536 + receives * 2048, 2048);
+	for (uint32_t i = 0; i < 10; i++)
+		for (unsigned k = 0; k < 4; k += 2) {
+			side_fill(&sides[k], i * 2048, 2048, k * 10 + i);
+			side_post(&sides[k], &(struct request){
+				.opcode = IBV_WR_SEND, .id = i, .at = i * 2048, .bytes = 2048 });
+			play_until(virtual_now_ns() + 300);
+		}
+	for (unsigned k = 0; k < 4; k += 2) {
+		play(&sides[k], SENDS, 10, 5 * rc_timeout_ns(TIMEOUT));
+		play(&sides[k + 1], RECEIVES, 10, SHORT);
+		for (uint32_t i = 0; i < 10; i++) {
+			const struct ibv_wc *wc = &sides[k + 1].done[RECEIVES][i].wc;
+
+			expect_eq(wc->status, IBV_WC_SUCCESS);
+			expect_eq(wc->byte_len, 2048);
+			side_check(b, 65536 + (uint32_t)wc->wr_id * 2048, 2048, k * 10 + i);
+		}
+	}
+	pair_end();
+}
+
 /* ---- whole networks ---- */
 
 static struct plan usual(unsigned messages)
@@ -276,6 +341,25 @@ static void a_congested_port_marks_instead_of_losing(void)
 	play_seeds(&p, 5, true);
 }
 
+/* Of what waits for room nothing is lost, and nobody notices but by the time. */
+static void a_full_link_delays_and_loses_nothing(void)
+{
+	struct plan p = usual(64);
+
+	p.options.timeout = 22; /* 17 s */
+	p.net.link.rate_bps = UINT64_C(200000000);
+	p.net.send_bytes = 8192;
+	for (unsigned uc = 0; uc < 2; uc++)
+		for (uint64_t seed = 1; seed <= 4; seed++) {
+			struct played r;
+
+			p.options.type = uc ? IBV_QPT_UC : IBV_QPT_RC;
+			r = virtual_play(&p, seed);
+			expect_eq(r.messages, 4 * 64);
+			expect(r.took_ns < SEC);
+		}
+}
+
 static void a_seed_plays_the_same_run_again(void)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -297,12 +381,16 @@ const struct virtual_test virtual_order[] = {
 	CASE(each_lost_packet_of_a_read_response_is_read_again),
 	CASE(only_the_missing_rest_of_a_read_is_read_again),
 	CASE(an_atomic_whose_response_is_lost_is_carried_out_once),
+	CASE(a_fenced_send_waits_for_the_read_whose_response_is_lost),
+	CASE(no_more_than_a_window_leaves_without_an_acknowledgement),
+	CASE(a_message_that_has_begun_keeps_its_receive_of_a_shared_queue),
 	CASE(copies_of_all_packets_change_nothing),
 	CASE(packets_in_any_order_change_nothing),
 	CASE(damaged_packets_are_as_lost_ones),
 	CASE(a_loss_of_1_to_30_percent_takes_time_and_nothing_else),
 	CASE(unreliable_messages_arrive_whole_or_not_at_all),
 	CASE(a_congested_port_marks_instead_of_losing),
+	CASE(a_full_link_delays_and_loses_nothing),
 	CASE(a_seed_plays_the_same_run_again),
 	{ NULL, NULL },
 };

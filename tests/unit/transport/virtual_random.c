@@ -81,6 +81,7 @@ struct plan virtual_plan(uint64_t seed)
 		.min_rnr_timer = 1 + (uint8_t)dice(12),
 		.max_rd_atomic = 1 + (uint8_t)dice(16),
 	};
+	p.options.srq = p.options.type == IBV_QPT_RC && dice(4) == 0;
 	any_faults(&p);
 	p.may_fail = p.net.link.loss + p.net.link.corrupt > 0.08;
 	if (dice(4) == 0)

@@ -26,8 +26,10 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = o->send_wr ? o->send_wr : 128,
 			 .max_recv_wr = o->recv_wr ? o->recv_wr : 128,
-			 .max_send_sge = 1, .max_recv_sge = 1 },
+			 .max_send_sge = 1, .max_recv_sge = 1,
+			 .max_inline_data = o->inline_bytes },
 	};
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 128, .max_sge = 1 } };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
 				    .qp_access_flags = (unsigned)rights };
 
@@ -39,6 +41,10 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 		s->cq[i] = ibv_create_cq(virtual_ctx, 512, s->host, NULL, 0);
 		expect(s->cq[i]);
 	}
+	s->shares = o->share;
+	s->srq = o->share ? o->share->srq : o->srq ? ibv_create_srq(virtual_pd, &srq) : NULL;
+	expect(s->srq || !o->srq);
+	init.srq = s->srq;
 	init.send_cq = s->cq[SENDS];
 	init.recv_cq = s->cq[RECEIVES];
 	init.qp_context = s->host;
@@ -49,12 +55,13 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 					IBV_QP_ACCESS_FLAGS), 0);
 }
 
-static void connect_one(struct side *s, const struct options *o)
+void side_connect(struct side *s, const struct options *o)
 {
 	bool uc = s->qp->qp_type == IBV_QPT_UC;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = o->mtu ? o->mtu : IBV_MTU_1024,
-		.dest_qp_num = s->peer->qp->qp_num, .rq_psn = o->psn, .sq_psn = o->psn,
+		.dest_qp_num = s->peer->qp->qp_num, .rq_psn = o->psn & RC_PSN_MASK,
+		.sq_psn = o->psn & RC_PSN_MASK,
 		.max_dest_rd_atomic = 16, .min_rnr_timer = o->min_rnr_timer,
 		.max_rd_atomic = o->max_rd_atomic ? o->max_rd_atomic : 16,
 		.timeout = o->timeout || o->no_timeout ? o->timeout : 10,
@@ -78,6 +85,7 @@ static void connect_one(struct side *s, const struct options *o)
 void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o)
 {
 	struct side *x = &sides[first], *y = x + 1;
+	struct options second = *o;
 
 	if (!region)
 		region = ibv_reg_mr(virtual_pd, memory, sizeof(memory), rights);
@@ -86,20 +94,28 @@ void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o)
 	y->peer = x;
 	open_one(x, a, o);
 	open_one(y, b, o);
-	connect_one(x, o);
-	connect_one(y, o);
+	side_connect(x, o);
+	second.psn += (uint32_t)o->skew;
+	if (!o->only_first)
+		side_connect(y, &second);
+}
+
+void side_destroy(struct side *s)
+{
+	expect_eq(ibv_destroy_qp(s->qp), 0);
+	if (s->srq && !s->shares)
+		expect_eq(ibv_destroy_srq(s->srq), 0);
+	expect_eq(ibv_destroy_cq(s->cq[SENDS]), 0);
+	expect_eq(ibv_destroy_cq(s->cq[RECEIVES]), 0);
+	s->qp = NULL;
 }
 
 void sides_close(void)
 {
-	for (unsigned i = 0; i < SIDES; i++) {
-		if (!sides[i].qp)
-			continue;
-		expect_eq(ibv_destroy_qp(sides[i].qp), 0);
-		expect_eq(ibv_destroy_cq(sides[i].cq[SENDS]), 0);
-		expect_eq(ibv_destroy_cq(sides[i].cq[RECEIVES]), 0);
-		sides[i].qp = NULL;
-	}
+	/* Those that share a queue before its owner. */
+	for (unsigned i = SIDES; i--;)
+		if (sides[i].qp)
+			side_destroy(&sides[i]);
 }
 
 enum ibv_qp_state side_state(const struct side *s)
@@ -158,7 +174,8 @@ void side_receive(struct side *s, uint64_t id, uint32_t at, uint32_t bytes)
 	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	expect(at + bytes <= SIDE_BYTES);
-	expect_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+	expect_eq(s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) :
+			   ibv_post_recv(s->qp, &wr, &bad), 0);
 }
 
 uint8_t pattern(uint64_t seed, uint64_t at)

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The times and counters of connections over packets: ACK timeouts, receivers that are not
- * ready, peers that are gone (IBTA volume 1, 9.7.5.2.8 and 9.7.6.1.3). By the virtual clock
+ * The times and counters of connections over packets: ACK timeouts and receivers that are not
+ * ready (IBTA volume 1, 9.7.5.2.8 and 9.7.6.1.3). By the virtual clock
  * they are those of the specification: an ACK timeout takes from T to 4 T.
  */
 #include <string.h>
 
+#include "util/container_of.h"
 #include "virtual.h"
 
 static struct side *const a = &sides[0], *const b = &sides[1];
-
-static uint64_t timeout_ns(unsigned code)
-{
-	return UINT64_C(4096) << code;
-}
 
 /* ---- ACK timeouts ---- */
 
 static void lost_then_repeated(unsigned code, bool (*is)(const struct packet_seen *p))
 {
-	uint64_t t = timeout_ns(code);
+	uint64_t t = rc_timeout_ns((uint8_t)code);
 
 	pair_start(&(struct options){ .timeout = (uint8_t)code, .retry_cnt = 1 });
 	lose(1, is);
@@ -52,7 +48,7 @@ static void a_lost_acknowledgement_too_and_the_message_arrives_once(void)
 /* Three messages of which the first is given up. */
 static void given_up(unsigned code, unsigned retry_cnt)
 {
-	uint64_t t = timeout_ns(code), start_ns;
+	uint64_t t = rc_timeout_ns((uint8_t)code), start_ns;
 
 	pair_start(&(struct options){ .timeout = (uint8_t)code, .retry_cnt = (uint8_t)retry_cnt });
 	lose(UINT32_MAX, is_any);
@@ -103,7 +99,7 @@ static void retries_count_anew_for_each_message(void)
 		side_receive(b, i, 0, 100);
 		lose(2, i & 1 ? is_request : is_answer);
 		side_send(a, i, 8);
-		play(a, SENDS, i, 9 * timeout_ns(12));
+		play(a, SENDS, i, 9 * rc_timeout_ns(12));
 		expect_done(a, SENDS, i - 1, i, IBV_WC_SUCCESS);
 	}
 	expect_eq(b->count[RECEIVES], 20);
@@ -207,6 +203,45 @@ static void a_write_with_immediate_waits_for_a_receive_too(void)
 	pair_end();
 }
 
+static void a_changed_rnr_timer_counts_from_then_on(void)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = 28 };
+
+	pair_start(&(struct options){ .min_rnr_timer = 1, .rnr_retry = 1 });
+	expect_eq(ibv_modify_qp(b->qp, &attr, IBV_QP_MIN_RNR_TIMER), 0);
+	side_send(a, 1, 8);
+	play(a, SENDS, 1, SEC);
+	expect_done(a, SENDS, 0, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_within(net.at_ns[1] - net.at_ns[0], rnr_us[28] * US,
+		      rnr_us[28] * US + LATE_NS);
+	pair_end();
+}
+
+/* The buffer of an inline message is the program's again behind the post. */
+static void what_is_repeated_is_what_was_posted(void)
+{
+	static const uint32_t lengths[] = { 0, 1, 64, 96, 97, 200 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct request r = { .opcode = IBV_WR_SEND, .id = 1, .bytes = lengths[i],
+				     .flags = IBV_SEND_INLINE };
+
+		pair_start(&(struct options){ .min_rnr_timer = 5, .rnr_retry = 7,
+					      .retry_cnt = 7, .inline_bytes = 200 });
+		lose(3, is_any);
+		side_fill(a, 0, 200, 1);
+		side_post(a, &r);
+		side_fill(a, 0, 200, 2);
+		play_until(virtual_now_ns() + 30 * MS);
+		side_receive(b, 1, 4096, 200);
+		play(a, SENDS, 1, 30 * MS);
+		expect_done(b, RECEIVES, 0, 1, IBV_WC_SUCCESS);
+		expect_eq(b->done[RECEIVES][0].wc.byte_len, lengths[i]);
+		side_check(b, 4096, lengths[i], 1);
+		pair_end();
+	}
+}
+
 static void waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it(void)
 {
 	pair_start(&(struct options){ .min_rnr_timer = 20, .rnr_retry = 7, .retry_cnt = 0,
@@ -220,99 +255,6 @@ static void waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it(void)
 	pair_end();
 }
 
-/* ---- peers that are gone ---- */
-
-static void post_stream(struct side *s, unsigned first, unsigned count)
-{
-	for (unsigned i = first; i < first + count; i++) {
-		side_receive(s->peer, i, 0, 4000);
-		side_send(s, i, 100 + i * 60);
-	}
-}
-
-/* Successes, one error, and flushes. How many succeeded. */
-static unsigned expect_end(const struct side *s, unsigned count)
-{
-	unsigned ok = 0;
-
-	expect_eq(s->count[SENDS], count);
-	while (ok < count && s->done[SENDS][ok].wc.status == IBV_WC_SUCCESS)
-		ok++;
-	expect(ok < count);
-	for (unsigned i = 0; i < count; i++)
-		expect_done(s, SENDS, i, i,
-			    i < ok    ? IBV_WC_SUCCESS :
-			    i == ok ? IBV_WC_RETRY_EXC_ERR :
-				      IBV_WC_WR_FLUSH_ERR);
-	return ok;
-}
-
-static void a_peer_that_is_gone_is_given_up_within_the_time(void)
-{
-	for (unsigned retries = 0; retries < 8; retries++)
-		for (unsigned packets = 1; packets < 60; packets += 7) {
-			const struct options o = { .timeout = 11, .mtu = IBV_MTU_256,
-						   .retry_cnt = (uint8_t)retries };
-			uint64_t t = timeout_ns(11), from;
-			unsigned ok;
-
-			pair_start(&o);
-			post_stream(a, 0, 40);
-			while (net.requests < packets)
-				virtual_step(UINT64_MAX);
-			from = virtual_now_ns();
-			lose(UINT32_MAX, is_any);
-			play(a, SENDS, 40, 4 * t * (retries + 1) + LATE_NS);
-			ok = expect_end(a, 40);
-			/* Of progress its time begins anew. */
-			expect_within(a->done[SENDS][39].at_ns - from,
-				      t * (retries + 1) - 100 * US,
-				      4 * t * (retries + 1));
-			expect(b->count[RECEIVES] >= ok);
-			pair_end();
-		}
-}
-
-static void a_partition_that_heals_in_time_loses_nothing(void)
-{
-	for (unsigned tries = 1; tries < 8; tries++) {
-		pair_start(&(struct options){ .timeout = 11, .retry_cnt = (uint8_t)tries });
-		post_stream(a, 0, 40);
-		post_stream(b, 0, 40);
-		while (net.requests < 10)
-			virtual_step(UINT64_MAX);
-		carrier_sim_part(sim, 0, 1, true);
-		play_until(virtual_now_ns() + tries * timeout_ns(11));
-		carrier_sim_part(sim, 0, 1, false);
-		for (int k = 0; k < 2; k++) {
-			play(&sides[k], SENDS, 40, 6 * timeout_ns(11));
-			play(&sides[k], RECEIVES, 40, 6 * timeout_ns(11));
-			for (unsigned i = 0; i < 40; i++) {
-				expect_done(&sides[k], SENDS, i, i, IBV_WC_SUCCESS);
-				expect_done(&sides[k], RECEIVES, i, i, IBV_WC_SUCCESS);
-				expect_eq(sides[k].done[RECEIVES][i].wc.byte_len,
-					  100 + i * 60);
-			}
-		}
-		pair_end();
-	}
-}
-
-static void what_a_reset_peer_does_not_answer_ends_after_the_retries(void)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	uint64_t t = timeout_ns(10), from;
-
-	pair_start(&(struct options){ .timeout = 10, .retry_cnt = 3 });
-	expect_eq(ibv_modify_qp(b->qp, &attr, IBV_QP_STATE), 0);
-	from = virtual_now_ns();
-	side_send(a, 1, 8);
-	play(a, SENDS, 1, 16 * t + LATE_NS);
-	expect_done(a, SENDS, 0, 1, IBV_WC_RETRY_EXC_ERR);
-	expect_within(a->done[SENDS][0].at_ns - from, 4 * t, 16 * t);
-	pair_end();
-}
-
 /* ---- acknowledgements that wait ---- */
 
 /* Both poll without a gap and answer each other, so that both are relied on. */
@@ -320,6 +262,7 @@ static void converse(unsigned rounds)
 {
 	a->polls = b->polls = true;
 	virtual_poll_ns = 1 * US;
+	virtual_train = 4; /* an acknowledgement may leave with a reply */
 	for (unsigned i = 0; i < rounds; i++) {
 		side_receive(a, i, 0, 64);
 		side_receive(b, i, 0, 64);
@@ -364,7 +307,7 @@ static void a_conversation_needs_few_acknowledgements_of_their_own(void)
 		play(a, RECEIVES, i + 1, MS);
 	}
 	/* A reply and its acknowledgement each, which leave together. */
-	expect(net.answers - before <= 210);
+	expect_within(net.answers - before, 200, 210);
 	pair_end();
 }
 
@@ -381,10 +324,9 @@ const struct virtual_test virtual_times[] = {
 	CASE(an_rnr_counter_of_7_waits_for_ever),
 	CASE(a_receive_that_is_posted_meanwhile_goes_on_and_the_count_begins_anew),
 	CASE(a_write_with_immediate_waits_for_a_receive_too),
+	CASE(a_changed_rnr_timer_counts_from_then_on),
+	CASE(what_is_repeated_is_what_was_posted),
 	CASE(waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it),
-	CASE(a_peer_that_is_gone_is_given_up_within_the_time),
-	CASE(a_partition_that_heals_in_time_loses_nothing),
-	CASE(what_a_reset_peer_does_not_answer_ends_after_the_retries),
 	CASE(an_acknowledgement_leaves_where_the_program_ceases_to_poll),
 	CASE(a_conversation_needs_few_acknowledgements_of_their_own),
 	{ NULL, NULL },
