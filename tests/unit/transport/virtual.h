@@ -133,6 +133,8 @@ void side_destroy(struct side *s);
 void sides_close(void);
 enum ibv_qp_state side_state(const struct side *s);
 void side_error(struct side *s);
+/* To RESET and INIT; then side_connect(). */
+void side_reset(struct side *s);
 
 struct request {
 	enum ibv_wr_opcode opcode;
@@ -193,6 +195,7 @@ struct plan {
 	struct carrier_sim_params net;
 	uint64_t poll_ns;
 	bool polls[SIDES];
+	bool naps;              /* they cease to poll now and then, all together */
 	/* From then on, and for that time, nothing gets through; 0: it does. */
 	uint64_t cut_ns, cut_for_ns; /* UINT64_MAX: for ever */
 	bool may_fail;          /* so much is lost that retries may be used up */

@@ -13,8 +13,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "util/clock.h"
@@ -44,6 +46,8 @@ int __real_epoll_pwait2(int fd, struct epoll_event *events, int max,
 			const struct timespec *wait, const sigset_t *mask);
 int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int max,
 			const struct timespec *wait, const sigset_t *mask);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 int __wrap_getifaddrs(struct ifaddrs **list);
 void __wrap_freeifaddrs(struct ifaddrs *list);
 
@@ -206,6 +210,24 @@ uint64_t virtual_progress(void)
 		thread(NULL);
 	inside = false;
 	return next_ns;
+}
+
+/* The thread of the test keeps its time slices, which the progress thread would change. More
+ * arguments are taken along than there may be, as the C library does it. */
+__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
+{
+	long arg[6];
+	va_list ap;
+
+	if (number == SYS_sched_getattr) {
+		errno = ENOSYS;
+		return -1;
+	}
+	va_start(ap, number);
+	for (size_t i = 0; i < ARRAY_SIZE(arg); i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 /* ---- the addresses of the host, which need no real interface ---- */

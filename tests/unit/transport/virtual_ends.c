@@ -14,7 +14,7 @@ static void post_stream(struct side *s, unsigned first, unsigned count)
 {
 	for (unsigned i = first; i < first + count; i++) {
 		side_receive(s->peer, i, 0, 4000);
-		side_send(s, i, 100 + i * 60);
+		side_send(s, i, 100 + i * 30);
 	}
 }
 
@@ -79,7 +79,7 @@ static void a_partition_that_heals_in_time_loses_nothing(void)
 				expect_done(&sides[k], SENDS, i, i, IBV_WC_SUCCESS);
 				expect_done(&sides[k], RECEIVES, i, i, IBV_WC_SUCCESS);
 				expect_eq(sides[k].done[RECEIVES][i].wc.byte_len,
-					  100 + i * 60);
+					  100 + i * 30);
 			}
 		}
 		pair_end();
@@ -224,6 +224,45 @@ static void each_queue_pair_ends_alone(void)
 	pair_end();
 }
 
+/* ---- connections that are made again ---- */
+
+static void what_was_on_its_way_before_a_reset_does_not_arrive_behind_it(void)
+{
+	struct options o = { .timeout = 12, .retry_cnt = 7, .rnr_retry = 7,
+			     .min_rnr_timer = 1, .mtu = IBV_MTU_256 };
+
+	/* At any time of the old connection. */
+	for (uint64_t after = 0; after < 40 * US; after += 1300) {
+		o.psn = 100;
+		pair_start(&o);
+		carrier_sim_impair(sim, 0, IMPAIR_ALL_CLASSES, &(struct impair_params){
+			.delay_ns = 10 * US, .duplicate = 0.3, .reorder = 0.1 });
+		post_stream(a, 0, 20);
+		post_stream(b, 0, 20);
+		play_until(virtual_now_ns() + after);
+		o.psn = 0x500000;
+		for (unsigned i = 0; i < 2; i++)
+			side_reset(&sides[i]);
+		for (unsigned i = 0; i < 2; i++) {
+			side_connect(&sides[i], &o);
+			sides[i].count[SENDS] = sides[i].count[RECEIVES] = 0;
+		}
+		post_stream(a, 100, 20);
+		post_stream(b, 100, 20);
+		for (unsigned i = 0; i < 2; i++) {
+			play(&sides[i], SENDS, 20, 30 * rc_timeout_ns(12));
+			play(&sides[i], RECEIVES, 20, MS);
+			for (unsigned k = 0; k < 20; k++) {
+				expect_done(&sides[i], SENDS, k, 100 + k, IBV_WC_SUCCESS);
+				expect_done(&sides[i], RECEIVES, k, 100 + k, IBV_WC_SUCCESS);
+				expect_eq(sides[i].done[RECEIVES][k].wc.byte_len,
+					  100 + (100 + k) * 30);
+			}
+		}
+		pair_end();
+	}
+}
+
 #define CASE(fn) { #fn, fn }
 
 const struct virtual_test virtual_ends[] = {
@@ -236,5 +275,6 @@ const struct virtual_test virtual_ends[] = {
 	CASE(a_peer_that_becomes_ready_in_time_gets_the_message),
 	CASE(a_message_longer_than_the_receive_ends_both_sides),
 	CASE(each_queue_pair_ends_alone),
+	CASE(what_was_on_its_way_before_a_reset_does_not_arrive_behind_it),
 	{ NULL, NULL },
 };

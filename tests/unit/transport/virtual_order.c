@@ -360,6 +360,19 @@ static void a_full_link_delays_and_loses_nothing(void)
 		}
 }
 
+/* With the long timeout nobody is helped by what is repeated. */
+static void programs_that_poll_now_and_then_wait_for_nothing(void)
+{
+	struct plan p = usual(64);
+
+	p.options.timeout = 22;
+	p.train = 4;
+	p.naps = true;
+	for (p.poll_ns = 1000; p.poll_ns <= 16000; p.poll_ns *= 4)
+		for (uint64_t seed = 1; seed <= 8; seed++)
+			expect(virtual_play(&p, seed).took_ns < 200 * MS);
+}
+
 static void a_seed_plays_the_same_run_again(void)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -391,6 +404,7 @@ const struct virtual_test virtual_order[] = {
 	CASE(unreliable_messages_arrive_whole_or_not_at_all),
 	CASE(a_congested_port_marks_instead_of_losing),
 	CASE(a_full_link_delays_and_loses_nothing),
+	CASE(programs_that_poll_now_and_then_wait_for_nothing),
 	CASE(a_seed_plays_the_same_run_again),
 	{ NULL, NULL },
 };

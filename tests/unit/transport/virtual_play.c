@@ -365,6 +365,15 @@ static uint64_t longest_ns(void)
 	       rc_rnr_ns(o->min_rnr_timer) + 2 * MS;
 }
 
+/* All programs cease to poll, or begin again: the adapter counts the polls of all of them. */
+static void nap(void)
+{
+	bool poll = dice(2);
+
+	for (unsigned i = 0; i < flow_count; i++)
+		sides[i].polls = poll;
+}
+
 struct played virtual_play(const struct plan *p, uint64_t seed)
 {
 	plan = p;
@@ -376,6 +385,8 @@ struct played virtual_play(const struct plan *p, uint64_t seed)
 		expect(virtual_now_ns() < start_ns + LIMIT_S * SEC);
 		for (unsigned i = 0; i < flow_count; i++)
 			act(&flows[i]);
+		if (plan->naps && dice(16) == 0)
+			nap();
 		play_until(virtual_now_ns() + 1 + dice(dice(2) ? 2000 : 50000));
 		for (unsigned i = 0; i < flow_count; i++)
 			take_done(&flows[i]);

@@ -102,6 +102,7 @@ struct plan virtual_plan(uint64_t seed)
 	for (unsigned i = 0; i < SIDES; i++)
 		p.polls[i] = dice(2);
 	p.poll_ns = dice(2) ? 0 : 1000 + dice(30000);
+	p.naps = dice(4) == 0;
 	return p;
 }
 

@@ -19,6 +19,16 @@ static const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 
 /* ---- making them ---- */
 
+static void to_init(struct side *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				    .qp_access_flags = (unsigned)rights };
+
+	expect_eq(ibv_modify_qp(s->qp, &attr,
+				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					IBV_QP_ACCESS_FLAGS), 0);
+}
+
 static void open_one(struct side *s, unsigned host, const struct options *o)
 {
 	struct ibv_qp_init_attr init = {
@@ -30,8 +40,6 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 			 .max_inline_data = o->inline_bytes },
 	};
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 128, .max_sge = 1 } };
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				    .qp_access_flags = (unsigned)rights };
 
 	memset(s->count, 0, sizeof(s->count));
 	s->polls = false;
@@ -50,9 +58,7 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 	init.qp_context = s->host;
 	s->qp = ibv_create_qp(virtual_pd, &init);
 	expect(s->qp);
-	expect_eq(ibv_modify_qp(s->qp, &attr,
-				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					IBV_QP_ACCESS_FLAGS), 0);
+	to_init(s);
 }
 
 void side_connect(struct side *s, const struct options *o)
@@ -132,6 +138,14 @@ void side_error(struct side *s)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	expect_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), 0);
+}
+
+void side_reset(struct side *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	expect_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), 0);
+	to_init(s);
 }
 
 /* ---- posting ---- */

@@ -106,6 +106,53 @@ static void retries_count_anew_for_each_message(void)
 	pair_end();
 }
 
+static void change(struct side *s, enum ibv_qp_state state, uint8_t timeout)
+{
+	struct ibv_qp_attr attr = { .qp_state = state, .timeout = timeout };
+
+	expect_eq(ibv_modify_qp(s->qp, &attr,
+				timeout ? IBV_QP_STATE | IBV_QP_TIMEOUT : IBV_QP_STATE), 0);
+}
+
+static void a_queue_that_is_drained_repeats_what_was_lost(void)
+{
+	for (unsigned lost = 0; lost < 7; lost++) {
+		pair_start(&(struct options){ .timeout = 12, .retry_cnt = 7 });
+		lose(lost, is_any);
+		side_receive(b, 1, 0, 100);
+		side_receive(b, 2, 0, 100);
+		side_send(a, 1, 8);
+		change(a, IBV_QPS_SQD, 0);
+		side_send(a, 2, 8);
+		play(a, SENDS, 1, 8 * 4 * rc_timeout_ns(12));
+		expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+		play_until(virtual_now_ns() + 100 * MS);
+		expect_eq(a->count[SENDS], 1);
+		change(a, IBV_QPS_RTS, 0);
+		play(a, SENDS, 2, MS);
+		expect_done(b, RECEIVES, 1, 2, IBV_WC_SUCCESS);
+		pair_end();
+	}
+}
+
+static void a_changed_timeout_counts_from_then_on(void)
+{
+	for (uint8_t code = 1; code < 30; code++) {
+		pair_start(&(struct options){ .timeout = (uint8_t)(31 - code), .retry_cnt = 1 });
+		change(a, IBV_QPS_SQD, 0);
+		play_until(virtual_now_ns() + MS);
+		change(a, IBV_QPS_SQD, code);
+		change(a, IBV_QPS_RTS, 0);
+		lose(1, is_request);
+		side_receive(b, 1, 0, 100);
+		side_send(a, 1, 8);
+		play(a, SENDS, 1, 5 * rc_timeout_ns(code));
+		expect_within(net.at_ns[1] - net.at_ns[0], rc_timeout_ns(code),
+			      4 * rc_timeout_ns(code));
+		pair_end();
+	}
+}
+
 /* ---- receivers that are not ready ---- */
 
 /* In microseconds, table 45. */
@@ -319,6 +366,8 @@ const struct virtual_test virtual_times[] = {
 	CASE(the_retries_end_with_an_error_for_all_codes_and_counts),
 	CASE(a_timeout_of_0_waits_for_ever),
 	CASE(retries_count_anew_for_each_message),
+	CASE(a_queue_that_is_drained_repeats_what_was_lost),
+	CASE(a_changed_timeout_counts_from_then_on),
 	CASE(every_code_of_the_rnr_timer_is_waited_for),
 	CASE(the_rnr_counter_is_how_often_it_is_repeated),
 	CASE(an_rnr_counter_of_7_waits_for_ever),
