@@ -36,8 +36,8 @@ static int set_int(int fd, int level, int option, int value)
 
 /* ---- the socket ---- */
 
-/* Of a group of sockets of one port (SO_REUSEPORT), that receives nothing. */
-static int deaf_member(int fd)
+/* Makes the socket a member of the group of its port (SO_REUSEPORT) that receives nothing. */
+static int set_send_only(int fd)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = { 1, &nothing };
@@ -47,7 +47,7 @@ static int deaf_member(int fd)
 	return set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
-/* `shared`: other sockets of the user may have the port, if they are made likewise. */
+/* `shared`: the port may be that of other sockets of this user that have SO_REUSEPORT. */
 static int socket_of(int family, uint16_t port, bool shared)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP), ret;
@@ -57,7 +57,7 @@ static int socket_of(int family, uint16_t port, bool shared)
 		return -errno;
 	memset(&n, 0, sizeof(n));
 	n.any.sa_family = (sa_family_t)family;
-	ret = shared ? deaf_member(fd) : 0;
+	ret = shared ? set_send_only(fd) : 0;
 	if (family == AF_INET6) {
 		n.v6.sin6_port = htons(port);
 		if (!ret)
@@ -210,7 +210,7 @@ static int open_fragments(struct udp *u, const struct carrier_udp_params *params
 
 	if (!params->fragments)
 		return 0;
-	/* Receivers of this host take packets of the shared port alone (roce/slots.c). */
+	/* Receivers on this host drop packets that have another source port (roce/slots.c). */
 	fd = get_int(u->fd, SOL_SOCKET, SO_REUSEPORT, 0) == 1 ?
 		     socket_of(u->family, ntohs(u->port), true) : -EADDRINUSE;
 	if (fd == -EADDRINUSE)

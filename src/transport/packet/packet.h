@@ -93,20 +93,23 @@ struct packet_medium {
 	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
 };
 
-/* presence.c */
+/* Does the program poll without a gap? See presence.c. */
 struct packet_presence {
 	atomic_bool present;  /* the program polls without a gap */
 	atomic_bool relied;   /* its polls move the packets; changes under `lock` */
-	atomic_bool left;     /* it left, and packets waited */
-	_Atomic uint64_t polled_ns, since_ns; /* while not present: the last poll; a gap */
-	_Atomic uint64_t patience_ns, present_ns;
-	pthread_mutex_t lock; /* and of what follows */
-	bool glancing;        /* between two looks */
-	bool ran;             /* it had the processor when it was found to have left */
-	uint64_t polls, cpu_ns; /* at the first look */
-	clockid_t cpu_clock;  /* of the thread that polled */
-	long sleeps;          /* of that */
-	struct progress_timer glance, look;
+	atomic_bool left;     /* the program stopped to poll while packets waited */
+	/* While not present: when the last poll was, and when the last gap ended. */
+	_Atomic uint64_t polled_ns, since_ns;
+	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
+	_Atomic uint64_t present_ns;  /* when it became present */
+	pthread_mutex_t lock; /* guards the members below */
+	bool glancing;        /* between the two looks of `glance` */
+	bool ran;             /* the thread had the processor when the program stopped to poll */
+	uint64_t polls, cpu_ns; /* number of polls and time of the processor at the first look */
+	clockid_t cpu_clock;  /* of the thread that polls */
+	long sleeps;          /* how often that thread had slept when it became present */
+	struct progress_timer glance; /* looks whether the program still polls */
+	struct progress_timer look;   /* polls for what raises no event */
 };
 
 struct packet_port {
@@ -116,11 +119,11 @@ struct packet_port {
 	struct carrier *_Atomic carrier;
 	struct carrier_watcher watcher;      /* packet_show_port() */
 	struct packet_presence presence;
-	/* Only polls look for packets from now on, or not only they. NULL: nothing is to be
-	 * done about it. presence.lock is held. */
+	/* Called when the port begins (true) or ceases (false) to rely on polls; NULL: the
+	 * transport need not know. presence.lock is held. */
 	void (*rely)(bool on);
-	atomic_bool blind;     /* nobody is woken for packets */
-	/* The carrier below may hold packets back, which nobody is woken for. */
+	atomic_bool blind;     /* the sockets cannot be watched: packets raise no event */
+	/* The carrier below may hold packets back; their release raises no event. */
 	atomic_bool holds_back;
 	/* The filter of faults; NULL: there has been no need for it. receive_lock, as what
 	 * follows. */
@@ -176,22 +179,25 @@ void packet_port_wake(void *arg);
 bool packet_poll(struct packet_port *port, bool wait);
 bool packet_pending(struct packet_port *port);
 
-/* ---- presence.c: who moves packets; not under receive_lock, unless it says so ---- */
-/* A thread of the program polls; and: it has moved something. */
+/* ---- presence.c: which thread moves packets. receive_lock is not held, unless a comment
+ * allows it. ---- */
+/* Called by each poll of the program. */
 void packet_polled(struct packet_port *port);
+/* Called by a poll of the program that has moved packets. */
 void packet_moved(struct packet_port *port);
-/* Packets have come, of which the progress thread knows; locks of queue pairs may be held.
- * True: polls move them. */
+/* Called when an event says that packets have come; locks of queue pairs may be held. True:
+ * polls of the program will move them. */
 bool packet_arrives(struct packet_port *port);
 /* The program is about to sleep, or does not poll. */
 void packet_leave(struct packet_port *port);
-/* Polls may be relied on while the program is present; on a false, they are not. */
+/* Begins to rely on polls, if the program is present; or ceases to. */
 void packet_rely(struct packet_port *port, bool on);
 /* Any lock may be held. */
 bool packet_is_relied_on(const struct packet_port *port);
-/* The progress thread polls when something is due that nobody tells of, unless polls are
- * relied on; and: now. Any lock may be held. */
+/* Unless polls are relied on, the progress thread will poll when work is due that raises no
+ * event. Any lock may be held. */
 void packet_look_later(struct packet_port *port);
+/* The progress thread polls at once. Any lock may be held. */
 void packet_look_now(struct packet_port *port);
 
 /* ---- qp.c ---- */

@@ -42,7 +42,8 @@ void packet_wait(struct packet_qp *pq)
 		list_push(&port->waiting, &pq->wait_entry);
 	pq->waiting = true;
 	spin_unlock(&port->wait_lock);
-	/* In this order: who ceases to rely on polls does the reverse (presence.c). */
+	/* First the count, then the look: a thread that ceases to rely on polls does so first and
+	 * reads the count afterwards (presence.c). */
 	if (fresh && atomic_fetch_add(&port->backlog, 1) == 0)
 		packet_look_later(port);
 }

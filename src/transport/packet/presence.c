@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who moves packets: the polls of the program, or the progress thread.
+ * Which thread moves packets: one of the program that polls, or the progress thread.
  *
  * A peer waits for answers whatever the program does: it may compute, sleep, or wait for a
  * byte of its memory. So the progress thread is woken for each packet, except while the
  * program is *present*: it has polled for a while (`patience`) without a gap. Then the port
  * may *rely* on polls: nothing wakes the progress thread for packets, which costs a message
- * as much as the rest of it, and acknowledgements may wait for the next poll.
+ * as much as all else does, and acknowledgements may wait for the next poll.
  *
- * Nobody tells when a program that is relied on stops to poll. So a timer looks at the number
+ * No event says that a program that is relied on stops to poll. So a timer looks at the number
  * of polls now and then, twice in GLANCE_NS: if no poll came in between, the program has left,
  * and the progress thread does what there is to do. The timer runs outside of hca_enter(), as
  * a program that polls must not have to take locks for it. The longer the program has been
@@ -34,7 +34,7 @@
 #define PAUSE_NS UINT64_C(50000)
 #define PAUSE_MOST_NS UINT64_C(1000000)
 #define PAUSE_PART 16
-/* Between two looks at what waits and nobody tells of. */
+/* Between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
 #define POLLS_PER_LOOK 64u
 
@@ -75,7 +75,8 @@ static uint64_t patience(const struct packet_presence *p)
 	return atomic_load_explicit(&p->patience_ns, memory_order_relaxed);
 }
 
-/* The first poll behind having left: one that slept left, one that had no processor did not. */
+/* The first poll after a gap. If the thread slept, the program had left; if not, the thread had
+ * only lost its processor. */
 static __attribute__((noinline)) void come_back(struct packet_presence *p)
 {
 	if (!atomic_exchange(&p->left, false))
@@ -93,7 +94,8 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 
 	if (atomic_exchange(&p->present, true))
 		return;
-	/* Who arms a queue leaves afterwards; it may sleep without another poll. */
+	/* A program that has armed a queue may sleep without another poll. If it arms one after
+	 * this check, that call ends its presence. */
 	if (atomic_load(&hca_process.armed)) {
 		atomic_store(&p->present, false);
 		return;
@@ -196,7 +198,7 @@ void packet_rely(struct packet_port *port, bool on)
 	if (on && packet_is_relied_on(port))
 		return;
 	pthread_mutex_lock(&p->lock);
-	/* Who leaves says so before it comes here. */
+	/* packet_leave() clears `present` before it calls this. */
 	on = on && atomic_load(&p->present);
 	if (atomic_load(&port->carrier) && atomic_exchange(&p->relied, on) != on) {
 		if (port->rely)
@@ -228,9 +230,9 @@ void packet_leave(struct packet_port *port)
 	packet_rely(port, false);
 }
 
-/* ---- what nobody tells of ---- */
+/* ---- work that raises no event ---- */
 
-/* When there is something to do; UINT64_MAX: when something comes. */
+/* When there is something to do; UINT64_MAX: not before an event. */
 static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
 {
 	struct carrier *carrier = atomic_load(&port->carrier);

@@ -134,7 +134,9 @@ bool packet_raw_may_answer(const struct packet_qp *pq)
 
 void packet_raw_told(struct packet_qp *pq, const struct packet_train *train)
 {
-	/* Of short ones only the first come that way; and the next would, too, and so on. */
+	/* A short message whose acknowledgement leaves by the carrier below is not noted: its
+	 * answer would leave there as well, so would the acknowledgement of that, and frames
+	 * would never be used. */
 	bool below = !train->raw && pq->raw.asked_long && takes_frames(pq);
 
 	atomic_store_explicit(&pq->raw.told_below_ns, below ? packet_now_ns() : 0,

@@ -246,8 +246,8 @@ static void take_expected(struct request *r)
 			hca_qp_failing(r->pq->qp);
 			complete(r, r->failed, r->look.at + r->f->rc.bytes);
 		} else if (likely(taken.complete)) {
-			/* The completion may wake a thread, which answers while this one is still
-			 * here: the acknowledgement leaves before. */
+			/* The completion may wake a thread that answers at once: the
+			 * acknowledgement leaves before. */
 			if (unlikely(atomic_load_explicit(&hca_process.armed,
 							  memory_order_relaxed)))
 				packet_acknowledge(r->pq);

@@ -92,7 +92,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	struct rc_respond_mark before;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
-	/* Only a poll that surely comes is waited for. */
+	/* An acknowledgement waits for the next poll only if that is sure to come. */
 	bool early = !rs->p.ack_delay_ns || pq->asked_turn != turn || !is_conversation(pq) ||
 		     !packet_is_relied_on(pq->port);
 	/* The time is asked for only where it is looked at. */

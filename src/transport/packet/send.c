@@ -164,7 +164,7 @@ static void notice_reply(struct packet_qp *pq)
 	atomic_store_explicit(&pq->told_turn, turn - 1, memory_order_relaxed);
 }
 
-/* With receive_lock. 0, or why the carrier took nothing. */
+/* receive_lock is held. 0, or the error for which the carrier took nothing. */
 static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *train)
 {
 	struct rc_response r;

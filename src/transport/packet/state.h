@@ -28,9 +28,9 @@ struct packet_raw {
 	uint64_t from_ns;    /* no frames leave until then */
 	/* Under receive_lock. */
 	bool asked;          /* the last request came as a frame */
-	bool asked_long;     /* it is of a message that is too long for one */
-	/* When the acknowledgement of such a message left by the carrier below, if that was the
-	 * last one and not long ago; else 0. */
+	bool asked_long;     /* that request belongs to a message too long for a frame */
+	/* When the last acknowledgement left, if it was for such a message, left by the carrier
+	 * below, and was recent; else 0. */
 	_Atomic uint64_t told_below_ns;
 };
 
@@ -131,12 +131,12 @@ void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train
 			  uint32_t read_bytes);
 void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated);
 /* May answers, but for a part of a READ response? receive_lock is held. */
+bool packet_raw_may_answer(const struct packet_qp *pq);
 /* An acknowledgement has left with this train. */
 void packet_raw_told(struct packet_qp *pq, const struct packet_train *train);
-/* Requests that may be the answer to what was acknowledged take no way on which they overtake
- * that. Any lock or none. */
+/* Lets the train leave by the carrier below if, as a frame, it could overtake an
+ * acknowledgement that left there shortly before. Any lock or none. */
 void packet_raw_keep_behind(struct packet_qp *pq, struct packet_train *train);
-bool packet_raw_may_answer(const struct packet_qp *pq);
 /* Likewise for a datagram to this host; and: it has left. Any thread. */
 bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn);
 void packet_raw_datagram(struct packet_port *port, const struct packet_train *train,

@@ -86,7 +86,7 @@ int packet_xrc_attach(struct packet_qp *pq, const struct packet_frame *f)
 	struct hca_srq *srq = hca_srq_find(f->srqn);
 	struct hca_qp *as = pq->as;
 
-	/* A message has one: what its first packet took of it is for all (A14). */
+	/* All packets of a message name the same SRQ; its receive serves them all (annex A14). */
 	if (f->rc.flags & RC_FIRST)
 		pq->xrc->srqn = f->srqn;
 	else if (pq->xrc->srqn != f->srqn)

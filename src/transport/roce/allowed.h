@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "all", or addresses, separated by commas; reports those that are none and leaves them out.
- * Before the first packet. */
+/* Takes "all", or a list of addresses separated by commas; logs and leaves out words that are
+ * no addresses. Called before the first packet. */
 void roce_allowed_start(const char *text);
 
 extern bool roce_allows_all;

@@ -33,9 +33,10 @@
 #define HELD_MAX 16
 #define HELD_OF_ONE 4 /* sender */
 /*
- * Sockets that are connected for the messages of a sender: at once, and in a second. An early
- * REJ takes one for each slot. Senders share an allowance where their addresses have the same
- * hash: forged ones have all of them, which is some percent of a processor.
+ * Limits the sockets that are connected for the messages of a sender: EFFORT_MAX at once, then
+ * one each EFFORT_NS. An early REJ takes one for each slot. Senders whose addresses have the
+ * same hash share an allowance. A flood with forged addresses uses up all allowances, which
+ * costs some percent of a processor.
  */
 #define EFFORT_MAX 4096u
 #define EFFORT_NS (NSEC_PER_SEC / 1000)
@@ -240,9 +241,10 @@ static bool effort_take(struct roce_dispatch *d, const struct hca_gsi_address *f
 	return true;
 }
 
-/* Sends the message to the holder of the name. 0, or a negative errno: -ECONNREFUSED: it has
- * none; -EACCES: that process may not talk to us; -EAGAIN: whoever it is takes no
- * connection now; -ENOBUFS: likewise, and it may talk to us. */
+/* Sends the message to the holder of the name. 0, or a negative errno. -ECONNREFUSED: no
+ * process holds it. -EACCES: the holder may not talk to us. -EAGAIN: the holder, perhaps of
+ * another user, takes no connection now. -ENOBUFS: the holder may talk to us, and takes no
+ * message now. */
 static int relay(const struct abstract_name *name, const struct hca_gsi_address *from,
 		 const uint8_t *mad)
 {
@@ -288,7 +290,7 @@ static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *f
 			return -EAGAIN;
 		service_name(&at[i], &name);
 		ret = relay(&name, from, mad);
-		/* One that is busy may be of another user, and hides no other listener. */
+		/* A busy holder may be of another user: the other names are tried all the same. */
 		busy |= ret == -EAGAIN;
 		if (ret != -ECONNREFUSED && ret != -EACCES && ret != -EAGAIN)
 			return ret;
@@ -646,7 +648,7 @@ void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops 
 	progress_timer_init(&d->patience, look_again);
 }
 
-/* All names are taken: by whom? */
+/* All names are taken: logs whether processes that may not talk to this one hold some. */
 static void say_full(void)
 {
 	struct abstract_name name;

@@ -57,7 +57,7 @@ struct roce_dispatch_ops {
 struct roce_effort {
 	uint64_t at_ns; /* when it grew last */
 	unsigned left;
-	bool said;      /* that there was too little; until half of it is there again */
+	bool said;      /* the shortage is logged; cleared when half is there again */
 };
 
 struct roce_dispatch {

@@ -7,8 +7,8 @@
  * (carrier/udp.h), which annex A17 does not know: only busbar understands them. Their ICRC is
  * that of the whole packet with the Don't Fragment bit and, of IPv4, the identification 0,
  * as neither end knows the identification that the kernel chooses; the source port is the
- * one that the receiver sees, mostly that of all packets. Once a packet of a connection was too long all its packets leave
- * that way, so that they keep their order.
+ * one that the receiver sees, mostly that of all packets. Once a packet of a connection was
+ * too long, all its packets leave that way, so that they keep their order.
  */
 #ifndef TRANSPORT_ROCE_PACKETS_H
 #define TRANSPORT_ROCE_PACKETS_H

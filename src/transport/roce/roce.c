@@ -4,7 +4,7 @@
  * this one. The port is opened when the first queue pair needs it, so programs that stay
  * inside of the host pay nothing for it.
  *
- * Who looks at the socket: while packets come, the polls of the program (the socket is
+ * Which thread looks at the socket: while packets come, the polls of the program (the socket is
  * "hot"), alone if the program polls without a gap (packet/presence.c); else the progress
  * thread watches the descriptor, too, and moves the packets. After some milliseconds of polls
  * without any polls do not touch the socket. When it becomes readable then, the progress thread
@@ -101,7 +101,8 @@ static void heat(void)
 		atomic_store(&roce.hot, true);
 }
 
-/* packet_port.rely; one at a time, so that the kernel watches what it has to. */
+/* See packet_port.rely. The caller's lock keeps the calls in order, so that the last one decides
+ * what the kernel watches. */
 static void rely(bool on)
 {
 	int ret = atomic_load(&roce.open) ? rewatch(!on) : 0;
@@ -375,7 +376,7 @@ static void roce_stop(void)
 		roce_qp1_close();
 	roce.qp1 = false;
 	roce_gsi_stop();
-	/* Not while a thread changes who looks at the sockets. */
+	/* rely() must not run meanwhile. */
 	pthread_mutex_lock(&port.presence.lock);
 	open = atomic_exchange(&roce.open, false);
 	pthread_mutex_unlock(&port.presence.lock);

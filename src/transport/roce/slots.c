@@ -378,8 +378,8 @@ static int gift_take(struct roce_sockets *s, const struct gift *g, ssize_t bytes
 		return -EPROTO;
 	memcpy(s->fds, fds, sizeof(s->fds));
 	s->listener = fds[ROCE_SLOTS];
-	/* Who made it may be of a version without the guard; those of slots have it when they
-	 * are claimed. */
+	/* A process of a version without the guard may have made these sockets. Those of the other
+	 * slots get the guard when they are claimed. */
 	return guard_set(fds[0], s->port);
 }
 

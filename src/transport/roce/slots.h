@@ -12,8 +12,8 @@
  * next. A group ends with its last process.
  *
  * Only processes that have these sockets, or another one of the same user in the group, can
- * send from the port. So a filter at each socket drops what programs of this host send from
- * another one; packets from other hosts come from any port.
+ * send from the port. So a filter at each socket drops packets that programs of this host send
+ * from another port; packets from other hosts may come from any port.
  *
  * A slot belongs to the process that has claimed it, that is, holds the name for it. Slot 0
  * is for QP 1 and whoever claims it. Packets to a slot of nobody stay in its socket and are

@@ -289,9 +289,10 @@ bool shm_harvest(struct shm_link *l, bool look)
 	return moved;
 }
 
-/* Could the program see that the message comes before what its acknowledgement completes? In one
- * queue, by the order of events, or by several threads. A thread alone that polls a queue without
- * sends finds the completion when it polls the other one; that costs an answer 4 % less. */
+/* Could the program see the message before the completions that its acknowledgement brings? It
+ * could where both share a queue, by the order of events, or with several threads. A single thread
+ * that polls a queue without sends finds the completions when it polls the other queue; leaving
+ * them to that poll makes an answer 4 % cheaper. */
 static bool order_shows(const struct shm_header *h)
 {
 	const struct hca_qp *qp = hca_qp_find(h->dst_qpn);
@@ -308,13 +309,14 @@ static void harvest_now(struct shm_link *l, bool look)
 	hca_lock(&l->tx_lock);
 	hca_unlock(&l->tx_lock);
 	hca_lock(&l->ack_lock);
-	/* Which looks whether it is up, and first at what messages brought. */
+	/* shm_harvest() checks that the link is up, and looks first at acknowledgements that
+	 * came with messages. */
 	while (shm_harvest(l, look))
 		;
 	hca_unlock(&l->ack_lock);
 }
 
-/* Also if another thread has begun to complete what is acknowledged. */
+/* Are there requests that `ack` acknowledges, or that another thread is completing just now? */
 static bool is_due(const struct shm_link *l, uint32_t ack)
 {
 	return shm_is_awaited(l, ack) || (!hca_self.elided && spin_is_held(&l->ack_lock));

@@ -41,7 +41,7 @@
 /* ---- the side that maps ---- */
 
 /* The peer's answer is lost if its socket is full, and a peer need not answer. So the region is
- * requested again when it has been wanted in vain so often, and twice as often, and so on. */
+ * requested again after it was wanted 16 times in vain, then after 32 times, 64 and so on. */
 #define MISSES_TO_ASK 16u
 
 static bool is_asked_for(struct shm_mapping *m, uint32_t id, bool write)

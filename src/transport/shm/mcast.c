@@ -89,8 +89,8 @@ void shm_mcast_stop(void)
 }
 
 struct reached {
-	bool pending; /* some links are still being made, or processes have to be called again: */
-	bool busy;    /* they have many callers at the moment */
+	bool pending; /* some links are still being made, or processes have to be called again */
+	bool busy;    /* a process has many callers at the moment, and has to be called again */
 };
 
 static void reach(const struct hca_name_seen *seen, void *arg)
@@ -107,8 +107,8 @@ static void reach(const struct hca_name_seen *seen, void *arg)
 	r->busy |= ret == -EAGAIN;
 }
 
-/* True: some links are still being made. *busy: it is to be called again soon, which is no
- * round. shm.lock is held. */
+/* True: some links are still being made. *busy: some processes had many callers; the call
+ * is to be repeated soon, and does not count as a round. shm.lock is held. */
 static bool reach_all(bool *busy)
 {
 	struct reached reached = { 0 };
@@ -245,8 +245,8 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	atomic_store(&ready, true);
 }
 
-/* Until a link has changed, or, to call a process again, a moment: nobody tells when that has fewer
- * callers. 0 or ETIMEDOUT. shm.lock is held. */
+/* Waits until a link has changed; with `busy` for a moment at most, because no event says that a
+ * process has fewer callers. 0 or ETIMEDOUT. shm.lock is held. */
 static int wait_for_change(uint64_t until_ns, bool busy)
 {
 	uint64_t now_ns = clock_monotonic_ns_slow();

@@ -617,7 +617,7 @@ static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 	}
 }
 
-/* Is it a message of the connection, in sequence? So is an access that was refused already. */
+/* Is it a message of the connection, in sequence? A report of a refused access counts as one. */
 static bool establishes(struct shm_link *l, struct hca_qp *qp,
 			const struct message *m)
 {

@@ -239,8 +239,9 @@ struct shm {
 	uint64_t sweep_ns;                 /* when; 0: not armed */
 	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening sockets not watched for now */
 	unsigned paused_count;
-	/* A thread that was alone received a message in front of its acknowledgement. When threads
-	 * are inside that are not, who polls a queue of sends waits for what they complete. */
+	/* A thread that was alone received a message before it completed the requests that the
+	 * message acknowledges. Where several threads are inside, a poll of a queue with sends
+	 * completes these first. */
 	_Atomic bool put_off;
 };
 

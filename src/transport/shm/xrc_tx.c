@@ -75,7 +75,7 @@ void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 						 memory_order_relaxed);
 }
 
-/* False: it could not be told. */
+/* Tells the target that a request was refused. False: the ring is full. */
 static bool fault(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	struct shm_link *l = shm_qp(qp)->link;
