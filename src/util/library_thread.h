@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The start of a thread that a library has for itself: it blocks all signals from its first
- * moment on, but those of its own faults, because signals belong to the program's own threads.
+ * moment on, because signals belong to the program's own threads; except SIGSEGV and SIGBUS, which
+ * are for its own faults.
  */
 #ifndef UTIL_LIBRARY_THREAD_H
 #define UTIL_LIBRARY_THREAD_H
@@ -17,8 +18,8 @@ static inline int library_thread_start(pthread_t *thread, const pthread_attr_t *
 	int err;
 
 	sigfillset(&all);
-	/* Its own faults, which may have an answer (hca/run/touch.h); blocked ones end the
-	 * process. */
+	/* A handler may continue behind a fault (hca/run/touch.h); a fault whose signal is blocked
+	 * ends the process. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines that strangers can cause as often as they like: a few in a while are written, and the
- * first one after that says how many were not.
+ * A limit for log lines that other processes or hosts can cause at will: LOG_LIMIT_LINES lines are
+ * written within LOG_LIMIT_NS, and the first line after that time says how many were left out.
  */
 #ifndef UTIL_LOG_LIMIT_H
 #define UTIL_LOG_LIMIT_H
@@ -22,7 +22,7 @@ struct log_limit {
 	atomic_uint asked;         /* since then */
 };
 
-/* May a line be written now? *left_out: so many could not be before it. */
+/* May a line be written now? *left_out: the number of lines left out before it. */
 static inline bool log_limit_take(struct log_limit *l, uint64_t now_ns, unsigned *left_out)
 {
 	uint64_t since_ns = atomic_load(&l->since_ns);

@@ -71,7 +71,7 @@ struct num_seconds {
 /*
  * Decimal seconds with an optional sign, exact to the nanosecond; digits beyond are
  * rounded, halves away from zero. With `loose` there may be an exponent, and digits may
- * stand on one side of the point alone: "1.5e-3", ".5", "5.". The number is one of
+ * stand on one side of the point alone: "1.5e-3", ".5", "5.". The unit of the number is
  * 10^shift seconds.
  */
 const char *num_parse_seconds(const char *at, const char *end, int loose, int shift,

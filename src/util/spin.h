@@ -77,8 +77,8 @@ static inline void spin_unlock(struct spin *s)
 	atomic_store_explicit(&s->held, 0, memory_order_release);
 }
 
-/* Of use only where what the holder stores under the lock was seen before, or by a caller that
- * tries again. */
+/* A hint: the answer may be out of date at once. For callers that have seen a store that the
+ * holder makes under the lock, or that try again. */
 static inline bool spin_is_held(const struct spin *s)
 {
 	return atomic_load_explicit(&s->held, memory_order_acquire);

@@ -57,7 +57,8 @@ struct busbar_system_library {
  * or off; logged if the setting names a file. No lock may be held. */
 void *busbar_system_dlopen(const struct busbar_system_library *lib);
 
-/* Takes in what has arrived by now, for all queue pairs of the process (hca/share/process.h). */
+/* Processes messages that have arrived by now, for all queue pairs of the process (hca_take_in() in
+ * hca/share/process.h). */
 void busbar_take_in(void);
 /* Does `qp` still exist, with this number? The pointer is compared, not followed. */
 bool busbar_qp_exists(const struct ibv_qp *qp, uint32_t qpn);

@@ -186,8 +186,8 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM,
 		.max_res_rd_atom = 1 << 22,
 		.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
-		/* What adapters say. That the processor's own atomic instructions see the
-		 * same is in pci_atomic_caps. */
+		/* As adapters report. pci_atomic_caps says that these operations are atomic
+		 * with the processor's instructions, too. */
 		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_mcast_grp = HCA_MCAST_GROUPS,
 		.max_mcast_qp_attach = HCA_MCAST_MEMBERS,

@@ -70,7 +70,7 @@ struct hca_settings {
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */
-	const char *network;      /* addresses on which other hosts are heard: "all", "off", list */
+	const char *network;      /* addresses by which other hosts are reached: "all", "off", list */
 	uint64_t udp_port;       /* UDP */
 	bool raw_frames;         /* short packets within the host as raw frames */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */

@@ -346,7 +346,7 @@ int hca_mr_reregister(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (!hca_live(pd, HCA_PD) || pd->context != ibmr->context))
 		return -EINVAL;
-	if (mr->dm) /* is not at an address of the program's */
+	if (mr->dm) /* device memory has no address in the program */
 		return -EOPNOTSUPP;
 	if (hca_context_inherited(ibmr->context))
 		return -ENODEV;

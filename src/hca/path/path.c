@@ -32,7 +32,7 @@ static const struct hca_transport_ops *find_built(const char *name, size_t lengt
 	return NULL;
 }
 
-/* Is it one that leads to other hosts, where the setting forbids these? */
+/* Does the transport lead to other hosts, which BUSBAR_NETWORK=off forbids? */
 static bool is_off(const struct hca_transport_ops *ops)
 {
 	return ops->gsi && !strcasecmp(hca_settings.network, "off");

@@ -13,9 +13,9 @@
 struct hca_qp;
 
 /* ---- ah.c ---- */
-/* Writes to *full the address vector `to` as one with a GRH and a hop limit, and to *source its source GID. One
- * without a GRH means this host: then both GIDs are the first one of the host. 0; -EINVAL or
- * -ENODATA: there is no such source GID, and *source is empty. */
+/* Writes the address vector `to`, completed by a GRH and a hop limit, to *full, and its source
+ * GID to *source. A vector without a GRH means this host: then both GIDs are the first one of
+ * the host. 0; -EINVAL or -ENODATA: there is no such source GID, and *source is empty. */
 int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
 			 union ibv_gid *source);
 /* Logs that no transport leads to this host; -EHOSTUNREACH. */

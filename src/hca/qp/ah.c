@@ -29,7 +29,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Where an address vector leaves it open; datagrams to groups stay in their network. */
+/* Hop limits of address vectors that have 0; datagrams to groups stay in their network. */
 #define HOPS 64
 #define GROUP_HOPS 1
 
@@ -166,7 +166,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
 	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
-	/* Without a GRH, some transports need no GID. */
+	/* A vector without a GRH is good without a source GID, too: transport shm needs none. */
 	ret = hca_address_complete(attr, &full, &source);
 	if (attr->is_global && ret)
 		return -EINVAL;

@@ -33,8 +33,9 @@
 #define MIG IBV_QP_PATH_MIG_STATE
 #define DEST IBV_QP_DEST_QPN
 
-/* The bits permitted in qp_access_flags; only remote rights have an effect, and those to FLUSH
- * have none, as no device attribute offers it: programs ask for all rights that there are. */
+/* The bits permitted in qp_access_flags. Only remote rights have an effect, and the rights to
+ * FLUSH have none, as no device attribute offers FLUSH; they are permitted because programs ask
+ * for all rights that there are. */
 #define ACCESS_KNOWN                                                          \
 	((unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |        \
 		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |       \

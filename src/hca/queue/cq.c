@@ -294,8 +294,8 @@ void hca_cq_move(struct hca_cq *cq)
 
 /* Runs timers that are overdue, and yields the processor if none of the last polls found a
  * completion. If no other thread is ready to run, that costs a fraction of a microsecond; else
- * milliseconds, and the caller looks once more: what came meanwhile is older than all that the
- * program finds behind this poll, such as the peer's disconnection. */
+ * milliseconds. Then the caller looks once more, because a message that came meanwhile is older
+ * than events that the program reads after this poll, such as the peer's disconnection. */
 static __attribute__((noinline)) void pause_between_polls(void)
 {
 	/* Timers take sq_locks; between ibv_wr_start() and its end one is held. */
@@ -382,7 +382,7 @@ static inline __attribute__((always_inline)) int look(struct hca_cq *cq, int n,
 	return count;
 }
 
-/* Not counted as a poll. */
+/* The second look of a poll; not counted as a poll. */
 static __attribute__((noinline, cold)) int look_again(struct hca_cq *cq, int n,
 						      struct ibv_wc *wc)
 {

@@ -145,10 +145,11 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	if (!ibcq->channel)
 		return 0;
 	hca_enter();
-	/* A program that arms a queue with completions in it polls next: what has arrived is
-	 * moved before the queue is armed, so that it raises no event. One whose queue is empty
-	 * may have polled it for the last time: what it did not see then raises the event, as with
-	 * adapters, although the message may have arrived before this call. */
+	/* A program that arms a queue with completions in it polls next: messages that have
+	 * arrived are moved before the queue is armed, so that they raise no event. A program
+	 * whose queue is empty may have polled for the last time: a message that the poll did not
+	 * find raises the event, as with adapters, although it may have arrived before this
+	 * call. */
 	if (!hca_cq_empty(cq))
 		move_all();
 	hca_lock(&cq->lock);

@@ -87,7 +87,7 @@ empty:
 		       ENOENT;
 }
 
-/* What came while the program read the completions before is found by this one. */
+/* Also finds completions that came while the program read those before. */
 static int next_poll(struct ibv_cq_ex *ex)
 {
 	struct hca_cq *cq = of_ex(ex);

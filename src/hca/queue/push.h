@@ -26,7 +26,7 @@ bool hca_cq_take(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 /* Called by each poll inside of hca_enter(): moves messages if the queue is empty, or if enough
  * polls have passed without it. */
 void hca_cq_move(struct hca_cq *cq);
-/* The same for a second look of a poll. */
+/* As hca_cq_move(), for the second look of a poll: it is not counted as another poll. */
 void hca_cq_move_again(struct hca_cq *cq);
 /* Called by each poll after hca_leave(). `found`: it returned a completion. Continues work of
  * transports, runs timers, and may yield the processor. True: nothing was found, and that took

@@ -36,8 +36,8 @@
  * posts and polls. That has to come before FOREIGN_SPENT_NS also where a membarrier takes long. */
 #define STREAK_TO_OWN 64
 #define STREAK_GAP_NS UINT64_C(1000000)
-/* Slow entries of the owner after which it yields its processor: another thread is inside for so
- * long, and perhaps wants it. */
+/* Slow entries of the owner after which it yields its processor, because the other thread that is
+ * inside may be waiting for it. */
 #define BESIDE_TO_YIELD 64
 
 struct hca_elision hca_elision;
@@ -161,7 +161,7 @@ void hca_enter_slow(void)
 	hca_self.announced = true;
 	owns = is_self(atomic_load(&hca_elision.owner));
 	if (owns || progress_is_self()) {
-		/* Before the work: what comes meanwhile is found by this entry. */
+		/* Before the work, so that this entry finds messages that come meanwhile. */
 		if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
 			hca_self.beside = 0;
 			hca_yield();

@@ -30,7 +30,7 @@
 #define STACK_BYTES ((size_t)1 << 20)
 #define SLICE_NS 100000 /* the shortest that there is */
 
-/* Who may run the timers, and how (struct progress_timer). */
+/* The kinds of timers (struct progress_timer), each with a wheel. */
 enum { ORDINARY, BY_POLLERS, LIGHT, WHEELS };
 
 struct watch {
@@ -239,7 +239,7 @@ static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
 	return n;
 }
 
-/* When the next one is due; UINT64_MAX: when something has happened. */
+/* Runs the tick. When the next one is due; UINT64_MAX: not before an event. */
 static uint64_t tick(void)
 {
 	int (*fn)(void) = atomic_load(&progress.tick);
@@ -254,9 +254,9 @@ void progress_set_tick(int (*fn)(void))
 	atomic_store(&progress.tick, fn);
 }
 
-/* The thread is woken for little, while others poll and compute on all processors. With a short
- * time slice the kernel (Linux 6.12) runs it at once instead of behind theirs, of milliseconds.
- * Earlier ones ignore it. */
+/* The thread is woken for short work, while other threads may poll and compute on all processors.
+ * With a short time slice the kernel (since Linux 6.12) runs it at once, instead of after the
+ * slices of these, which take milliseconds. Earlier kernels ignore the setting. */
 static void ask_for_short_slices(void)
 {
 	struct {

@@ -45,8 +45,8 @@ struct progress_timer {
 	void (*fn)(struct progress_timer *t);
 	/* May be run by a thread that polls, if the progress thread is late. */
 	bool by_pollers;
-	/* Instead: fn() takes no lock of the data path and runs outside of hca_enter(), so that
-	 * it does not hold up a thread that polls. */
+	/* fn() takes no lock of the data path, and is run outside of hca_enter(), so that it does
+	 * not hold up a thread that polls. Not together with by_pollers. */
 	bool light;
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Made by the linker; there are none where nothing looks. */
+/* The bounds of the table, made by the linker; NULL where no instruction is in it. */
 extern const struct hca_touch_entry __start_busbar_touch[]
 	__attribute__((weak, visibility("hidden")));
 extern const struct hca_touch_entry __stop_busbar_touch[]
@@ -30,7 +30,8 @@ bool hca_touch_more(const uint8_t *at, size_t length, bool write)
 
 /* ---- the handler ---- */
 
-/* Where a thread continues behind its handler; NULL: an architecture without looks. */
+/* The address at which the thread continues after the handler; NULL: this file does not know the
+ * architecture. */
 static uintptr_t *place_of(ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -57,7 +58,7 @@ static bool answer(ucontext_t *context)
 	return false;
 }
 
-/* As without this handler: that of the program, or the end by the same signal. */
+/* Does what the signal would do without this handler: calls the program's, or ends the process. */
 static void hand_on(const struct sigaction *before, int signal_number, siginfo_t *info,
 		    void *context)
 {
@@ -91,7 +92,7 @@ void hca_touch_start(void)
 
 		if (faults[i].handled || sigaction(faults[i].signal, NULL, before))
 			continue;
-		/* What is handed on finds the signals blocked that it is used to. */
+		/* With the mask of the handler before, which may be called from ours. */
 		ours = *before;
 		ours.sa_sigaction = on_fault;
 		ours.sa_flags = (before->sa_flags & (SA_NODEFER | SA_RESTART)) | SA_SIGINFO |

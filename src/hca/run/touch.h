@@ -26,8 +26,8 @@
 void hca_touch_start(void);
 void hca_touch_stop(void);
 
-/* From where to where: distances from the fields themselves, so that the table needs no
- * relocation. */
+/* An instruction that may fault, and the place to continue at: as distances from the fields
+ * themselves, so that the table needs no relocation. */
 struct hca_touch_entry {
 	int32_t instruction, elsewhere;
 };
@@ -76,9 +76,9 @@ struct hca_touch_entry {
 #endif
 
 HCA_TOUCH_FUNCTION(hca_touch_one_read, HCA_TOUCH_READ)
-/* Stores the byte that it has read: only where the next thing is to write there anyway. */
+/* Stores the byte that it has read: only for memory that the caller writes to next. */
 HCA_TOUCH_FUNCTION(hca_touch_one_write, HCA_TOUCH_WRITE)
-/* Never takes back what another thread stores. */
+/* As hca_touch_one_write(), by an atomic instruction: no store of another thread is lost. */
 HCA_TOUCH_FUNCTION(hca_touch_atomic, HCA_TOUCH_ATOMIC)
 
 bool hca_touch_more(const uint8_t *at, size_t length, bool write);
