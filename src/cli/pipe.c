@@ -163,7 +163,7 @@ static json_t *make_end(const char *type, unsigned vectorize)
 			 "builtin", 0);
 }
 
-/* What the node can do and the command line allows. */
+/* The directions that the node has and the command line allows. */
 struct directions {
 	bool send, receive;
 };

@@ -24,7 +24,7 @@
 
 #define REQUEST_MAX 2048
 #define FILE_MAX 1024
-#define KERNEL_MAX 8192 /* so long is what it sends to a receiver with such a buffer */
+#define KERNEL_MAX 8192 /* the kernel makes its messages as long as the receiver's buffer */
 
 static atomic_bool used;
 
@@ -96,7 +96,8 @@ static void answer(const struct asked *a, uint16_t type, const void *payload, si
 	deliver(a, &m, NLMSG_ALIGN(m.h.nlmsg_len));
 }
 
-/* The end of what is answered: of a dump, an error, or the acknowledgement if it is wanted. */
+/* Ends the answer to a request: with the end of a dump, an error, or the acknowledgement if the
+ * request asks for one. */
 static void finish(const struct asked *a, int error)
 {
 	struct nlmsgerr e = { .error = error, .msg = *a->h };
@@ -107,7 +108,8 @@ static void finish(const struct asked *a, int error)
 		answer(a, NLMSG_ERROR, &e, sizeof(e));
 }
 
-/* What `busbar exec` has written of a device (`port` 0) or a port; false: it is not there. */
+/* Answers with the attributes that `busbar exec` has written of a device (`port` 0) or a port;
+ * false: there are none. */
 static bool answer_file(const struct asked *a, uint32_t device, uint32_t port)
 {
 	uint8_t bytes[FILE_MAX];
@@ -151,7 +153,7 @@ static void answer_all(const struct asked *a)
 
 /* ---- the kernel's ---- */
 
-/* Hands a message of the kernel on, up to the end of a dump. False: that was it. */
+/* Hands messages of the kernel on, up to the end of a dump. False: the end has come. */
 static bool hand_on(const struct asked *a, uint8_t *bytes, size_t length)
 {
 	size_t at = 0;
@@ -175,8 +177,8 @@ static bool hand_on(const struct asked *a, uint8_t *bytes, size_t length)
 	return more;
 }
 
-/* Asks the kernel; all that it answers is handed on but for the end of a dump. False: it has no
- * RDMA. */
+/* Asks the kernel, and hands its answers on except for the end of a dump. False: this kernel has
+ * no RDMA. */
 static bool ask_kernel(const struct asked *a)
 {
 	_Alignas(struct nlmsghdr) uint8_t bytes[KERNEL_MAX];

@@ -76,7 +76,7 @@ struct cma_event *cma_event_new(struct cma_id *owner, struct rdma_cm_id *id,
 	return ev;
 }
 
-/* The connection has ended, if there was one. */
+/* Does the event say that the connection, if there was one, has ended? */
 static bool is_last(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_TIMEWAIT_EXIT ||

@@ -42,9 +42,10 @@ struct cm_machine {
 	uint64_t trip_ns;        /* round trip, estimated by the ACK timeout */
 	uint64_t rest_ns;        /* length of the time-wait */
 	uint64_t deadline_ns;
-	/* Of our own, for what the peer's messages say about times: all repetitions of an
-	 * answer take at most as long, and MRAs prolong a wait by as much; that for a peer
-	 * that was called by the longest time of an MRA. 0: none. */
+	/* This side's limit for the times that the peer's messages ask for; 0: none. All
+	 * repetitions of an answer together take at most this long, and the MRAs of a caller
+	 * prolong a wait by at most this; those of a called peer by the longest time that an
+	 * MRA can ask for. */
 	uint64_t limit_ns;
 	uint64_t until_ns;       /* when a wait that MRAs prolong ends */
 	struct cm_mad sent;      /* the message that is repeated */

@@ -30,8 +30,8 @@
 #include "wire/cm.h"
 
 #define CMA_HOP_LIMIT 64
-/* 4.096 us * 2^16 = 0.27 s, as in Linux; the ACK timeout is twice that. Inside of a host it is
- * the time that a peer may get no processor, as nothing is lost there. */
+/* 4.096 us * 2^16 = 0.27 s, as in Linux; the ACK timeout is twice that. Inside of a host, where
+ * nothing is lost, the timeout covers the time in which a peer gets no processor. */
 #define CMA_PACKET_LIFETIME 16
 /* The longest round trip of messages inside of a host: 67 ms. */
 #define CMA_TRIP_LOCAL 14

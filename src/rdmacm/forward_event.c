@@ -81,7 +81,8 @@ int forward_channel_open(struct cma_channel *ch, struct rdma_event_channel **out
 	*out = made;
 	if (atomic_compare_exchange_strong(&ch->system, &known, made))
 		return 0;
-	/* Another thread has made one meanwhile. A forked child may have this one, too. */
+	/* Another thread has made one meanwhile. Closing this one would not take it out of the
+	 * epoll instance if a forked child has it, too. */
 	epoll_ctl(ch->pub.fd, EPOLL_CTL_DEL, made->fd, NULL);
 	FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
 	*out = known;

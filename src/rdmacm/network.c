@@ -318,8 +318,9 @@ uint8_t cma_network_mtu(uint32_t interface)
 /* ---- end of the process, fork ---- */
 
 /*
- * A program that exits without rdma_disconnect(), or just behind it: the peers are told, and
- * again until they have confirmed it. Afterwards nobody is left to do so.
+ * At the exit of a program that has not called rdma_disconnect(), or called it just before, the
+ * peers get a DREQ, which is repeated until they have confirmed it, for END_LOOKS * END_LOOK_NS
+ * at most: no process is left afterwards that could repeat it.
  */
 #define END_LOOKS 25
 #define END_LOOK_NS 4000000

@@ -16,7 +16,8 @@
 #include "util/log.h"
 #include "verbs/private.h"
 
-/* Of requests that were rejected: anybody may have sent these. */
+/* Rejected requests that are remembered. The limit is needed because strangers can send any
+ * number of requests. */
 #define REJECTED_MAX 1024
 
 struct orphan {
@@ -104,7 +105,8 @@ void orphan_adopt(struct cma_id *id)
 		cm_table_init(&orphans.table);
 	orphans.ready = true;
 	orphans.rejected += o->rejected;
-	/* One too many is told once, and a request that it repeats is a new one. */
+	/* Beyond the limit the rejection is sent once and forgotten at once: if the caller
+	 * repeats the request, that counts as a new one. */
 	if (orphans.rejected > REJECTED_MAX && o->rejected)
 		o->cm.state = CM_DONE;
 	list_push(&orphans.all, &o->entry);

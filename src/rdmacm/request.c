@@ -96,8 +96,8 @@ static void gid_addresses(struct rdma_addr *to, const struct sockaddr *bound,
 	cma_addr_from_gid(&to->dst_storage, &peer, 0);
 }
 
-/* Is the address that the caller says it has the one from which its request came? Inside of
- * the host: one of the host. */
+/* Did the request come from the address that its private data gives for the caller? Of a request
+ * inside of the host (`way` NULL): is it an address of this host? */
 static bool is_callers(const struct sockaddr *said, const struct hca_gsi_address *way)
 {
 	struct sockaddr_storage loopback;

@@ -197,8 +197,8 @@ void route_forked(void (*fn)(struct cma_link *link))
 	route.ready = false;
 	list_for_each(link, &route.links, struct cma_link, entry)
 		fn(link);
-	/* Otherwise callers would reach the name, and get no answer, after the parent has
-	 * closed it. */
+	/* Otherwise the child would hold the names of its parent's listeners: callers would reach
+	 * them after the parent has closed them, and get no answer. */
 	list_for_each(listener, &route.listeners, struct cma_id, listen_entry)
 		cma_port_release(listener);
 	list_init(&route.links);

@@ -45,8 +45,8 @@ static void listen_on(struct bridge *b, bool on)
 		b->listening = on;
 }
 
-/* Who has said or taken nothing for longest, and for STALE_MS; with `holding` of those who have
- * an answer to take. NULL: nobody. */
+/* The client that has sent and taken nothing for longest, and for STALE_MS at least; with `holding`
+ * only clients that have an answer to take. NULL: there is none. */
 static struct bridge_client *stalest(struct bridge *b, bool holding)
 {
 	uint64_t before = bridge_now_ms() + b->o->idle_ms - MIN(STALE_MS, b->o->idle_ms);
@@ -59,7 +59,7 @@ static struct bridge_client *stalest(struct bridge *b, bool holding)
 	return found;
 }
 
-/* Somebody waits for a place or for memory. False: all make use of theirs. */
+/* Ends that client, because others wait for a place or for memory. False: there is none. */
 static bool end_stalest(struct bridge *b, bool holding)
 {
 	struct bridge_client *c = stalest(b, holding);
@@ -112,7 +112,7 @@ static bool is_full(const struct bridge *b)
 	return b->held_bytes >= b->o->held_bytes_max;
 }
 
-/* Requests that wait until less is held. */
+/* Ends clients that take no answers while requests wait for their memory. */
 static void hurry(struct bridge *b)
 {
 	bool held = false;

@@ -79,7 +79,7 @@ void bridge_client_close(struct bridge_client *c)
 	c->b->slots[c->slot] = NULL;
 	c->b->count--;
 	list_remove(&c->entry);
-	/* close() alone leaves it in the set for as long as a forked child has it, too. */
+	/* close() alone would leave it in the epoll set while a forked child has it, too. */
 	epoll_ctl(c->b->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	free(c);
@@ -307,7 +307,8 @@ void bridge_client_go_on(struct bridge_client *c)
 	ask(c);
 }
 
-/* Nobody can guess it, and it says which slot. 0: there is none. */
+/* A number that other processes cannot guess and from which the slot follows. 0: the kernel gave no
+ * random number. */
 static uint64_t new_number(const struct bridge_client *c)
 {
 	const uint64_t slots = c->b->o->clients_max;
@@ -315,7 +316,7 @@ static uint64_t new_number(const struct bridge_client *c)
 
 	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
 		return 0;
-	/* What is written of it has to fit into 63 bits (head_number()). */
+	/* The number in a head has 63 bits (head_number()). */
 	return ((n >> 2) / slots + 1) * slots + c->slot;
 }
 

@@ -192,7 +192,8 @@ static void receive_one(struct bridge *b, struct ripc_message *m)
 		return;
 	}
 	c = client_of(b, number);
-	/* Others may know the number: the service has seen it, and who was asked before it. */
+	/* Only the service that was asked may answer. Services asked before may know the number,
+	 * too. */
 	if (!c || m->from != atomic_load(&b->asked[c->slot])) {
 		b->n->late++;
 		ripc_release(m);

@@ -118,7 +118,7 @@ int client_ask(struct client *c, const char *method, const char *path, const cha
 		return ret;
 	if (getrandom(&c->number, sizeof(c->number), 0) != sizeof(c->number))
 		return -EIO;
-	c->number >>= 1; /* what head_number() takes */
+	c->number >>= 1; /* the number in a head has 63 bits (head_number()) */
 	n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: ripc\r\n"
 		     "User-Agent: busbar\r\nRipc-Request: %" PRIu64 "\r\n%s\r\n", method,
 		     target, c->number, fields);

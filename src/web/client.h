@@ -16,7 +16,7 @@ struct client {
 	int timeout_ms;         /* for an answer */
 	bool resend;            /* short messages may be lost: asks again meanwhile */
 	const atomic_bool *stop; /* NULL: none */
-	uint64_t number;        /* of the last request, which nobody can guess */
+	uint64_t number;        /* of the last request; random, so that others cannot answer it */
 };
 
 /* An answer; it belongs to the client until client_release(). */

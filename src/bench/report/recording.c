@@ -159,7 +159,7 @@ static void count_sequence(struct samples *s, const struct sample *smp)
 		s->came = s->came << 1 | 1;
 		break;
 	case SEQUENCE_LEFT_OUT:
-		break; /* a recording tells nothing of generators */
+		break; /* a recording has no notes of generators */
 	case SEQUENCE_LOST:
 		s->lost += (double)n;
 		s->came = n + 1 < CAME_BITS ? s->came << (n + 1) | 1 : 1;

@@ -90,7 +90,8 @@ static int get_text(struct cfg_reader *r, unsigned field, char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* False for what is no year, also of two digits: simulators write 0, others a word. */
+/* Parses a year of four or two digits. False: it is no year; some simulators write 0, others a
+ * word. */
 static bool parse_revision(struct piece p, unsigned *revision)
 {
 	uint64_t v;

@@ -198,7 +198,7 @@ struct comtrade_time comtrade_time_from_ns(int64_t ns, bool nanoseconds);
 /* One line; false when it is no time. `month_first`: as in 1991. */
 bool comtrade_time_parse(const char *at, const char *end, bool month_first,
 			 struct comtrade_time *t);
-/* "-5h30", "+9", "5.5", "0", "UTC+1", "Z": what is to be taken from local time for UTC. */
+/* Parses "-5h30", "+9", "5.5", "0", "UTC+1" or "Z": the offset of local time from UTC. */
 bool comtrade_zone_parse(const char *at, const char *end, int32_t *seconds);
 /* At most 40 bytes, terminated. */
 void comtrade_time_print(char *to, const struct comtrade_time *t);

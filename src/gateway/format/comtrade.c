@@ -324,7 +324,7 @@ void comtrade_format_set_name(struct format *f, const char *cfg, const char *dat
 	t->by_rate_told = t->head_told = false;
 }
 
-/* From a row on the time stamps contradict the rate: says where, and what both say. */
+/* Warns that time stamps contradict the rate, with the row and both times. */
 static void tell_by_rate(struct comtrade *t)
 {
 	const struct comtrade_clock *k = &t->clock;

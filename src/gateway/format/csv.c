@@ -455,7 +455,8 @@ static int scan_plain(struct format *f, struct text line, struct sample *s)
 		else
 			ret = scan_value(f, field, s);
 	}
-	/* What is wrong with a value may be that it is in the wrong column. */
+	/* A wrong number of columns is the better message: a value may be wrong only because it
+	 * is in the wrong column. */
 	if (ret || filler)
 		i = count_fields(f, whole);
 	ret = check_columns(f, i, field.at == field.end) ?: ret;

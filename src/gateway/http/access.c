@@ -21,7 +21,8 @@
 #define TOKENS_MAX 256
 #define TOKEN_MIN 16  /* characters; shorter ones can be guessed */
 #define LINE_MAX_BYTES 1024
-/* Wrong tokens of one address within WINDOW_NS, then further ones are 429 until that has passed. */
+/* After so many wrong tokens of an address within WINDOW_NS, further ones get 429 until that time
+ * has passed. */
 #define WRONG_MAX 5
 #define WINDOW_NS (60 * NSEC_PER_SEC)
 /* Addresses that are remembered; the oldest one makes room. */
@@ -314,7 +315,7 @@ enum http_role http_access_check(struct http_access *a, struct http_peer *p,
 			token += strspn(token, " ");
 			role = find_token(a, token, strcspn(token, " \t"), &p->token);
 		}
-		/* A right one counts whatever others at this address have presented. */
+		/* A valid token is accepted whatever other clients at this address have shown. */
 		if (role == HTTP_NOBODY && is_refused(a, p, now_ns, retry_s))
 			*status = 429;
 		else if (role == HTTP_NOBODY)

@@ -8,8 +8,8 @@
  * With `everybody` in the settings everyone may do what HTTP_OPERATE allows.
  *
  * Tokens are compared by their hashes, all of them, in a time that does not depend on
- * them. An address that presents wrong ones is told to wait; right ones count at any time, as
- * others may have the same address.
+ * them. After several wrong tokens from one address, further wrong ones get status 429; valid ones
+ * are accepted at any time, as other clients may have the same address.
  *
  * One thread (that of the server), except for http_access_new().
  */
@@ -45,8 +45,8 @@ const char *http_access_authorization(const struct http_request *r, char *room, 
 
 /*
  * The role of a client that sends the header `authorization` (NULL: none) at `now_ns` of a
- * monotonic clock; sets p->token. With HTTP_NOBODY, *status says why: 401 no token or a wrong one, 403
- * another user, 429 too many wrong ones, to be asked again after *retry_s.
+ * monotonic clock; sets p->token. With HTTP_NOBODY, *status says why: 401 no token or a wrong
+ * one, 403 another user, 429 too many wrong ones: the client may ask again after *retry_s.
  */
 enum http_role http_access_check(struct http_access *a, struct http_peer *p,
 				 const char *authorization, uint64_t now_ns,

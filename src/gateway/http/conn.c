@@ -130,8 +130,8 @@ void http_conn_close(struct http_conn *c)
 	if (c->tls)
 		s->tls_ops->conn_free(c->tls);
 	c->tls = NULL;
-	/* A child between fork() and exec() has the descriptor, too: close() alone would leave
-	 * it in the set for so long. */
+	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
+	 * would leave it in the set. */
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	list_remove(&c->turn);
@@ -367,7 +367,7 @@ void http_conn_pump(struct http_conn *c)
 			continue;
 		case HTTP_IDLE:
 			if (requests == REQUESTS_MAX) {
-				/* The kernel may have told of all that has come. */
+				/* The kernel need not report again what it has reported. */
 				list_remove(&c->turn);
 				list_push(&c->server->turns, &c->turn);
 				goto wait;

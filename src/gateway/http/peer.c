@@ -68,9 +68,10 @@ static bool is_loopback(const struct end *e)
 }
 
 /*
- * A socket that no process has any more counts as root's in what the kernel says, and so does
- * one that is being made or has ended: only the states in which it has been connected to us
- * and a process may still have it count, and only with an inode, which is the process's.
+ * Is the socket one that a process has? The kernel reports root as the owner of a socket that no
+ * process has any more, that is being made or has ended. So the state has to be one in which the
+ * socket has been connected to us and a process may still have it, and there has to be an inode,
+ * which only sockets of processes have.
  */
 static bool is_owned(unsigned state, uint32_t inode)
 {
@@ -188,8 +189,8 @@ static bool look_up(const char *file, const struct end *theirs,
 	return found;
 }
 
-/* Whether the connection still is one: if so now, it was when the kernel was asked for its other
- * end, and no other connection has had these addresses since it was made. */
+/* Is our end still connected? If it is now, it was when the kernel was asked for the other end, and
+ * no other connection has had these addresses meanwhile. */
 static bool is_connected(int fd)
 {
 	struct tcp_info info;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The process's socket at the other end: whose it is, and what tells it from a later one that
- * has the same addresses. */
+/* The owner of the socket at the other end, and the marks that distinguish that socket from a
+ * later one with the same addresses. */
 struct http_owner {
 	uid_t uid;
 	uint32_t inode;
@@ -21,17 +21,17 @@ struct http_peer {
 	bool has_owner;            /* and the kernel says whose process it is */
 	struct http_owner owner;
 	bool has_certificate;      /* TLS has verified one; the caller sets it */
-	unsigned token;            /* the last right one that it has shown; 0: none */
+	unsigned token;            /* number, from 1, of the last valid token it has shown; 0: none */
 	char text[64];             /* address and port, for messages */
 };
 
 /* Whether p->address is one of IPv4. */
 bool http_peer_is_ipv4(const struct http_peer *p);
-/* Fills *p from connection `fd`; with `owner` the kernel is asked for that, too. What it does
- * not tell, or not for sure, stays unknown. */
+/* Fills *p from connection `fd`; with `owner` the kernel is asked for the owner, too. Members that
+ * cannot be found out for sure stay empty. */
 void http_peer_read(int fd, bool owner, struct http_peer *p);
-/* Asks for the owner again: unknown from now on unless it is the same socket, which a process
- * still has. */
+/* Asks for the owner again. From now on it is unknown unless a process still has the same
+ * socket. */
 void http_peer_verify(int fd, struct http_peer *p);
 
 #endif

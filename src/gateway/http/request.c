@@ -94,8 +94,9 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 	return 0;
 }
 
-/* A page of another port of this host needs no Origin for a picture, which may have the path of
- * a command that is a GET. */
+/* May the request change anything? Browsers send no Origin when a page loads a picture, whose
+ * path may be that of a command with method GET: so a page of another port of this host is
+ * recognised by Sec-Fetch-Site. */
 static bool may_change(const struct http_conn *c, const struct http_request *r)
 {
 	return *c->origin || !*r->fetch_site || !strcasecmp(r->fetch_site, "same-origin") ||
@@ -111,7 +112,7 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 	char token[512];
 	json_t *error;
 
-	/* Of each request: who has gone does not ask any more. */
+	/* For each request, because the process may have gone since the last one. */
 	if (!c->peer_verified)
 		http_peer_verify(c->fd, &c->peer);
 	c->peer_verified = true;
@@ -196,7 +197,7 @@ static struct web_endpoint *endpoint_of(const struct http_conn *c, char path[CON
 	return web_endpoint_get(path);
 }
 
-/* Where nothing else is, there may be an endpoint for those who ask for its protocol. */
+/* Replies 426 instead of `status` if the path is that of an endpoint that speaks WebSocket. */
 static void reply_not_found(struct http_conn *c, int status, const char *why)
 {
 	char path[CONTROL_PATH_MAX];
@@ -272,7 +273,7 @@ static bool check_request(struct http_conn *c, const struct http_request *r)
 /* Room for the body; replies itself with false. */
 static bool expect_body(struct http_conn *c, const struct http_request *r, int64_t len)
 {
-	/* What `curl --data` sends is JSON, whatever curl calls it. */
+	/* `curl --data` calls a JSON body a form. */
 	c->is_form = http_type_is(r->type, FORM);
 	if (!strcmp(c->method, "POST") && *r->type && !c->is_form &&
 	    !http_type_is(r->type, CONTROL_JSON)) {

@@ -2,7 +2,8 @@
 /*
  * The server, for its own files: service.c has the thread and the listening socket,
  * conn.c reads from connections and closes them, request.c decides about requests, reply.c
- * sends answers, jobs.c remembers commands that take long, share.c says who has to leave.
+ * sends answers, jobs.c remembers commands that take long, share.c decides which connection is
+ * ended for a new one.
  *
  * One thread has all of it and waits in epoll_wait() only. A connection is in one state
  * at a time, which says what it waits for and for how long; it reads nothing while its
@@ -61,7 +62,7 @@ struct http_conn {
 	struct http_peer peer;
 	bool peer_verified;       /* for the present request */
 	bool trusted;             /* has shown a right to something */
-	uint32_t client;          /* whose connection it is, as far as that can be told */
+	uint32_t client;          /* number of its client (http_share_client()) */
 
 	/* What has come and is not used yet */
 	char *in;
@@ -101,7 +102,7 @@ struct http_server {
 	/* Of the server's thread */
 	struct list conns, closed, streams;
 	struct list unsent;       /* streams to which something was sent just now */
-	struct list turns;        /* connections whose next turn comes behind all others' */
+	struct list turns;        /* connections that go on after all others had their turn */
 	unsigned ticking;         /* streams of endpoints that want ticks */
 	unsigned conn_count, conns_max;
 	bool listens;             /* the listener is in the epoll set */
@@ -194,7 +195,7 @@ void http_jobs_keep(struct http_server *s, struct http_job *j);
 void http_jobs_reply(struct http_conn *c, const char *id);
 void http_jobs_accepted(struct http_conn *c);
 
-/* share.c: the number of a client among those that are told apart. */
+/* share.c: the number of a client; see there. */
 uint32_t http_share_client(struct http_server *s, const struct http_peer *p);
 /* Ends a connection of the client that has most of them; false: none that may be ended. */
 bool http_share_make_room(struct http_server *s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one client may hold of what all share, connections and memory, so that clients that
- * take no answers do not shut out the others. A client here is who has a token, a user of this
- * host, an address, or a network of IPv6; see service.h.
+ * Limits what one client holds of the connections and the memory that all share, so that clients
+ * that take no answers do not shut out the others. A client is told from others by its token, its
+ * user on this host, its address or, with IPv6, its /64 network. Clients are numbered by a hash:
+ * two with the same number count as one. See service.h.
  */
 #include <string.h>
 
@@ -26,8 +27,8 @@ uint32_t http_share_client(struct http_server *s, const struct http_peer *p)
 	return (uint32_t)(prng_next(&h) % BUCKETS);
 }
 
-/* Who may have to leave: first those who have shown no right, then those of whom nothing is
- * under way, then those who take an answer or send a body. 0: it stays. */
+/* The rank in which a connection may be ended for another one, highest first: 3, its client has
+ * shown no right to anything; 2, it is idle; 1, it sends a body or takes an answer. 0: it stays. */
 static unsigned expendable(const struct http_conn *c)
 {
 	switch (c->state) {

@@ -26,7 +26,7 @@ struct http_job {
 	char *path, *accept; /* owned; accept may be NULL */
 	json_t *body;        /* owned; NULL: none */
 	bool is_command;
-	uint32_t client;     /* whose it is */
+	uint32_t client;     /* http_share_client() */
 
 	int status;
 	char *text;          /* of the answer, owned */

@@ -312,8 +312,8 @@ static inline enum node_state node_state(struct node *n)
 						     memory_order_acquire);
 }
 
-/* A group `in` or `out` (NULL: none) that holds nothing but hooks tells what to do with
- * samples, and not that the direction is used. */
+/* Does the group `in` or `out` (NULL: none) say that the direction is used? Not if it holds
+ * nothing but hooks. */
 bool node_group_opens(const json_t *group);
 
 /*

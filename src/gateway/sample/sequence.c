@@ -9,8 +9,8 @@ static bool is_time(struct timespec t)
 	return t.tv_sec || t.tv_nsec;
 }
 
-/* No source makes so many samples between two that come: more than 2^31, or, of a
- * million, more than ten in a microsecond of the time between their origins. */
+/* Is the step too large for lost samples? It is if it is more than 2^31, or more than a million
+ * and more than ten for each microsecond between the origin times. */
 static bool jumps(const struct sequence *q, uint64_t step, struct timespec origin)
 {
 	if (step <= 1000000)
@@ -21,15 +21,15 @@ static bool jumps(const struct sequence *q, uint64_t step, struct timespec origi
 	       sample_time_since_ns(origin, q->origin) / 100 < (int64_t)step;
 }
 
-/* The restart before was none: this number follows the one before that. */
+/* Was the restart before a single wrong number? Then this number follows the one before that. */
 static bool goes_on(const struct sequence *q, uint64_t number)
 {
 	return q->run == SEQUENCE_DOUBT && number > q->late &&
 	       number - q->late <= SEQUENCE_REORDER;
 }
 
-/* One jump is a restart. Of a source that jumps on and on the number counts something
- * else than samples, such as nanoseconds. */
+/* One jump is a restart. Where a second one follows at once, the source does not count samples,
+ * but, for example, nanoseconds. */
 static enum sequence_verdict judge_jump(struct sequence *q)
 {
 	q->strides |= q->run == SEQUENCE_DOUBT;

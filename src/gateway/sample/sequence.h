@@ -24,8 +24,9 @@
  *
  * A number that no source reaches by counting (more than 2^31 ahead, or more than a
  * million and ten for each microsecond between the origin times) is no loss but a
- * restart; if the next one is such a number too, the source counts something else. A number that is wrong once, greater or smaller, does not disturb the count:
- * if the next one goes on behind the number before it, it is compared with that.
+ * restart; if the next one is such a number too, the source counts something else than samples.
+ * A number that is wrong once, greater or smaller, does not disturb the count: if the next one
+ * goes on behind the number before it, it is compared with that.
  *
  * Numbers that a generator of this process left out (sequence_note_left_out()) are not
  * lost: nobody made samples of these numbers.

@@ -123,7 +123,7 @@ static void watch_free(struct preload_socket *s, struct preload_watch *w)
 	free(w);
 }
 
-/* Does the watch belong to the TCP socket, and to the rsocket? Of a listener to both. */
+/* Does the TCP socket have to be watched, and does the rsocket? Of a listener both. */
 static bool is_by_tcp(const struct preload_socket *s)
 {
 	return s->rs < 0 || atomic_load(&s->state) != PRELOAD_CONNECTED;
@@ -295,7 +295,7 @@ PRELOAD_EXPORT int epoll_create1(int flags)
 	if (epfd >= 0 && !preload_inside) {
 		struct rs_set *set;
 
-		preload_set_share(-1, epfd); /* of a number whose close was not seen */
+		preload_set_share(-1, epfd); /* the close of this number may have been missed */
 		set = set_get(epfd, true);
 		if (set)
 			busbar_epoll_put(set);

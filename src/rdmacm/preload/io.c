@@ -127,7 +127,7 @@ static ssize_t piece_send(int rs, int in, off_t at, char *buf, size_t len)
 
 static ssize_t file_send(int rs, int in, off_t *offset, size_t count)
 {
-	/* Not thread-local: that would take it from the stacks of all threads. */
+	/* Not thread-local: that would make the stack of each thread smaller. */
 	char *buf = malloc(CHUNK);
 	size_t done = 0;
 	ssize_t n = buf ? 0 : -1;

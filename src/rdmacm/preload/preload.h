@@ -13,8 +13,9 @@
  * rsocket on its first use: a server may accept, fork, and let the child serve
  * (later.c).
  *
- * Public rsocket calls are used, and those of rsocket/epoll.h. While `preload_inside` is set, socket calls of the
- * thread are those of this library and the ones below it, and go to the C library.
+ * Public rsocket calls are used, and those of rsocket/epoll.h. While `preload_inside` is set,
+ * socket calls of the thread are those of this library and the ones below it, and go to the C
+ * library.
  */
 #ifndef RDMACM_PRELOAD_PRELOAD_H
 #define RDMACM_PRELOAD_PRELOAD_H
@@ -106,11 +107,11 @@ struct preload_socket {
 	atomic_uint refs;
 	int rs;             /* the rsocket, -1: none yet */
 	_Atomic(enum preload_state) state;
-	struct preload_watch *watches; /* what epoll instances have of it (epoll.c) */
+	struct preload_watch *watches; /* its entries in epoll instances (epoll.c) */
 	struct preload_socket *next_free;
 };
 
-/* Above all numbers that have had a socket or a set: where loops over them end. */
+/* One more than the largest descriptor that has had a socket or a set: loops end here. */
 extern atomic_int preload_fds_end;
 
 static inline void preload_fd_used(int fd)
@@ -139,10 +140,11 @@ bool preload_fork_safe(void);
 int preload_later(int fd, struct preload_socket *s);
 void preload_later_forked(void);
 
-/* The way of the socket's bytes has changed: so do its watches (epoll.c). */
+/* Moves the socket's watches after its bytes have moved from TCP to the rsocket or back
+ * (epoll.c). */
 void preload_watches_move(struct preload_socket *s);
 void preload_watches_free(struct preload_socket *s);
-/* `to` is another descriptor of the epoll instance `from`, or of none. */
+/* Descriptor `to` is now one of the epoll instance `from`; -1: of no instance. */
 void preload_set_share(int from, int to);
 /* The program waits for `fd`, which may be an epoll instance. */
 void preload_set_nest(int fd);

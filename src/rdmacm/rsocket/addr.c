@@ -18,7 +18,7 @@ int rs_addr_check(const struct rs *rs, const struct sockaddr *addr, socklen_t le
 {
 	if (!addr || len < sizeof(addr->sa_family))
 		return -EINVAL;
-	/* Of the other domains only AF_INET6 has addresses of a second one. */
+	/* A socket takes addresses of its own domain; one of AF_INET6 those of AF_INET, too. */
 	if (!length_of(addr) ||
 	    (addr->sa_family != rs->domain &&
 	     (rs->domain != AF_INET6 || addr->sa_family != AF_INET)))

@@ -35,8 +35,8 @@ int busbar_epoll_wait(struct rs_set *set, int epfd, struct epoll_event *events, 
  * the program waits for the instance itself. */
 void busbar_epoll_nest(struct rs_set *set);
 
-/* rpoll() with a timeout in nanoseconds (NULL: none) and a signal mask, as ppoll(2), which
- * reports what it does of TCP sockets. */
+/* As ppoll(2), for rsockets and other descriptors; it reports of an rsocket what ppoll() reports
+ * of a TCP socket. */
 int busbar_rppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		  const sigset_t *mask);
 /* As ioctl(2) with FIONREAD. */

@@ -2,8 +2,8 @@
 /*
  * Inside of epoll.h: which locks guard what, and the watches.
  *
- * A watch is one number of one socket in one set. It is in the socket's list of waiters, like a thread
- * that sleeps. A socket's state changes only when someone takes its completions or events,
+ * A watch is one number of one socket in one set. It is in the socket's list of waiters, like a
+ * thread that sleeps. A socket's state changes only when a thread takes its completions or events,
  * or by a call of the program; then rs_wake() puts the watch into its set's list of those
  * that may be ready. A thread that waits looks at each of them. It drops a watch that is not
  * ready after it has armed the completion queue, so the next completion makes the channel
@@ -28,7 +28,7 @@ struct rs_set {
 	bool ended;
 	int epfd;                 /* a descriptor of our own for the instance; -1: no socket yet */
 	int wake_fd;              /* in the instance */
-	atomic_bool behind;       /* sockets filled the last array: the others come first */
+	atomic_bool behind;       /* sockets filled the last array: ordinary descriptors come first */
 
 	pthread_mutex_t ready_lock;
 	struct list ready;        /* watches to be looked at */

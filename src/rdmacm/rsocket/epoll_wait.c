@@ -16,8 +16,8 @@
 
 /* ---- the list of watches that may be ready ---- */
 
-/* Wakes a thread that sleeps, or whoever waits for the instance itself. The lock of the list
- * is held. */
+/* Wakes a thread that sleeps, or makes the instance readable for a program that waits for the
+ * instance itself. The lock of the list is held. */
 static void set_alert(struct rs_set *set)
 {
 	if (set->posted || set->ended || set->wake_fd < 0 ||
@@ -56,8 +56,8 @@ RS_EXPORT void busbar_epoll_nest(struct rs_set *set)
 
 /* ---- looking ---- */
 
-/* Takes what has come. Afterwards the completion queue is armed, and what comes later makes
- * a channel readable. */
+/* Takes the completions and events that have come. Afterwards the completion queue is armed, so
+ * that later ones make a channel readable. */
 static void watch_progress(struct rs_watch *w)
 {
 	struct rs *rs = w->rs;
@@ -181,7 +181,8 @@ static void channel_fired(const struct rs_set *set, struct rs_watch *w, bool com
 	ready_push(w, false);
 }
 
-/* Notes the events of channels, and leaves the others in the array: their number. */
+/* Notes the events of channels, and moves the program's events to the front of the array; returns
+ * their number. */
 static int others_sort(struct rs_set *set, struct epoll_event *events, int count)
 {
 	bool locked = false;
@@ -242,7 +243,6 @@ static bool sleep_begin(struct wait *s)
 	return s->asleep;
 }
 
-/* Lets another thread go on with what this one leaves. */
 static void sleep_end(struct wait *s)
 {
 	struct rs_set *set = s->set;
@@ -253,6 +253,7 @@ static void sleep_end(struct wait *s)
 	pthread_mutex_unlock(&set->ready_lock);
 }
 
+/* Wakes another thread if watches are left to look at. */
 static void wait_end(struct wait *s)
 {
 	struct rs_set *set = s->set;

@@ -28,7 +28,8 @@ void rs_gone(struct rs *rs)
 {
 	if (!rs->rx.ended && !rs->closing)
 		rs_fail(rs, ECONNRESET);
-	/* Behind the peer's RS_END it shows only if this side is shut, too, or was full. */
+	/* After the peer's RS_END this changes what poll() reports only if this side is shut down,
+	 * too, or had no room. */
 	if (rs->state != RS_GONE && (!rs->rx.ended || rs->tx.shut || rs->out_full))
 		rs->edges[RS_EDGE_STATE]++;
 	rs->state = RS_GONE;
@@ -82,7 +83,8 @@ static uint32_t edges_count(const struct rs *rs)
 	return rs->edges[RS_EDGE_IN] + rs->edges[RS_EDGE_OUT] + rs->edges[RS_EDGE_STATE];
 }
 
-/* What this thread has taken is seen by epoll at once, and not with the channel's event. */
+/* Threads in epoll_wait() look at the socket at once: the channel reports no event for completions
+ * that this thread has taken. */
 static void watches_wake(struct rs *rs)
 {
 	list_for_each(w, &rs->waiters, struct rs_waiter, entry)

@@ -154,8 +154,8 @@ struct rs_retired {
 	uint64_t posted; /* destroyed when so many datagrams are done */
 };
 
-/* What an edge-triggered watch (epoll.h) reports: bytes, a request; room after there was
- * none; the state: the end, an error, the connection. */
+/* Changes that an edge-triggered watch (epoll.h) reports. IN: bytes or a request came. OUT: there
+ * is room after there was none. STATE: the connection was made, has failed or has ended. */
 enum rs_edge { RS_EDGE_IN, RS_EDGE_OUT, RS_EDGE_STATE, RS_EDGES };
 
 struct rs_options {
@@ -193,8 +193,8 @@ struct rs {
 	bool lost;                  /* the connection has ended: rs_gone() is called next */
 	unsigned idle;              /* polls in a row without a completion */
 	struct list waiters;
-	uint32_t edges[RS_EDGES];   /* how often something happened, for EPOLLET */
-	bool out_full;              /* a look or a send has found no room */
+	uint32_t edges[RS_EDGES];   /* number of such changes, for EPOLLET */
+	bool out_full;              /* a poll or a send has found no room */
 
 	struct rs_tx tx;
 	struct rs_rx rx;

@@ -19,7 +19,7 @@ static bool is_between(char c)
 	       c == '[' || c == ']';
 }
 
-/* Behind what stands between objects, byte-order marks included. */
+/* Skips the text between objects, byte-order marks included. */
 static const char *skip_between(const char *at, const char *end)
 {
 	for (;;) {

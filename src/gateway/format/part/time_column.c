@@ -42,7 +42,7 @@ static uint32_t take_fraction(const struct time_column *c, char *text)
 	return nsec;
 }
 
-/* strptime() passes over any name of a zone: only those of UTC mean what is read. */
+/* strptime() passes over any name of a zone without applying it, which is right for UTC only. */
 static bool has_foreign_zone(const struct time_column *c, char *text)
 {
 	static const char *const utc[] = { "UTC", "GMT", "Z", "UCT" };
@@ -76,7 +76,7 @@ static int scan_date(struct format *f, const struct time_column *c, struct text 
 	nsec = take_fraction(c, text);
 	if (has_foreign_zone(c, text))
 		return text_fail_at(f, "time", field,
-				    "has a zone by name, which is not UTC; only %z tells how far it is");
+				    "has the name of a zone other than UTC; only offsets (%z) are understood");
 	end = strptime(text, c->format, &tm);
 	if (!end || *end)
 		return text_fail_at(f, "time", field,

@@ -11,8 +11,9 @@
 struct time_column {
 	const char *name;  /* as configured; "auto" for the usual ones; borrowed */
 	int shift;         /* the column holds 10^shift seconds */
-	/* Of dates, without a fraction; what it says up to the seconds and before the name
-	 * of a zone. Owned, NULL: no such part; no `format`: seconds. */
+	/* For dates, owned: the format without a fraction, its part up to the seconds, and its
+	 * part before the name of a zone. NULL: there is no such part; without `format` the
+	 * column holds numbers. */
 	char *format, *to_seconds, *to_zone;
 };
 
@@ -22,8 +23,8 @@ void time_column_free(struct time_column *c);
 
 /*
  * Whether a field of the header, as it stands or without a unit in brackets, is the name
- * of the time column. If so, the unit is that of the column; a name that was not given
- * must have one of time, or none.
+ * of the time column. If so, its unit becomes that of the column. With "auto" the name has to
+ * have a unit of time, or none.
  */
 bool time_column_is_named(struct time_column *c, struct text field, bool quoted);
 

@@ -10,9 +10,9 @@
  * from its first failure on, as a node without out.address does from the start.
  *
  * One connection at a time. A request that comes while there is one is
- * rejected; one that the caller has not confirmed yet is none, as anybody could have
- * sent its request, and gives way to a newer one. When two active nodes call each other at the same moment, the one
- * with the larger address gives way.
+ * rejected. A call that the caller has not confirmed yet is no connection, as any host could
+ * have sent its request: it gives way to a newer call. When two active nodes call each other at
+ * the same moment, the one with the larger address gives way.
  *
  * What happens is logged once for every change, not for every attempt.
  */
@@ -32,8 +32,8 @@
 
 /* For the reader to fill the receive queue before the peer may send. */
 #define FILL_NS (2 * NSEC_PER_SEC)
-/* For a caller to confirm: a round trip, and its queue pair. What its request says about
- * times, anybody can write. */
+/* The time that a caller has to confirm, for a round trip and to make its queue pair. The times
+ * in its request are not used, as any host could have written them. */
 #define ACCEPT_NS (5 * NSEC_PER_SEC)
 /* The first repetition of an attempt; the time doubles up to the setting. */
 
@@ -374,7 +374,7 @@ static void refuse(struct infiniband *ib, struct rdma_cm_id *id)
 	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
 }
 
-/* The caller that is accepted has not confirmed. */
+/* Drops the call that was accepted and that the caller has not confirmed. */
 static void drop_unconfirmed(struct infiniband *ib, const char *why)
 {
 	char host[INET6_ADDRSTRLEN];

@@ -183,7 +183,7 @@ int ib_qp_create(struct infiniband *ib);
 void ib_qp_destroy(struct infiniband *ib);
 
 /* peers.c */
-/* Takes in.peers; reports what is wrong in it. */
+/* Parses in.peers and reports wrong entries. */
 void ib_peers_check(struct infiniband *ib, struct config *c);
 bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller);
 

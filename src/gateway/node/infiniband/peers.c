@@ -9,7 +9,7 @@
 
 #include "gateway/node/infiniband/infiniband.h"
 
-/* All as IPv6 addresses, those of IPv4 mapped. */
+/* Writes the address as one of IPv6; an IPv4 address is mapped. */
 static void map(int family, const void *ip, uint8_t out[16])
 {
 	memset(out, 0, 16);
