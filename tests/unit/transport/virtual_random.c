@@ -97,6 +97,11 @@ struct plan virtual_plan(uint64_t seed)
 		p.net.link.rate_bps = UINT64_C(1000000000) * (2 + dice(60));
 	if (p.net.link.rate_bps)
 		p.options.timeout = MAX(p.options.timeout, 11);
+	/* Answers come behind a timeout or two. */
+	if (dice(6) == 0) {
+		p.net.link.delay_ns = dice(300 * US);
+		p.may_fail |= p.net.link.loss + p.net.link.corrupt > 0.01;
+	}
 	if (dice(8) == 0)
 		any_cut(&p);
 	for (unsigned i = 0; i < SIDES; i++)
