@@ -24,8 +24,8 @@ static void any_faults(struct plan *p)
 	struct impair_params *link = &p->net.link;
 	bool reliable = p->options.type != IBV_QPT_UC;
 
-	link->delay_ns = 500 + dice(10000);
-	link->jitter_ns = dice(5000);
+	link->delay_ns = dice(8) ? 500 + dice(10000) : 0;
+	link->jitter_ns = dice(3) ? dice(5000) : 0;
 	if (dice(5) == 0)
 		return;
 	link->loss = some(dice(3) ? 50 : 300);
@@ -93,6 +93,9 @@ struct plan virtual_plan(uint64_t seed)
 	}
 	if (dice(6) == 0)
 		p.net.send_bytes = 16384 + dice(100000);
+	/* What comes while nobody polls is lost beyond that. */
+	if (dice(8) == 0)
+		p.net.receive_bytes = 8192 + dice(60000);
 	if (dice(4) == 0)
 		p.net.link.rate_bps = UINT64_C(1000000000) * (2 + dice(60));
 	if (p.net.link.rate_bps)

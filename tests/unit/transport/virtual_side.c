@@ -236,7 +236,7 @@ static bool take_all(void)
 
 	for (unsigned i = 0; i < SIDES; i++)
 		if (sides[i].qp)
-			any |= take(&sides[i], SENDS) | take(&sides[i], RECEIVES);
+			any |= (int)take(&sides[i], SENDS) | (int)take(&sides[i], RECEIVES);
 	return any;
 }
 
