@@ -40,7 +40,8 @@ ifeq ($(NETWORK),0)
 	@STEPS="$(COSIM_STEPS)" BEHIND=3 examples/cosim/run.sh $(COSIM) $(BUILD)
 endif
 
-# The part of the tests that changes from one commit to the next (tests/meson.build).
+# Selects the part of the tests that `make test` runs: another one for each commit
+# (tests/meson.build).
 export TESTS_SEED ?= $(shell git rev-parse HEAD 2>/dev/null || date +%F)
 
 # run-tests.py repeats a test that fails; left-out.sh says which could not run here.
@@ -69,8 +70,8 @@ help:
 	@echo "              co-simulation over them; MODE=RC, UC or UD, COSIM=infiniband, shmem ...;"
 	@echo "              NETWORK=1: the gateways as on two hosts (namespaces, as root)"
 	@echo "make test     build, then run the tests"
-	@echo "make test-all the same, with those that show little beside others, all rows of other"
-	@echo "              people's programs, clang and the sanitizers: hours"
+	@echo "make test-all build, then run all tests, also those of suite thorough, all rows of"
+	@echo "              other people's programs, clang's warnings and the sanitizers: hours"
 	@echo "make page     build the gateway's page from src/page, with node and npm"
 	@echo "make install  install below PREFIX=$(PREFIX), DESTDIR is honoured;"
 	@echo "              libraries in LIBDIR=$(LIBDIR) below it"

@@ -10,14 +10,14 @@ Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of th
 that changed since COMMIT (tests/rooms.txt says which they are), and a quarter of the rest,
 which TEXT selects, so that a few changes in a row run all of them. When these take
 longer than N seconds together, by the durations in LOG (meson's testlog.json of another
-build), TEXT selects among them; --seconds 0 is no limit. What was chosen is said on standard
-error.
+build), TEXT selects among them; --seconds 0 is no limit. A line on standard error gives the
+numbers.
 
-The second form prints what has to be built for the tests that FILE names: all that is no
-test, and what these tests run.
+The second form prints the files to build for the tests that FILE names: all that is built by
+default outside of tests/, and the programs of these tests.
 
-COMMIT is by default the last one that is six hours older than the commit that is
-checked out, TEXT that commit.
+By default COMMIT is the last one that is at least six hours older than the commit that is
+checked out, and TEXT is the commit that is checked out.
 """
 import argparse
 import hashlib
@@ -161,11 +161,13 @@ def main():
         else:
             rest.append(test)
     wanted = changed + rest[:(len(rest) + PART - 1) // PART]
-    # A change of many rooms leaves no room for all: a part of everything, then.
+    # After a change of many rooms there is no time for all their tests: in this order, the
+    # limit leaves a part of them and of the others.
     wanted.sort(key=lambda t: rank(seed, t["name"]))
     chosen = within(wanted, options.seconds, durations(options.durations))
-    print(f"chosen: {len(always)} that always run, {len(chosen)} of {len(changed)} whose rooms "
-          f"changed and a quarter of {len(rest)} others", file=sys.stderr)
+    print(f"chosen: {len(always)} tests that always run, and {len(chosen)} of these: "
+          f"{len(changed)} of rooms that changed, a quarter of {len(rest)} others",
+          file=sys.stderr)
     for test in always + chosen:
         print(test["name"])
     return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Has clang look at each source of a build folder that gcc has built; a warning is a failure.
+"""Checks each source of a build folder, which gcc has built, by clang; a warning is a failure.
 
 clang-warnings.py BUILD: clang reads the sources with the options of
 BUILD/compile_commands.json and makes no code. Exit status: 0 no warning, 1 a warning, 77
@@ -17,7 +17,7 @@ import sys
 
 
 def commands(build):
-    """One command for each source and set of options, without what names the output."""
+    """One command for each source and set of options, without the options that name the output."""
     seen = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         words = shlex.split(entry["command"])
@@ -32,7 +32,7 @@ def commands(build):
             elif word not in ("-MD", "-c") and word != entry["file"]:
                 kept.append(word)
         if entry["file"].endswith(".c"):
-            # A difference in folders of objects only is none.
+            # Commands that differ only in the folder of the objects (.p) are the same.
             key = (entry["file"], tuple(w for w in kept if not w.endswith(".p")))
             seen[key] = (entry["directory"], ["clang", "-fsyntax-only", "-Werror",
                                               "-Wno-unknown-warning-option", *kept,

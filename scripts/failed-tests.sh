@@ -4,7 +4,7 @@
 # failed-tests.sh BUILD: the last lines of each test of the last run that failed.
 # meson prints them where they come by; this is for those who see the end only.
 set -eu
-# With the name of the setup behind it, if one was chosen.
+# The newest log; its name ends with that of the setup, if --setup was given.
 log=$(ls -t "$1"/meson-logs/testlog*.txt 2>/dev/null | head -n 1)
 [ -n "$log" ] || exit 0
 awk '

@@ -16,7 +16,7 @@ without_cmocka() {
 	(cd "$source" && find tests -name meson.build | sort) | while read -r file; do
 		folder=${file#tests/}
 		folder=${folder%/meson.build}
-		# One that is read has some of its tests only.
+		# A folder that was read may have tests that need cmocka and were left out.
 		if ! grep -q "/$file\"" "$files"; then
 			echo "$folder"
 		elif [ "$folder" != meson.build ] && grep -q 'cmocka.*found()' "$source/$file"; then

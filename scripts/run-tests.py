@@ -10,9 +10,9 @@ UNSTEADY_FILE in the environment names a file to which tests that passed when th
 repeated are added; the limit counts all of its lines, so it is one for several runs.
 
 A test that fails each time makes the run fail. One that passes when it is repeated is
-unsteady: the run prints its name at its end and passes if there are at most three such.
-Whoever sees the line enters it into tests/unsteady.txt, and the next change begins by
-finding out whether the product or the test is at fault.
+unsteady: the run prints its name at its end and passes if there are at most three such tests.
+Enter each of them into tests/unsteady.txt; the next change begins by finding out whether the
+product or the test is at fault.
 
 Exit status: 0 all passed, 1 a test failed or too many are unsteady.
 """
@@ -26,7 +26,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 REPETITIONS = 2
 UNSTEADY_MAX = 3
-# So many failures at once are no accident: repeating them would only take time.
+# More failures than these have a common cause: repeating them would only take time.
 REPEATED_MAX = 8
 FAILED = {"FAIL", "TIMEOUT", "ERROR", "INTERRUPT", "UNEXPECTEDPASS"}
 
@@ -40,7 +40,7 @@ def known_unsteady():
 def run_meson(build, names, options, log):
     """Runs the tests of these names, or all; returns meson's status and the results by name."""
     logs = build / "meson-logs"
-    # With the name of the setup (--setup) behind it.
+    # The name of the log ends with that of the setup, if --setup is given.
     for old in logs.glob(f"{log}*.json"):
         old.unlink()
     status = subprocess.run(
@@ -67,7 +67,7 @@ def repeat(build, name, options):
 
 
 def note_unsteady(build, unsteady):
-    """Adds the names to UNSTEADY_FILE; returns how many earlier runs have put there."""
+    """Adds the names to UNSTEADY_FILE; returns the number of names from earlier runs."""
     if "UNSTEADY_FILE" not in os.environ:
         return 0
     file = pathlib.Path(os.environ["UNSTEADY_FILE"])

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # sanitized-tests.sh SANITIZERS SECONDS [OPTIONS of run-tests.py]: builds with
-# SANITIZERS (address,undefined or thread) and runs tests that choose-tests.py chooses,
-# of SECONDS by the times that the build folder "build" has measured (0: all).
-# Only what these tests need is built.
+# SANITIZERS (address,undefined or thread) and runs the tests that choose-tests.py chooses:
+# as many as take SECONDS together (0: no limit), by the durations that the last run in the
+# folder "build" has measured. Only the programs and libraries of these tests are built.
 set -e
 cd "$(dirname "$0")/.."
 what=$1 seconds=$2
@@ -19,19 +19,19 @@ export ASAN_OPTIONS=detect_leaks=1:halt_on_error=1:use_sigaltstack=0:intercept_t
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Without the second of sleep at the end of each process that is there to find races at exit.
 export TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=50:intercept_tls_get_addr=0
-# Random tests of this time, in place of the 20 s of who runs them once.
+# Random tests run this long, in place of 20 s.
 export RANDOM_SECONDS=${RANDOM_SECONDS:-8}
 
 # Other people's programs are not built with the sanitizers and cannot load
-# libraries that are; so their suites stay out, and that of the libraries' symbols.
+# libraries that are; so their suites are left out, and the suite of the libraries' symbols.
 without=programs,peer,abi,qemu,loop,loop-faults
 # Nothing for ThreadSanitizer to find: programs with one thread that take long, parsers,
 # other ways into the memory of another process, and the same threads once more with
 # packets that are lost.
 [ "$what" != thread ] || without=$without,one-thread,fuzz,ways,roce-faults,shm-faults
 
-# -O1 compiles in two thirds of the time. gcc 12 warns falsely then; the other builds end with
-# any warning.
+# -O1 compiles in two thirds of the time. gcc 12 warns falsely with it, so warnings are no errors
+# here; in the other builds they are.
 [ -f "$dir/build.ninja" ] ||
 	meson setup "$dir" -Db_sanitize="$what" -Db_lundef=false -Doptimization=1 \
 		-Dc_args=-g1 -Dwerror=false >/dev/null

@@ -5,12 +5,12 @@
 * circle FOLDER: files of a folder that use each other in a circle (A uses a function or
   variable of B, and B, over others or not, one of A). Such files can be read and tested
   only all together.
-* double-names: names that two files of src/ define for all, each its own. Two that come into
-  one program do not link, and a reader takes one for the other.
+* double-names: global names that two files of src/ define. Both files cannot be linked into
+  one program, and a reader takes one name for the other.
 
-usage: symbols.py SOURCE BUILD [--other-build | --print]. limits.txt holds the numbers; a larger one fails,
-a smaller one is to be put there. --print prints the file as it would be now. --other-build: of a compiler or with options
-that leave other references in the objects.
+usage: symbols.py SOURCE BUILD [--other-build | --print]. limits.txt holds the numbers: a larger
+number fails; a smaller one has to be put there. --print prints the file as it would be now.
+--other-build: BUILD is of a compiler, or with options, that leave other references in the objects.
 """
 import collections
 import ctypes
