@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What README.md, docs/features/ and the manual pages of the tools show is there and runs.
+"""Checks that the commands and names in README.md, docs/features/ and the manual pages of the tools
+exist, and runs the commands.
 
 * Each `busbar NAME --option` and `villas-NAME` in the text is a sub-command with that option.
 * Each line of the examples of the tools' pages and of README.md's adapter runs as it stands, in

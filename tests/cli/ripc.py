@@ -211,7 +211,7 @@ def crowd(files, port):
 
 
 def deaf(files, option, name):
-    """Those who ask and do not read have all places, or all memory: others are served."""
+    """Clients that do not read hold all places, or all memory: others are served nevertheless."""
     bridge = Server("bridge", "-s", "test-files", "-l", "127.0.0.1:0", option, "--counters")
     port = int(bridge.line.rstrip("/\n").rpartition(":")[2])
     stuck = []

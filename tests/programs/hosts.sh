@@ -81,8 +81,8 @@ perf() {
 		"$perf_tool -d $DEVICE -F -p $port -x $gid_a -s $perf_size $* $peer"
 }
 
-# latency TOOL: its median is below 2 ms, whatever the target does: that of READs sleeps, that of
-# WRITEs spins on its memory behind polls.
+# latency TOOL: its median is below 2 ms whatever the target does: with READs the target sleeps,
+# with WRITEs it spins on its memory after polls.
 latency() {
 	perf "$1" 8 -n 200
 	awk '$1 == 8 && $5 >= 2000 { exit 1 }' "$tmp/client.log" ||

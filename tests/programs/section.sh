@@ -84,7 +84,7 @@ awk -v section="[$section]" -v verdicts=" $verdicts " -v only="$only" '
 }
 export PACKAGE
 
-# The part of the rows that is wanted, and one at least.
+# The part of the rows that TESTS_PART and TESTS_SEED select, at least one row.
 if [ "${TESTS_PART:-1}" -gt 1 ]; then
 	tail -n +3 "$tmp/rows" | while IFS= read -r line; do
 		number=$(echo "${TESTS_SEED:-} $line" | cksum)

@@ -186,7 +186,7 @@ def network(taps):
 
 
 def is_in_part(name):
-    """Does the part of the tests that is wanted include the one of this name?"""
+    """Do TESTS_PART and TESTS_SEED select the test of this name?"""
     text = f"{os.environ.get('TESTS_SEED', '')} {name}".encode()
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], 'big')
     return number % int(os.environ.get('TESTS_PART', '1')) == 0

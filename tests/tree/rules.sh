@@ -31,7 +31,7 @@ done <"$tmp"
 rooms_of() {
 	sed -n "s|^  '\([a-z_/]*\)': \[.*|\1|p" "$1" | tr '\n' ' '
 }
-# named_in FILE: the folders beside it in the order in which it first names them.
+# named_in FILE: the folders beside FILE, in the order in which FILE first names them.
 named_in() {
 	folder=$(dirname "$1")
 	grep -v '^#' "$1" | grep -oE "'[a-z]+[/']" | tr -d "'/" | awk '!seen[$0]++' |

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the symbols of the built objects say about the tree: numbers that only get smaller.
+"""Counts faults of the tree by the symbols of the built objects; the numbers must not grow.
 
 * circle FOLDER: files of a folder that use each other in a circle (A uses a function or
   variable of B, and B, over others or not, one of A). Such files can be read and tested

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who gets the answer to a message finds the completion of that message in front of it, as
- * with an adapter, whose acknowledgement leaves before the receiver's program knows of the
- * message. The specification gives no order between two completion queues, but programs are
- * written on adapters that show this one.
+ * A program that receives the answer to a message finds the completion of that message first, as
+ * with an adapter, which acknowledges a message before the receiver's program knows of it. The
+ * specification gives no order between two completion queues, but programs are written on
+ * adapters that keep this one.
  */
 #include <errno.h>
 #include <poll.h>

@@ -709,8 +709,8 @@ static int do_look(struct end *e, void *arg)
 }
 
 /* A message that lies in shared memory is new to a program that found its queue empty: with
- * adapters it would have been in that poll or raise the event, and programs (accelio) do only
- * after an event what they have to do. */
+ * adapters that poll would have found it, or it would raise the event; and there are programs
+ * (accelio) that do some of their work only after an event. */
 static void what_comes_behind_an_empty_poll_gives_its_event(struct pair *p)
 {
 	uint64_t end = now_us();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registered memory that a program unmaps or protects, on every transport and by whoever copies:
- * each operation of each service ends with the status of a missing page, at the side whose
- * memory it was, and neither program is ended by a signal. After that both sides go on.
+ * Registered memory that a program unmaps or protects, on every transport and by each way of
+ * copying: each operation of each service ends with the status for a missing page, at the side
+ * whose memory it was, and no signal ends a program. After that both sides go on.
  */
 #include <arpa/inet.h>
 #include <signal.h>

@@ -247,7 +247,7 @@ static void a_region_has_at_least_one_page(struct pair *p)
 		expect_eq(mr->length, length);
 		expect_eq(ibv_dereg_mr(mr), 0);
 	}
-	/* Nor has no memory at all. */
+	/* Nor does a region of no memory at address 0 have one. */
 	expect(!ibv_reg_mr(p->a.end->pd, NULL, 0, 0));
 }
 

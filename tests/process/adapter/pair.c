@@ -346,7 +346,7 @@ static struct ibv_ah_attr address_of(const union ibv_gid *gid)
 		attr.grh = (struct ibv_global_route){ .dgid = *gid, .hop_limit = 64 };
 		return attr;
 	}
-	/* What programs leave behind in the fields that do not count. */
+	/* Programs leave any values in the fields that do not count. */
 	memset(&attr.grh, 0x5a, sizeof(attr.grh));
 	attr.dlid = 1; /* of every port of the adapter */
 	return attr;

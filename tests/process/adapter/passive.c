@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that does anything but poll is served soon: for each kind of waiting, behind none,
- * many and very many polls, the time that each operation takes until the initiator has its
- * completion; and the other way round, an initiator that waits without polls.
+ * A target that does not poll is served soon. For each kind of waiting, after no, many and very
+ * many polls, the test measures the time that each operation takes until the initiator has its
+ * completion; it does the same for an initiator that waits without polls.
  *
  * The fastest quarter of the operations has to be faster than a few ms, in one of four attempts:
- * on a busy machine most may wait for the time slices of other programs. What leaves them to a
- * look at the clock now and then takes 5 to 40 ms for most of them.
+ * on a busy machine most may wait for the time slices of other programs. An adapter that served
+ * them only by a timer would take 5 to 40 ms for most of them.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -281,7 +281,8 @@ static int read_and_spin(struct end *e, void *arg)
 		};
 		uint64_t began;
 
-		/* Who uses up its share of the processor waits for others' time slices. */
+		/* A process that uses up its share of the processor waits for the time slices of
+		 * others. */
 		usleep(1000);
 		for (unsigned k = 0; k < w->polls || k < 2; k++)
 			poll_once(e, SEND_CQ);
@@ -315,7 +316,7 @@ static void an_initiator_that_spins_on_memory_gets_what_it_reads_soon(struct pai
 	}
 }
 
-/* ---- what a filter of faults holds back ---- */
+/* ---- packets that a filter of faults holds back ---- */
 
 enum { HELD_ROUNDS = 20, HELD_MS = 10, LATE_MS = 15 };
 

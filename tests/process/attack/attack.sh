@@ -32,7 +32,7 @@ run() {
 	started $!
 }
 
-# next_seed: of each call another one, or its messages would be repetitions.
+# next_seed: each call gets another seed, or its messages would be repetitions.
 next_seed() {
 	echo x >>"$tmp/seeds"
 	echo $((SEED + $(wc -l <"$tmp/seeds")))
@@ -78,9 +78,9 @@ receiver victim
 victim_pid=$last
 until_true logged victim 1 'listening on'
 
-# Who says that it is of another address is no caller; invalid GID.
+# A call whose private data names another address is rejected: invalid GID.
 [ "$(forge liar 1 2>/dev/null)" = 'REJ 12' ] || fail "a caller lied about its address"
-# Packets of ours count their identifications in trains of at most 64 packets.
+# Packets of busbar count their identifications in trains of at most 64 packets.
 forge identified 63 >"$tmp/answer" || fail "no answer to the last packet of a train"
 ! forge identified-unheard 64 >"$tmp/answer" 2>&1 || fail "a packet of ours has any identification"
 forge identified-elsewhere 64 >"$tmp/answer" || fail "others choose their identifications"
@@ -89,7 +89,7 @@ forge identified-elsewhere 64 >"$tmp/answer" || fail "others choose their identi
 [ "$(forge call 1 2>/dev/null)" = 'REP 0' ] || fail "a call has no answer"
 peer_connects
 logged victim 1 "call of $stranger is dropped" || fail "not a word about the stranger"
-# And where nobody else calls.
+# The same where no other host calls.
 forge call 1 >/dev/null 2>&1
 until_true logged victim 1 "call of $stranger is dropped: it was not confirmed in time"
 

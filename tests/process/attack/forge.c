@@ -9,7 +9,7 @@
  *   call        requests that nobody completes, with the longest times; each prints a line
  *               with what comes back
  *   unheard     the same, which should get no answer
- *   liar        the same, saying that they are of host 1 of the own network
+ *   liar        the same, with the address of host 1 of the own network in the private data
  *   calls       COUNT of them, without waiting
  *   rejects     COUNT early REJs, for which each process of the victim is asked
  *   fields      every byte of each kind of message in turn is zero, ones and random; then every
@@ -54,7 +54,7 @@ static struct {
 	unsigned sent;
 } self;
 
-/* What of a packet differs from that of a message to queue pair 1. */
+/* The fields in which a packet differs from one for queue pair 1. */
 struct odd {
 	uint8_t opcode;
 	uint32_t qpn, qkey;

@@ -20,7 +20,7 @@ WATCH, CONFIGURE = (role + "-0123456789abcdef" for role in ("watch", "configure"
 
 
 class Flood:
-    """Keeps `count` connections of deaf clients; those that are ended come back."""
+    """Keeps `count` connections of clients that do not read; ended ones are made again."""
 
     def __init__(self, g, request, uid=None):
         self.g, self.request, self.uid, self.sockets = g, request, uid, []

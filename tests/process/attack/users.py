@@ -167,7 +167,7 @@ def http(folder):
                 got = ask_all(g, 0, state, early, [requests[i] for i in harmless] + requests[-1:])
                 good = state in (open_still, half_closed)
                 check(all((a in (200, 101)) == good for a in got), "the gateway's user, %s: %s" % (what, got))
-                if not good:  # who has gone is nobody, root as well
+                if not good:  # a client that has gone has no role, not even as root
                     ask_all(g, 0, state, early, requests)
                     g.small_client("root")
                     check(picture(g) == before, "nobody changes nothing, %s" % what)

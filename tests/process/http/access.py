@@ -141,8 +141,9 @@ def users(folder):
         check(g.ask("/api/v2/nodes", Origin="https://lab.example").status == 200, "a page that may")
 
 
-# What a browser says of the page that asks, and whether that page may change something. One of
-# our own origin, and who is no browser, may; JSON takes what curl calls a form, too.
+# The headers that a browser sends for a page, and whether that page may change anything. A page of
+# the server's own origin may, and so may clients that are no browsers. A body of JSON may have the
+# type of a form, as curl sends it.
 PAGES = ((None, None, True), (None, "none", True), (None, "same-origin", True), ("own", None, True),
          ("own", "same-origin", True), ("http://lab.example", "cross-site", True),
          (None, "same-site", False), (None, "cross-site", False), (None, "new-word", False),

@@ -74,7 +74,7 @@ int read_all(int fd);
 /* Writes until nothing more is taken. */
 void write_full(int fd);
 
-/* Of a call: "ok" or the error. */
+/* The result of a call as text: "ok" or the error. */
 const char *result(int ret);
 
 int set_make(void);

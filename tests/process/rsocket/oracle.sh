@@ -8,9 +8,9 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$1" >"$tmp/tcp" || { echo "failed: over TCP"; exit 1; }
 status=0
-# Its sanitizers need not be loaded first.
+# Without this, ASan ends a program in which it is not the first library.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
-# A child may start threads.
+# TSan must let a forked child start threads.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-}:die_after_fork=0"
 env LD_PRELOAD="$2" BUSBAR_DEVICES=soft BUSBAR_LOG=debug "$1" >"$tmp/rsockets" 2>"$tmp/log" ||
 	status=$?

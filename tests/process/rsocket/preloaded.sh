@@ -19,7 +19,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-# Its sanitizers need not be loaded first.
+# Without this, ASan ends a program in which it is not the first library.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 env LD_PRELOAD="$library" BUSBAR_DEVICES=soft BUSBAR_LOG=debug "$program" "$@" \
 	>"$log" 2>&1 || status=$?

@@ -53,7 +53,7 @@ says 'is told with its line' 'broken.conf:'
 
 expect 0 'a gateway without statistics ends when its paths have' timeout 20 villas-node good.conf
 samples 'its work is done' 20 rec.dat
-# With HTTP it goes on; idle_stop of the file counts more. A port that is taken: another one.
+# With HTTP it goes on, unless the file sets idle_stop. If the port is taken, another one is tried.
 served() {
 	what=$1 wanted=$2
 	shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Samples for a node of any type, with any of its groups, arrive or are told to be lost.
+"""Samples for a node of any type, with any of its groups, arrive or are reported as lost.
 
 For each node-type of the build, without the groups `in` and `out`, with one and with both:
 `villas-pipe` with and without samples on standard input, and `villas-node` with a path that
@@ -20,7 +20,7 @@ import tempfile
 BUSBAR = os.environ["BUSBAR"]
 COUNT = 40
 TEXT = "".join("%d.5(%d)\t%d.25\n" % (1000 + i, i, i) for i in range(COUNT))
-# Words with which a refusal or a loss is told.
+# Words with which a refusal or a loss is reported.
 TOLD = re.compile(r"cannot be (read|written)|lost|did not take|needs|required|are missing|has no hook|listen"
                   r"|cannot be loaded")
 # These go on though nothing comes any more.

@@ -125,7 +125,7 @@ expect_in 2 'both ways at once' $pipe -s -r lab.conf loop
 expect_in 2 'no node' $pipe lab.conf
 expect_in 2 'no file' $pipe none.conf loop
 
-# What standard input brings for a node that cannot be written is lost, and that is told.
+# Samples on standard input for a node that cannot be written are lost, which is reported.
 printf '1.0(0)\t1\n2.0(1)\t2\n' >in
 expect_in 3 'input for a node that can only be read' $pipe lab.conf sig
 says 'is told' 'sig cannot be written: 2 samples of standard input are lost'

@@ -47,20 +47,20 @@ _Noreturn void virtual_fail(const char *file, int line, const char *fmt, ...)
 			fail("%s is %lld, expected %s = %lld", #got, got_, #want, \
 			     want_);                                              \
 	} while (0)
-/* Printed with a failure; how to play it again. */
+/* Printed with a failure, so that the case can be run again. */
 extern const char *virtual_case;
 extern uint64_t virtual_seed;
 
 /* ---- virtual_clock.c ---- */
 uint64_t virtual_now_ns(void);
-/* Time never goes back; only to be set by who moves it. */
+/* Sets the time, which never goes back; only virtual_step() and the start of a run do so. */
 void virtual_set_ns(uint64_t ns);
-/* What the progress thread does now, if it is woken, until it sleeps again. When it wakes by
- * itself; UINT64_MAX: not at all. */
+/* Runs the progress thread, as if it had been woken, until it sleeps again. Returns when it wakes
+ * by itself; UINT64_MAX: not at all. */
 uint64_t virtual_progress(void);
 
 /* ---- virtual_net.c ---- */
-/* A packet that leaves; of those with a train each by itself. */
+/* A packet that leaves; the packets of a train one by one. */
 struct packet_seen {
 	uint64_t at_ns;
 	unsigned from, to;
@@ -83,9 +83,9 @@ extern struct carrier_sim *sim;
  * of a run depend on its seed alone. */
 void virtual_open(const struct carrier_sim_params *params);
 void virtual_close(void);
-/* Asked for each packet: true loses it. NULL: none. */
+/* Called for each packet: true loses it. NULL: no packet is lost. */
 extern bool (*virtual_judge)(const struct packet_seen *p);
-/* As many packets leave as one; 1 at first. */
+/* The largest number of packets in a train; 1 at first. */
 extern unsigned virtual_train;
 void virtual_gid(unsigned host, union ibv_gid *gid);
 /* Opens the only device of the process, and its protection domain. */
@@ -107,7 +107,7 @@ struct side {
 	struct ibv_srq *srq; /* or NULL */
 	bool shares;         /* it is another side's */
 	uint8_t *memory;
-	bool polls; /* all the time; else it sleeps until there is a completion */
+	bool polls; /* polls all the time; else it sleeps until there is a completion */
 	struct done done[2][DONE_MAX];
 	unsigned count[2];
 };
