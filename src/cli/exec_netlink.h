@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel's RDMA netlink would say of soft0, for libbusbar-paths.so (src/paths/netlink.c):
- * files of netlink attributes below `root`/netlink, named by the index of the device, a dot, and
- * the number of the port, which is 0 for the device itself.
+ * Writes the answers of RDMA netlink about soft0, for libbusbar-paths.so
+ * (src/paths/netlink.c): files of netlink attributes below `root`/netlink, named by the index of
+ * the device, a dot, and the number of the port, which is 0 for the device itself.
  */
 #ifndef CLI_EXEC_NETLINK_H
 #define CLI_EXEC_NETLINK_H

@@ -88,7 +88,7 @@ void cma_event_post(struct cma_event *ev)
 {
 	struct cma_channel *ch = cma_channel_of(ev->owner->pub.channel);
 
-	/* What the peer sent before is in the completion queues, and its completion events in
+	/* The messages that the peer sent before are in the completion queues, and their events in
 	 * their channels, before the program can see that no more will come. */
 	if (is_last(ev->pub.event))
 		busbar_take_in();

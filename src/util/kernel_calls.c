@@ -8,8 +8,8 @@
  * imported. A build with sanitizers goes without this file, because they, too, replace
  * these functions.
  *
- * As in the C library, those that wait are cancellation points: poll, ppoll, epoll_wait,
- * epoll_pwait2 and read. The others are none.
+ * poll, ppoll, epoll_wait, epoll_pwait, epoll_pwait2 and read are cancellation points, as in the C
+ * library. The others are not.
  */
 #include <fcntl.h>
 #include <poll.h>

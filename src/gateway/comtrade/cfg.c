@@ -309,8 +309,8 @@ static bool says_nothing(struct piece p)
 	return true;
 }
 
-/* Whether the year of a date has more than two digits, as from 1999 on; in 1991 it has
- * two, and the month comes first. */
+/* Does the year of the date have more than two digits, as in revisions from 1999 on? In that of
+ * 1991 it has two, and the month comes first. */
 static bool has_long_year(struct piece line)
 {
 	const char *end = memchr(line.at, ',', piece_len(line));
@@ -350,7 +350,7 @@ static int parse_times(struct cfg_reader *r)
 	return 0;
 }
 
-/* Behind "UTC" and the like. */
+/* Returns the position behind "UTC", "GMT" or "Z", if the text begins with one. */
 static const char *skip_zone_name(const char *at, const char *end)
 {
 	static const char *const names[] = { "UTC", "GMT", "Z" };
@@ -364,7 +364,8 @@ static const char *skip_zone_name(const char *at, const char *end)
 	return at;
 }
 
-/* Behind the minutes: "h30", "h30m", ":30", or, as people write, ".5"; NULL when wrong. */
+/* Parses the minutes, "h30", "h30m", ":30", or as a fraction, ".5"; returns the position behind
+ * them, NULL when they are malformed. */
 static const char *parse_zone_minutes(const char *at, const char *end, uint64_t *minutes)
 {
 	uint32_t fraction = 0;

@@ -199,7 +199,7 @@ static const char *line_end(const char *at, const char *end)
 	const char *lf = memchr(at, '\n', (size_t)(end - at));
 	const char *cr = memchr(at, '\r', (size_t)((lf ? lf : end) - at));
 
-	/* Behind one at the end an LF may still come. */
+	/* After a CR at the end of the buffer an LF may still come. */
 	return cr && cr + 1 != (lf ? lf : end) ? cr : lf;
 }
 

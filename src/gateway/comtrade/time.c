@@ -299,9 +299,9 @@ static int64_t stamp_time(struct comtrade_clock *k, const struct comtrade_row *r
 #define ODD_STEPS 3
 
 /*
- * Whether the stamp of a row contradicts the rate. `step` and `interval`: from the row
- * before, by either; `apart`: how far the two are apart now. A unit of the stamps that is
- * longer than the interval makes steps of zero.
+ * Does the stamp of a row contradict the rate? `step` is the time since the row before by the
+ * stamps, `interval` by the rate; `apart` is the difference of both clocks now. If the unit of the
+ * stamps is longer than the interval, there are steps of zero.
  */
 static bool contradicts(struct comtrade_clock *k, int64_t step, int64_t interval,
 			int64_t apart, double unit_ns)

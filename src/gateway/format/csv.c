@@ -411,7 +411,8 @@ static unsigned count_fields(const struct format *f, struct text line)
 	return count;
 }
 
-/* Whether a value that no type but float can have ends the row: all behind it are empty. */
+/* Is the field empty, of a signal that is no float, and are all fields after it empty or "nan"? Then
+ * they fill up the row and are no values. */
 static bool is_filler(const struct format *f, struct text field, struct text rest, bool more,
 		      const struct sample *s)
 {

@@ -31,7 +31,7 @@ void http_access_free(struct http_access *a); /* NULL allowed */
 /* Whether clients are told apart by what the kernel says of them. */
 bool http_access_trusts_local(const struct http_access *a);
 
-/* Whether the kernel is to be asked whose process a client is. */
+/* Does the kernel have to be asked for the user of each client? */
 bool http_access_asks_owner(const struct http_access *a);
 
 /*

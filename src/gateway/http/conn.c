@@ -348,7 +348,7 @@ void http_conns_go_on(struct http_server *s)
 		http_conn_pump(container_of(first, struct http_conn, turn));
 }
 
-/* As far as it goes without waiting, and without making others wait. */
+/* Goes on as far as it can without waiting, and without making other connections wait. */
 void http_conn_pump(struct http_conn *c)
 {
 	unsigned reads = 0, requests = 0;

@@ -156,7 +156,8 @@ static void format_end(const struct end *e, char *to, size_t size)
 	snprintf(to + len, size - len, ":%04X", ntohs(e->port));
 }
 
-/* One line of the table: its state, the user and the inode. */
+/* Takes the user and the inode from a line of the table; false: it is another socket, or no process
+ * has it. */
 static bool look_at(const char *line, const char *theirs, const char *ours,
 		    struct http_owner *owner)
 {

@@ -199,7 +199,7 @@ void http_jobs_accepted(struct http_conn *c);
 uint32_t http_share_client(struct http_server *s, const struct http_peer *p);
 /* Ends a connection of the client that has most of them; false: none that may be ended. */
 bool http_share_make_room(struct http_server *s);
-/* Whether a body or an answer of so many bytes may be held for its client. */
+/* May a body or an answer of so many bytes be held for the client? */
 bool http_share_allows(const struct http_conn *c, size_t more);
 
 /* certificates.c: a new context, when there are other files, or if `force`. */

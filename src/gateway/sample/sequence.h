@@ -29,7 +29,7 @@
  * goes on behind the number before it, it is compared with that.
  *
  * Numbers that a generator of this process left out (sequence_note_left_out()) are not
- * lost: nobody made samples of these numbers.
+ * lost: there were no samples of these numbers.
  */
 #ifndef GATEWAY_SAMPLE_SEQUENCE_H
 #define GATEWAY_SAMPLE_SEQUENCE_H

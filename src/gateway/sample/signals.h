@@ -14,7 +14,7 @@
 #define SIGNALS_DEFAULT 64
 #define SIGNALS_MAX 65536
 
-/* Whether object `at` (NULL: none) has signals there: null and an empty list are none. */
+/* Does object `at` (NULL: none) have signals under `key`? null and an empty list are none. */
 bool signal_list_is_given(const json_t *at, const char *key);
 
 /*

@@ -35,7 +35,7 @@ void preload_epoll_forked(void)
 
 /* ---- sets ---- */
 
-/* With a reference; `make`: a new one if the descriptor has none. */
+/* Returns the descriptor's set with a reference. `make`: makes one if there is none. */
 static struct rs_set *set_get(int epfd, bool make)
 {
 	struct rs_set *set;

@@ -31,7 +31,7 @@ int busbar_epoll_ctl(struct rs_set *set, int epfd, int op, int socket, int fd,
 /* As epoll_pwait2(2), for the set and the instance. Drops one reference to the set. */
 int busbar_epoll_wait(struct rs_set *set, int epfd, struct epoll_event *events, int max,
 		      const struct timespec *timeout, const sigset_t *mask);
-/* From now on the instance is readable whenever a socket of the set may be ready, because
+/* Makes the instance readable, from now on, whenever a socket of the set may be ready, because
  * the program waits for the instance itself. */
 void busbar_epoll_nest(struct rs_set *set);
 

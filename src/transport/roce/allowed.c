@@ -16,7 +16,7 @@ bool roce_allows_all = true;
 static uint8_t allowed[ADDRESSES_MAX][16];
 static unsigned allowed_count;
 
-/* As a GID; false: it is no address. */
+/* Parses an address into a GID; false: it is no address. */
 static bool parse(const char *text, size_t length, uint8_t gid[16])
 {
 	char address[INET6_ADDRSTRLEN];

@@ -37,7 +37,7 @@ static bool has(const struct interfaces *all, uint32_t index)
 	return false;
 }
 
-/* Those that have an allowed address of the IP version. */
+/* Finds the interfaces that have an allowed address of the IP version. */
 static void find(bool v4, struct interfaces *all)
 {
 	struct ibv_gid_entry e;

@@ -578,7 +578,7 @@ static void queue_empty(int fd, uint16_t port)
 		dropped++;
 	ret = guard_set(fd, port);
 	if (ret)
-		log_error("UDP port %u gets nothing: %s", port, strerror(-ret));
+		log_error("no packets are received at UDP port %u: %s", port, strerror(-ret));
 	log_debug("slot emptied, packets dropped %u", dropped);
 }
 

@@ -53,7 +53,7 @@ extern uint64_t virtual_seed;
 
 /* ---- virtual_clock.c ---- */
 uint64_t virtual_now_ns(void);
-/* Sets the time, which never goes back; only virtual_step() and the start of a run do so. */
+/* Sets the time, which never goes back; for virtual_step() and the start of a run. */
 void virtual_set_ns(uint64_t ns);
 /* Runs the progress thread, as if it had been woken, until it sleeps again. Returns when it wakes
  * by itself; UINT64_MAX: not at all. */

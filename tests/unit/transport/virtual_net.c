@@ -329,7 +329,8 @@ static void open_host(unsigned i)
 	expect_eq(packet_port_open(&h->port, &h->link, NULL), 0);
 }
 
-/* What an earlier run has left in the adapter: it takes its polls for over. */
+/* Runs the progress thread until the adapter sees that the program of an earlier run polls no
+ * longer. */
 static void settle(void)
 {
 	uint64_t end = (virtual_now_ns() / ALIGN_NS + 1) * ALIGN_NS, next;

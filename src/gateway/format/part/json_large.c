@@ -34,7 +34,7 @@ static bool is_large(const char *at, const char *end)
 	return num_parse_i64(at, end, &integer) != end;
 }
 
-/* Behind the string that begins at `at`, or the end. */
+/* Returns the position behind the string that begins at `at`, or the end. */
 static const char *behind_string(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)

@@ -26,7 +26,8 @@ struct proto_field {
 	const char *at, *end;   /* of PROTO_BYTES */
 };
 
-/* Behind the number; NULL when it is malformed or does not end before `end`. */
+/* Takes a varint; returns the position behind it, NULL when it is malformed or does not end before
+ * `end`. */
 static inline const char *proto_take_varint(const char *at, const char *end, uint64_t *v)
 {
 	uint64_t value = 0;

@@ -401,7 +401,7 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 
 	if (!ib_peer_may_call(ib, id)) {
 		log_limited(LOG_WARN, &calls, clock_now_ns(),
-			    "%s: %s called and was rejected: in.peers has it not",
+			    "%s: %s called and was rejected: in.peers does not list it",
 			    ib->node->name, host_name(id, host, sizeof(host)));
 		refuse(ib, id);
 		return;

@@ -51,7 +51,7 @@ static const struct config_key in_keys[] = {
 	{ .name = "address", .type = CONFIG_STRING, .offset = IN(address),
 	  .help = "Local address HOST:PORT; selects the adapter, and where to listen" },
 	{ .name = "peers", .type = CONFIG_JSON, .offset = IN(peers),
-	  .help = "List of the hosts (\"10.0.0.2\") and networks (\"10.1.0.0/16\") that may call; without it all may" },
+	  .help = "List of the hosts (\"10.0.0.2\") and networks (\"10.1.0.0/16\") that may call; without this key all may" },
 	{ .name = "max_wrs", .type = CONFIG_INT, .offset = IN(max_wrs),
 	  .fallback = "128", .min = 1, .max = WRS_MAX,
 	  .help = "Depth of the receive queue; rounded up to a power of two" },
