@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# rules.sh SOURCE: what CONTRIBUTING.md promises about the tree and a machine can
-# check: licence lines, who may include whom, size of files, pages for plug-ins.
+# rules.sh SOURCE: checks the rules of CONTRIBUTING.md that a machine can check: licence lines,
+# which room includes which, size of files, pages for plug-ins.
 set -u
 cd "${1:?the source folder}" || exit 1
 failed=0

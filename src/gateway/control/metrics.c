@@ -106,8 +106,8 @@ static struct metrics_labels path_labels(const json_t *p)
 					  { "uuid", text_of(p, "uuid") } } };
 }
 
-/* A node that runs is started, and may wait for its peer or have it; a path runs or waits for
- * samples. */
+/* The states of a node that is started, with its peer or without, and of a path that runs or waits
+ * for samples. */
 static bool runs(const json_t *o)
 {
 	static const char *const states[] = { "started", "pending-connect", "connected",

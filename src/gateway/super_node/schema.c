@@ -58,7 +58,7 @@ static json_t *names_of(const struct config_key *k)
 	return json_pack("{so}", "enum", list);
 }
 
-/* Of a key that is required; null is as if it were absent. */
+/* Takes null out of the schema of a required key, because null counts as absent. */
 static void forbid_null(json_t *o)
 {
 	static const char *const lists[] = { "type", "enum", "anyOf" };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands under keys of free form (CONFIG_JSON), whose tables say only that the owner
- * looks at them: JSON Schema, with single quotes for double ones. tests/process/control/keys.py
- * compares each with what the owner takes.
+ * The schemas of keys of free form (CONFIG_JSON), whose values the tables of keys do not describe:
+ * JSON Schema, with single quotes for double ones. tests/process/control/keys.py compares each
+ * with the values that the plug-in takes.
  */
 #include <stdbool.h>
 #include <stdio.h>

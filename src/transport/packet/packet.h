@@ -58,9 +58,9 @@ struct packet_medium {
 	 * no opcode for it. */
 	bool uc_invalidates;
 	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
-	/* How long an acknowledgement may wait for a poll behind the one that brought the
-	 * request, where the program is used to reply before that poll: the reply takes it
-	 * along. 0, and for all others: it leaves with the poll that brought the request. */
+	/* How long an acknowledgement may wait for the poll after the one that brought the
+	 * request, if the program usually replies before that poll: the reply takes it along.
+	 * 0, or otherwise: it leaves with the poll that brought the request. */
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);

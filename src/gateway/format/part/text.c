@@ -26,7 +26,7 @@ const char *text_line_end(const struct format *f, const char *at, const char *en
 	if (f->delimiter != '\n')
 		return stop;
 	lone = memchr(at, '\r', (size_t)((stop ? stop : end) - at));
-	/* Behind one at the end of the buffer a newline may still come. */
+	/* After a CR at the end of the buffer a newline may still come. */
 	return lone && lone + 1 != (stop ? stop : end) ? lone : stop;
 }
 
@@ -295,7 +295,8 @@ const char *text_scan_time(struct text piece, bool loose, int shift, struct time
 	return at;
 }
 
-/* Seconds wrap; what text_print_offset() printed gives the time that it was. */
+/* Seconds wrap around, so that an offset that text_print_offset() has printed gives the same time
+ * again. */
 static struct timespec time_add(struct timespec t, const struct num_seconds *v)
 {
 	uint64_t sec = (uint64_t)t.tv_sec + (v->negative ? -v->sec : v->sec);
@@ -336,7 +337,7 @@ void text_append(char *buf, size_t size, size_t *used, const char *fmt, ...)
 		*used += (size_t)n;
 }
 
-/* A comment is one line: what would end it is a blank. */
+/* The header is a comment of one line: characters of names that would end it become blanks. */
 static void append_name(char *buf, size_t size, size_t *used, const char *name)
 {
 	for (; *name; name++)

@@ -8,7 +8,7 @@
 
 #include "util/num.h"
 
-static struct text time_column_trim(struct text t)
+static struct text trim(struct text t)
 {
 	while (t.at < t.end && (*t.at == ' ' || *t.at == '\t'))
 		t.at++;
@@ -90,7 +90,7 @@ static int scan_date(struct format *f, const struct time_column *c, struct text 
 int time_column_scan(struct format *f, const struct time_column *c, struct text field,
 		     struct timespec *t)
 {
-	field = time_column_trim(field);
+	field = trim(field);
 	if (c->format)
 		return scan_date(f, c, field, t);
 	if (text_scan_time(field, true, c->shift, t) == field.end)
@@ -117,7 +117,7 @@ static struct text cut_unit(struct text *name)
 	const char *open;
 	struct text unit;
 
-	*name = time_column_trim(*name);
+	*name = trim(*name);
 	unit = (struct text){ name->end, name->end };
 	if (name->at == name->end || (name->end[-1] != ']' && name->end[-1] != ')'))
 		return unit;
@@ -125,8 +125,8 @@ static struct text cut_unit(struct text *name)
 		       (size_t)(name->end - name->at));
 	if (!open)
 		return unit;
-	unit = time_column_trim((struct text){ open + 1, name->end - 1 });
-	*name = time_column_trim((struct text){ name->at, open });
+	unit = trim((struct text){ open + 1, name->end - 1 });
+	*name = trim((struct text){ name->at, open });
 	return unit;
 }
 
@@ -145,7 +145,7 @@ bool time_column_is_named(struct time_column *c, struct text field, bool quoted)
 {
 	static const char *const usual[] = { "time", "time_s", "timestamp",
 					     "seconds", "t" };
-	struct text whole = time_column_trim(field), name = whole, unit = cut_unit(&name);
+	struct text whole = trim(field), name = whole, unit = cut_unit(&name);
 
 	c->shift = 0;
 	if (strcasecmp(c->name, "auto")) {
