@@ -357,7 +357,8 @@ static int take_sample(struct format *f, const struct proto_field *message,
 	return kind == KIND_DATA ? BYTES_SAMPLE : BYTES_NOTHING;
 }
 
-/* A sample by its tag, a length, its type; also where its end has not come. */
+/* Does a sample begin here? It is recognised by its tag, a length and its type, even if its end has
+ * not come. */
 static bool looks_like_sample(const char *at, const char *end)
 {
 	const char *inner;
@@ -372,7 +373,7 @@ static bool looks_like_sample(const char *at, const char *end)
 	       inner[1] >= KIND_DATA && inner[1] <= KIND_STOP;
 }
 
-/* Bytes up to what looks like another sample. */
+/* Returns the number of bytes up to the next place that looks like a sample. */
 static size_t skip_to_sample(const char *at, size_t len)
 {
 	const char *p = at + 1, *end = at + len;

@@ -27,7 +27,7 @@ int super_node_start(struct super_node *sn);
  * Called before super_node_start(). */
 void super_node_keep_log_level(struct super_node *sn);
 
-/* Where a configuration does not say `idle_stop`. */
+/* The default for configurations that do not set `idle_stop`. */
 enum super_node_idle_stop {
 	SUPER_NODE_IDLE_STOP_NEVER,
 	SUPER_NODE_IDLE_STOP_UNSERVED, /* not with an enabled group `http` */

@@ -49,7 +49,8 @@ static inline const char *proto_take_varint(const char *at, const char *end, uin
 #define PROTO_NUMBER_MAX ((UINT64_C(1) << 29) - 1)
 #define PROTO_GROUPS_MAX 32
 
-/* Behind the value of a field whose tag is t->tag, but of a group; NULL as above. */
+/* Takes the value of a field whose tag is t->tag, which is no group; returns the position behind
+ * it, NULL as above. */
 static inline const char *proto_take_plain(const char *at, const char *end, struct proto_field *t)
 {
 	uint64_t size;
@@ -84,8 +85,8 @@ static inline bool proto_is_number(uint64_t tag)
 	return tag >> 3 && tag >> 3 <= PROTO_NUMBER_MAX;
 }
 
-/* Behind a group, which old schemas have and we always pass over: fields up to the end
- * with the number of its begin. */
+/* Passes over a group, which only old schemas have: fields up to the end that has the number of
+ * its begin. Returns the position behind it. */
 static inline const char *proto_skip_group(const char *at, const char *end, uint64_t number)
 {
 	uint64_t open[PROTO_GROUPS_MAX] = { number };
@@ -109,7 +110,7 @@ static inline const char *proto_skip_group(const char *at, const char *end, uint
 	return at;
 }
 
-/* Behind a whole field, of any wire type. */
+/* Takes a whole field of any wire type; returns the position behind it. */
 static inline const char *proto_take_field(const char *at, const char *end, struct proto_field *t)
 {
 	*t = (struct proto_field){ 0 };

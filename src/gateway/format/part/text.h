@@ -96,7 +96,7 @@ static inline enum signal_type text_type(const struct signal_list *l, unsigned i
 long text_find_signal(const struct signal_list *l, struct text name,
 		      unsigned guess);
 
-/* Whether a field is this name, in any case; `quoted`: two quotes in it are one. */
+/* Is the field this name, apart from upper and lower case? `quoted`: two quotes in it are one. */
 bool text_same_name(struct text field, bool quoted, const char *name);
 
 /* After a sample: says once when all of its values were of other names. */
