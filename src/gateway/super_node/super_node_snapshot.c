@@ -62,7 +62,7 @@ static json_t *signals_json(const struct signal_list *l)
 	return list;
 }
 
-/* With its settings as they are in the configuration; one that is not enabled is in no list. */
+/* A hook with its settings as they are in the configuration. Lists of hooks hold enabled ones only. */
 static json_t *hook_json(const struct hook *h)
 {
 	json_t *o = json_is_object(h->cfg) ? json_deep_copy(h->cfg) : json_object();

@@ -71,7 +71,7 @@ static void print_steps(struct super_node *sn, FILE *out)
 	}
 }
 
-/* By cause, and what the format could not read. */
+/* Prints the losses by cause, and the figure `malformed` of node-types that have it. */
 static void print_losses(const struct node *n, FILE *out)
 {
 	for (size_t i = 0; n->figures && i < n->type->figure_count; i++)

@@ -159,7 +159,8 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
 	if (st->read)
 		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* A child between fork() and exec() has the descriptor, too. */
+	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
+	 * would leave it in the set. */
 	watch(st->epoll_fd, EPOLL_CTL_DEL, c->fd, 0, 0);
 	close(c->fd);
 	c->fd = -1;
@@ -181,7 +182,7 @@ static void schedule(struct stream *st)
 static void attempt_failed(struct stream *st, const char *why)
 {
 	if (st->attempt >= 0) {
-		/* Its events would be taken for those of the next attempt. */
+		/* For the same reason: its events would be taken for those of the next attempt. */
 		watch(st->epoll_fd, EPOLL_CTL_DEL, st->attempt, 0, 0);
 		close(st->attempt);
 	}
