@@ -156,7 +156,7 @@ def main():
         folder = folder_of(test)
         if folder.split("/")[0] in ALWAYS:
             always.append(test)
-        elif any(folder == f or folder.startswith(f + "/") for f in touched):
+        elif not base or any(folder == f or folder.startswith(f + "/") for f in touched):
             changed.append(test)
         else:
             rest.append(test)

@@ -156,9 +156,12 @@ static int watch_move(struct preload_socket *s, struct preload_watch *w)
 	else if (!w->by_tcp && tcp)
 		ret = preload_real.epoll_ctl(w->epfd, EPOLL_CTL_ADD, w->fd, &w->asked);
 	w->by_tcp = tcp && !ret;
-	if (!ret && rsocket && !w->by_rsocket)
-		ret = rsocket_control(s, w, EPOLL_CTL_ADD);
-	w->by_rsocket = rsocket && !ret;
+	if (!rsocket)
+		w->by_rsocket = false;
+	if (ret || !rsocket || w->by_rsocket)
+		return ret;
+	ret = rsocket_control(s, w, EPOLL_CTL_ADD);
+	w->by_rsocket = !ret;
 	return ret;
 }
 
@@ -216,12 +219,21 @@ static int watch_modify(struct preload_socket *s, struct preload_watch *w,
 			const struct epoll_event *event)
 {
 	struct epoll_event before = w->asked;
+	int error;
 
 	w->asked = *event;
-	if ((!w->by_tcp || !preload_real.epoll_ctl(w->epfd, EPOLL_CTL_MOD, w->fd,
-						   &w->asked)) &&
-	    (!w->by_rsocket || !rsocket_control(s, w, EPOLL_CTL_MOD)))
+	if (w->by_rsocket && rsocket_control(s, w, EPOLL_CTL_MOD))
+		goto refused;
+	if (!w->by_tcp || !preload_real.epoll_ctl(w->epfd, EPOLL_CTL_MOD, w->fd, &w->asked))
 		return 0;
+	error = errno;
+	w->asked = before;
+	if (w->by_rsocket)
+		rsocket_control(s, w, EPOLL_CTL_MOD);
+	errno = error;
+	return -1;
+
+refused:
 	w->asked = before;
 	return -1;
 }

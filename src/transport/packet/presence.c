@@ -178,7 +178,8 @@ static void on_glance(struct progress_timer *t)
 	if (!atomic_load(&p->relied)) {
 		/* A packet that comes starts it again. */
 	} else if (p->glancing && p->polls == polls()) {
-		p->ran = cpu_ns(p) - p->cpu_ns > GLANCE_NS / 2;
+		/* The clock of a thread that has ended stands at 0. */
+		p->ran = (int64_t)(cpu_ns(p) - p->cpu_ns) > GLANCE_NS / 2;
 		atomic_store(&p->present, false);
 		packet_look_now(port);
 	} else {

@@ -47,6 +47,8 @@ void roce_allowed_start(const char *text)
 		text += length;
 		text += strspn(text, ", ");
 	}
+	if (!roce_allows_all && !allowed_count)
+		log_warn("BUSBAR_NETWORK names no address: only this host is heard");
 }
 
 bool roce_allowed_find(const uint8_t gid[16])

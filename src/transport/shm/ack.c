@@ -333,14 +333,22 @@ void shm_harvest_before(struct shm_link *l, const struct shm_header *h)
 	harvest_now(l, false);
 }
 
+static bool is_twin(const struct shm_link *l, const struct shm_link *other)
+{
+	return other != l && shm_link_is_up(other) && other->rx_peer == l->rx_peer;
+}
+
 /* The other end of a link of the process with itself. */
 static struct shm_link *twin_of(struct shm_link *l)
 {
 	unsigned count = atomic_load_explicit(&shm.link_count, memory_order_acquire);
 
+	/* Its place may have been given to another link since. */
+	if (likely(l->twin && is_twin(l, l->twin)))
+		return l->twin;
+	l->twin = NULL;
 	for (unsigned i = 0; i < count && !l->twin; i++)
-		if (shm.links[i] != l && shm_link_is_up(shm.links[i]) &&
-		    shm.links[i]->rx_peer == l->rx_peer)
+		if (is_twin(l, shm.links[i]))
 			l->twin = shm.links[i];
 	return l->twin;
 }
