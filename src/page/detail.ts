@@ -93,7 +93,7 @@ function nodeRows(n: GatewayNode): [string, string, boolean?][] {
 	for (const [cause, n] of causes)
 		if (n)
 			rows.push([(CAUSES[cause] ?? cause).replace(/^./, c => c.toUpperCase()), `${count(n)} samples`,
-				cause === 'missed' ? (f?.missed ?? 0) > 0 : (f?.losses ?? 0) > 0 && f?.cause === CAUSES[cause]]);
+				cause !== 'missed' && (f?.losses ?? 0) > 0 && f?.cause === CAUSES[cause]]);
 	if (k.reordered)
 		rows.push(['Out of order', count(k.reordered)]);
 	const late = k.step_late;
