@@ -58,22 +58,36 @@ static bool answer(ucontext_t *context)
 	return false;
 }
 
-/* Does what the signal would do without this handler: calls the program's, or ends the process. */
-static void hand_on(const struct sigaction *before, int signal_number, siginfo_t *info,
-		    void *context)
+/* As the kernel does before it calls a handler that asked for it. */
+static void reset_once(struct sigaction *before)
 {
+	if (!(before->sa_flags & SA_RESETHAND))
+		return;
+	before->sa_handler = SIG_DFL;
+	before->sa_flags = 0;
+}
+
+/* Does what the signal would do without this handler: calls the program's, or ends the process. */
+static void hand_on(struct sigaction *before, int signal_number, siginfo_t *info, void *context)
+{
+	const struct sigaction handler = *before;
 	bool sent = info->si_code <= 0; /* by kill(2) and the like */
 
-	if (before->sa_flags & SA_SIGINFO) {
-		before->sa_sigaction(signal_number, info, context);
-	} else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
-		before->sa_handler(signal_number);
-	} else if (!sent || before->sa_handler == SIG_DFL) {
+	/* The kernel looks at these two before the flags. */
+	if (handler.sa_handler == SIG_IGN && sent)
+		return;
+	if (handler.sa_handler == SIG_DFL || handler.sa_handler == SIG_IGN) {
 		/* The instruction faults again. */
 		signal(signal_number, SIG_DFL);
 		if (sent)
 			raise(signal_number);
+		return;
 	}
+	reset_once(before);
+	if (handler.sa_flags & SA_SIGINFO)
+		handler.sa_sigaction(signal_number, info, context);
+	else
+		handler.sa_handler(signal_number);
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
@@ -95,8 +109,8 @@ void hca_touch_start(void)
 		/* With the mask of the handler before, which may be called from ours. */
 		ours = *before;
 		ours.sa_sigaction = on_fault;
-		ours.sa_flags = (before->sa_flags & (SA_NODEFER | SA_RESTART)) | SA_SIGINFO |
-				SA_ONSTACK;
+		ours.sa_flags = (before->sa_flags & (SA_NODEFER | SA_RESTART | SA_ONSTACK)) |
+				SA_SIGINFO;
 		faults[i].handled = !sigaction(faults[i].signal, &ours, NULL);
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@
 /* How long requests wait for a listener, how often it is looked for, and how many wait: each
  * costs a few system calls at a look, and anybody on the network can send one. */
 #define HOLD_NS UINT64_C(500000000)
-#define LOOK_NS UINT64_C(5000000)
+#define LOOK_NS UINT64_C(20000000)
 #define HELD_MAX 16
 #define HELD_OF_ONE 4 /* sender */
 /*
@@ -400,7 +401,7 @@ static bool held_again(struct roce_dispatch *d, const struct held_request *h, ui
 	if (wire_cm_decode(h->mad, sizeof(h->mad), &mad))
 		return false;
 	ret = request_hand(d, &h->from, service_of(&mad), h->mad, h->may_relay);
-	if (ret == -ECONNREFUSED && now_ns < h->until_ns)
+	if ((ret == -ECONNREFUSED || ret == -EAGAIN) && now_ns < h->until_ns)
 		return true;
 	if (ret == -ECONNREFUSED || ret == -EACCES)
 		answer(d, &h->from, &mad);
@@ -637,8 +638,10 @@ static void sweep(struct progress_timer *t)
 
 void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops *ops)
 {
-	*d = (struct roce_dispatch){ .ops = ops,
-				     .salt = (uint32_t)clock_monotonic_ns_slow() };
+	*d = (struct roce_dispatch){ .ops = ops };
+	/* Nobody else has to guess which senders share an allowance. */
+	if (getrandom(&d->salt, sizeof(d->salt), GRND_NONBLOCK) != sizeof(d->salt))
+		d->salt = (uint32_t)clock_monotonic_ns_slow();
 	pthread_mutex_init(&d->lock, NULL);
 	list_init(&d->doors);
 	list_init(&d->shut);

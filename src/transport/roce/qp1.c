@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "hca/host/gid.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
@@ -29,13 +30,25 @@ static struct {
 	struct packet_port *_Atomic port;  /* for sending; NULL: closed */
 } qp1;
 
+/* A packet of this host that did not come by the loopback interface, where the sockets' filter sees
+ * it (slots.c), but over two interfaces of one segment. */
+static bool is_strangers(const uint8_t source[16], uint16_t port)
+{
+	union ibv_gid gid;
+
+	if (likely(port == roce_udp_port))
+		return false;
+	memcpy(gid.raw, source, sizeof(gid.raw));
+	return hca_gid_is_local(&gid);
+}
+
 static void deliver(void *arg, const struct carrier_unit *unit)
 {
 	const uint8_t *bytes = unit->iov[0].iov_base;
 	struct hca_gsi_address from = { .interface = unit->interface };
 	enum packet_fault fault = PACKET_MALFORMED;
 	struct packet_frame f;
-	uint16_t port;
+	uint16_t port, own_port;
 	size_t header;
 
 	(void)arg;
@@ -56,8 +69,12 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		return;
 	}
 	if (!carrier_udp_addr_ip(&unit->from, from.source, &port) ||
-	    !carrier_udp_addr_ip(&unit->to, from.destination, &port))
+	    !carrier_udp_addr_ip(&unit->to, from.destination, &own_port))
 		return;
+	if (is_strangers(from.source, port)) {
+		HCA_COUNT_PROCESS(STRANGERS, 1);
+		return;
+	}
 	/* Only link-local addresses need it. */
 	if (from.source[0] != 0xfe || (from.source[1] & 0xc0) != 0x80)
 		from.interface = 0;

@@ -212,24 +212,38 @@ static void handle(int signal_number, siginfo_t *info, void *context)
 	_exit(signal_number == SIGSEGV && info->si_addr == nowhere ? 33 : 1);
 }
 
-/* In a process of its own, which ends; how: 0 with the usual action, 1 with a handler that was
- * there before the adapter, 2 with one that came later. */
-static int own_fault(int how)
+static void return_once(int signal_number)
+{
+	(void)signal_number;
+}
+
+enum fault_of { BY_DEFAULT, HANDLED_BEFORE, HANDLED_LATER, HANDLED_ONCE, IGNORED, FAULTS };
+
+/* In a process of its own, which ends: its exit status, or less than 0: the signal. */
+static int own_fault(enum fault_of how)
 {
 	const struct sigaction mine = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
+	const struct sigaction before[FAULTS] = {
+		[BY_DEFAULT] = { .sa_handler = SIG_DFL },
+		[HANDLED_BEFORE] = mine,
+		[HANDLED_LATER] = { .sa_handler = SIG_DFL },
+		[HANDLED_ONCE] = { .sa_handler = return_once, .sa_flags = (int)SA_RESETHAND },
+		/* The flag means nothing to the kernel here. */
+		[IGNORED] = { .sa_handler = SIG_IGN, .sa_flags = SA_SIGINFO },
+	};
 	struct ibv_device **list;
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		signal(SIGSEGV, SIG_DFL);
-		if (how == 1)
-			sigaction(SIGSEGV, &mine, NULL);
+		sigaction(SIGSEGV, &before[how], NULL);
 		list = ibv_get_device_list(NULL);
 		if (!list || !list[0] || !ibv_open_device(list[0]))
 			_exit(2);
-		if (how == 2)
+		if (how == HANDLED_LATER)
 			sigaction(SIGSEGV, &mine, NULL);
+		if (how == IGNORED)
+			_exit(kill(getpid(), SIGSEGV) ? 4 : 0);
 		*nowhere = 1;
 		_exit(3);
 	}
@@ -240,9 +254,11 @@ static int own_fault(int how)
 static void the_faults_of_the_program_are_its_own(struct pair *p)
 {
 	(void)p;
-	expect_eq(own_fault(0), -SIGSEGV);
-	expect_eq(own_fault(1), 33);
-	expect_eq(own_fault(2), 33);
+	expect_eq(own_fault(BY_DEFAULT), -SIGSEGV);
+	expect_eq(own_fault(HANDLED_BEFORE), 33);
+	expect_eq(own_fault(HANDLED_LATER), 33);
+	expect_eq(own_fault(HANDLED_ONCE), -SIGSEGV);
+	expect_eq(own_fault(IGNORED), 0);
 }
 
 int main(int argc, char **argv)
