@@ -29,11 +29,12 @@
 static int poll_timeout_ms(const struct infiniband *ib)
 {
 	uint64_t now = clock_now_ns(), next = ib->retry.at_ns;
+	uint64_t accept = ib_accept_until_ns(ib);
 
 	if (ib->lookup_at_ns && (!next || ib->lookup_at_ns < next))
 		next = ib->lookup_at_ns;
-	if (ib->phase == IB_ACCEPTING && (!next || ib->accept_until_ns < next))
-		next = ib->accept_until_ns;
+	if (accept && (!next || accept < next))
+		next = accept;
 
 	if (ib->state_due)
 		return 1;
@@ -144,6 +145,7 @@ int ib_cm_start(struct infiniband *ib)
 	backoff_reset(&ib->retry);
 	ib->said_unreachable = ib->probing = false;
 	ib->lost_at_ns = 0;
+	ib->callers = (struct callers){ 0 };
 	if (!ib->remotes_found) {
 		err = ib_listen(ib);
 		if (err)

@@ -11,8 +11,8 @@
  *
  * One connection at a time. A request that comes while there is one is
  * rejected. A call that the caller has not confirmed yet is no connection, as any host could
- * have sent its request: it gives way to a newer call. When two active nodes call each other at
- * the same moment, the one with the larger address gives way.
+ * have sent its request: callers.h says when it gives way to a newer call. When two active
+ * nodes call each other at the same moment, the one with the larger address gives way.
  *
  * What happens is logged once for every change, not for every attempt.
  */
@@ -194,6 +194,17 @@ static bool call_next_address(struct infiniband *ib, const char *why)
 	return true;
 }
 
+/* The call that was accepted ends, and the caller has not confirmed it. */
+static void note_unconfirmed(struct infiniband *ib)
+{
+	struct caller_ip ip;
+
+	if (ib->phase != IB_ACCEPTING)
+		return;
+	ib_peer_ip(ib->conn, &ip);
+	callers_note_failure(&ib->callers, &ip, ib->accepted_ns, clock_now_ns());
+}
+
 /* Behind a failed attempt or a lost connection. */
 static void fall_back(struct infiniband *ib, const char *why)
 {
@@ -203,6 +214,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	if (calling && call_next_address(ib, why))
 		return;
 	node_figure_add(ib->node, IB_COUNT_UNREACHABLE, calling);
+	note_unconfirmed(ib);
 	ib_connection_drop(ib);
 	first_attempt_done(ib);
 	schedule(ib);
@@ -289,6 +301,7 @@ static void on_route_resolved(struct infiniband *ib)
 static void connected(struct infiniband *ib)
 {
 	char buf[INET6_ADDRSTRLEN + 16], again[64] = "";
+	struct caller_ip ip;
 
 	if (ib->lost_at_ns)
 		snprintf(again, sizeof(again),
@@ -299,6 +312,8 @@ static void connected(struct infiniband *ib)
 		 peer_name(ib, buf, sizeof(buf)),
 		 ibv_get_device_name(ib->verbs->device),
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
+	ib_peer_ip(ib->conn, &ip);
+	callers_forget(&ib->callers, &ip);
 	ib->phase = IB_CONNECTED;
 	node_figure_set(ib->node, IB_COUNT_CONNECTIONS, 1);
 	node_figure_add(ib->node, IB_COUNT_CONNECTED_TIMES, 1);
@@ -360,7 +375,7 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 		fall_back(ib, strerror(errno));
 		return;
 	}
-	ib->accept_until_ns = clock_now_ns() + ACCEPT_NS;
+	ib->accepted_ns = clock_now_ns();
 	set_state(ib, NODE_PENDING_CONNECT);
 	/* In UD that was all, and who asked stays unknown: receive only. */
 	if (ib->mode == IB_UD)
@@ -383,15 +398,34 @@ static void drop_unconfirmed(struct infiniband *ib, const char *why)
 		    "%s: the call of %s is dropped: it was not confirmed%s",
 		    ib->node->name, host_name(ib->conn, host, sizeof(host)), why);
 	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
+	note_unconfirmed(ib);
 	ib_connection_drop(ib);
+}
+
+uint64_t ib_accept_until_ns(const struct infiniband *ib)
+{
+	return ib->phase == IB_ACCEPTING ? ib->accepted_ns + ACCEPT_NS : 0;
 }
 
 void ib_accept_handle(struct infiniband *ib)
 {
-	if (ib->phase != IB_ACCEPTING || clock_now_ns() < ib->accept_until_ns)
+	if (ib->phase != IB_ACCEPTING || clock_now_ns() < ib_accept_until_ns(ib))
 		return;
 	drop_unconfirmed(ib, " in time");
 	fall_back(ib, "no answer");
+}
+
+/* May the call be accepted, in place of one that is not confirmed if there is one? */
+static bool may_take_place(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	bool taken = ib->phase == IB_ACCEPTING;
+	struct caller_ip ip, holder;
+
+	ib_peer_ip(id, &ip);
+	if (taken)
+		ib_peer_ip(ib->conn, &holder);
+	return callers_may_take(&ib->callers, &ip, taken ? &holder : NULL, ib->accepted_ns,
+				clock_now_ns());
 }
 
 static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
@@ -408,6 +442,12 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 	}
 	if (ib->mode == IB_UD && ib->phase == IB_CONNECTED && !ib->ah) {
 		accept_more(ib, id);
+		return;
+	}
+	if ((ib->phase == IB_IDLE || ib->phase == IB_ACCEPTING) && !may_take_place(ib, id)) {
+		log_debug("%s: rejected %s, another caller has precedence", ib->node->name,
+			  host_name(id, host, sizeof(host)));
+		refuse(ib, id);
 		return;
 	}
 	if (ib->phase == IB_ACCEPTING)

@@ -7,6 +7,7 @@
  * device.c      adapter, protection domain, addresses, queue pairs
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
+ * peers.c callers.c   the hosts that may call, and the calls that may take a place
  * lookup.c      and whether the peer of a UD node is still there
  * channel.c     the channel from the side of that thread
  * read.c sleep.c write.c registered.c   the data path
@@ -27,6 +28,7 @@
 #include <stdint.h>
 
 #include "gateway/plugin/node.h"
+#include "gateway/node/infiniband/callers.h"
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/registered.h"
 #include "gateway/part/backoff.h"
@@ -137,7 +139,8 @@ struct infiniband {
 	bool state_due;                 /* not yet told to the framework */
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *conn;
-	uint64_t accept_until_ns;       /* IB_ACCEPTING: for the peer to confirm */
+	uint64_t accepted_ns;           /* IB_ACCEPTING: since when the peer may confirm */
+	struct callers callers;         /* hosts that did not confirm */
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_ah *ah;
 	struct backoff retry;           /* none planned: it is not going to */
@@ -186,6 +189,8 @@ void ib_qp_destroy(struct infiniband *ib);
 /* Parses in.peers and reports wrong entries. */
 void ib_peers_check(struct infiniband *ib, struct config *c);
 bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller);
+/* The address of the other end; false: it is none of IP, and the result is zero. */
+bool ib_peer_ip(struct rdma_cm_id *id, struct caller_ip *out);
 
 /* connect.c: by the management thread only */
 /* Tells the framework of a change as soon as that may know. */
@@ -201,6 +206,8 @@ void ib_give_up(struct infiniband *ib);
 bool ib_event_handle(struct infiniband *ib);
 /* Looks whether the data path met an error. */
 void ib_break_handle(struct infiniband *ib);
+/* When the time ends that a caller has to confirm; 0: none has to. */
+uint64_t ib_accept_until_ns(const struct infiniband *ib);
 /* Looks whether a caller has confirmed in time. */
 void ib_accept_handle(struct infiniband *ib);
 /* Looks for the answer of a peer that is doubted. */

@@ -82,22 +82,31 @@ static bool is_of(const uint8_t ip[16], const struct ib_peer *peer)
 	       (!rest || !((ip[bytes] ^ peer->ip[bytes]) >> (8 - rest)));
 }
 
-bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller)
+bool ib_peer_ip(struct rdma_cm_id *id, struct caller_ip *out)
 {
 	union ib_address from;
-	uint8_t ip[16];
+
+	*out = (struct caller_ip){ 0 };
+	memcpy(&from, rdma_get_peer_addr(id), sizeof(from));
+	if (from.sa.sa_family == AF_INET6)
+		map(AF_INET6, &from.in6.sin6_addr, out->bytes);
+	else if (from.sa.sa_family == AF_INET)
+		map(AF_INET, &from.in4.sin_addr, out->bytes);
+	else
+		return false;
+	return true;
+}
+
+bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller)
+{
+	struct caller_ip from;
 
 	if (!ib->in.peers)
 		return true;
-	memcpy(&from, rdma_get_peer_addr(caller), sizeof(from));
-	if (from.sa.sa_family == AF_INET6)
-		map(AF_INET6, &from.in6.sin6_addr, ip);
-	else if (from.sa.sa_family == AF_INET)
-		map(AF_INET, &from.in4.sin_addr, ip);
-	else
+	if (!ib_peer_ip(caller, &from))
 		return false;
 	for (unsigned i = 0; i < ib->peer_count; i++)
-		if (is_of(ip, &ib->peers[i]))
+		if (is_of(from.bytes, &ib->peers[i]))
 			return true;
 	return false;
 }
