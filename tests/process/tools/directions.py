@@ -86,7 +86,7 @@ class Case:
                     "out": {"address": "127.0.0.1:%d" % self.socket.getsockname()[1]}})
 
     def make_shmem(self):
-        name = "/busbar-directions-%d-%d" % (os.getpid(), len(self.groups))
+        name = "/busbar-shmem-directions-%d-%d" % (os.getpid(), len(self.groups))
         self.put(**{"in": {"name": name}, "out": {"name": name}})
 
     def make_ripc(self):
