@@ -18,6 +18,7 @@
 #include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/user.h"
 
 /* Folders in which real adapters have entries as well. */
 static const char *const shared[] = {
@@ -32,7 +33,7 @@ bool exec_dir_inherited(void)
 	struct stat st;
 
 	return dir && !stat(dir, &st) && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
+	       user_is_ours(st.st_uid);
 }
 
 static int make_root(struct exec_dir *d)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/user.h"
 
 /* How long after finding no user the keeper looks again: during execve() a process has
  * no environment for an instant. Also the interval of polling without pidfds. */
@@ -82,7 +83,8 @@ static bool started_with(int proc, const char *pid, const char *setting)
 	return memmem(buf, len, setting, strlen(setting) + 1);
 }
 
-/* A process of this user that was started with the folder's name; 0: there is none. */
+/* A process of this user that was started with the folder's name; 0: there is none. A user that
+ * the namespace does not map has the number of others, too, whose environment the kernel hides. */
 static pid_t find_user(const char *path)
 {
 	DIR *dir = opendir("/proc");
@@ -189,7 +191,7 @@ static void sweep(const char *path)
 			 e->d_name);
 		fd = open(other, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		/* A folder that was just made may not be locked yet. */
-		if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() &&
+		if (fd >= 0 && !fstat(fd, &st) && user_is_ours(st.st_uid) &&
 		    time(NULL) - st.st_mtime > SWEEP_S && !flock(fd, LOCK_EX | LOCK_NB) &&
 		    !find_user(other))
 			exec_dir_remove(other);

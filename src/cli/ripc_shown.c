@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/user.h"
 
 #define LIST "/proc/net/unix"
 #define INSTANCES_MAX 4096
@@ -71,7 +72,7 @@ static bool is_theirs(int fd, unsigned user)
 	socklen_t bytes = sizeof(who);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) &&
-	       (who.uid == user || who.uid == 0);
+	       (who.uid == 0 || (who.uid == user && user_is_known(user)));
 }
 
 /* What would move the cursor of a terminal is shown as '?': the superuser looks at others. */

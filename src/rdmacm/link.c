@@ -29,6 +29,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/log_limit.h"
+#include "util/user.h"
 #include "verbs/private.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
@@ -432,7 +433,7 @@ static bool user_has_room(int fd, pid_t pid, uid_t *uid)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
 	*uid = cred.uid;
-	if (cred.uid == geteuid() || route_links_of(cred.uid) < LINKS_PER_USER)
+	if (user_is_ours(cred.uid) || route_links_of(cred.uid) < LINKS_PER_USER)
 		return true;
 	log_debug("caller pid %d: uid %u has %d links already", (int)pid,
 		  (unsigned)cred.uid, LINKS_PER_USER);

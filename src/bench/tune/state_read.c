@@ -14,6 +14,7 @@
 #include "bench/tune/state.h"
 #include "bench/tune/state_words.h"
 #include "util/log.h"
+#include "util/user.h"
 
 struct reader {
 	const char *file, *at;
@@ -220,7 +221,7 @@ static int check_owner(const char *file)
 			  file);
 		return -EPERM;
 	}
-	if ((st.st_uid && st.st_uid != geteuid()) || (st.st_mode & 022)) {
+	if (!user_is_ours_or_root(st.st_uid) || (st.st_mode & 022)) {
 		log_error("%s can be written by other users, so it is not used: check what it says, then 'chmod 600' and 'chown root' it",
 			  file);
 		return -EPERM;

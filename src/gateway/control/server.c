@@ -24,6 +24,7 @@
 #include "gateway/control/api.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/user.h"
 
 #define CLIENTS_MAX 16
 #define LINE_MAX_BYTES (1u << 20)
@@ -219,13 +220,25 @@ static void hear(struct control_server *s, struct client *c)
 	serve_lines(s, c);
 }
 
-static bool may_command(int fd)
+/* Does a file lead to the socket, whose mode lets in its owner only? */
+static bool has_private_file(const struct control_server *s)
+{
+	struct stat st;
+
+	return s->address.sun_path[0] && !lstat(s->address.sun_path, &st) &&
+	       !(st.st_mode & 077);
+}
+
+static bool may_command(const struct control_server *s, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return false;
+	/* Where a user namespace does not map our user, others have the same number. */
+	return user_is_ours_or_root(peer.uid) ||
+	       (peer.uid == geteuid() && has_private_file(s));
 }
 
 static struct client *free_place(struct control_server *s)
@@ -259,7 +272,7 @@ static void greet(struct control_server *s)
 				  NULL);
 		return;
 	}
-	if (!may_command(fd)) {
+	if (!may_command(s, fd)) {
 		close(fd);
 		return;
 	}
@@ -468,7 +481,7 @@ void control_server_stop(struct control_server *s)
 			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct client late = { .fd = fd };
 
-		if (!may_command(fd))
+		if (!may_command(s, fd))
 			close(fd);
 		else
 			dismiss(&late);

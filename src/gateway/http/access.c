@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/hex.h"
 #include "util/log.h"
+#include "util/user.h"
 
 #define TOKENS_MAX 256
 #define TOKEN_MIN 16  /* characters; shorter ones can be guessed */
@@ -100,7 +101,9 @@ static int add(struct http_access *a, const struct token *t)
 	return 0;
 }
 
-/* Only its owner may read it, who is the gateway's user or root. */
+/* Only its owner may read it, who is the gateway's user or root. If a user namespace does not map
+ * that user, others have the same number; but then the kernel has opened the file for its owner only,
+ * as its mode says. */
 static int check_file(int fd, const char *key, const char *path)
 {
 	struct stat st;
@@ -213,6 +216,8 @@ int http_access_new(struct http_access **out, const struct http_settings *s)
 		return ret;
 	}
 	read_list(a, s->tokens);
+	if (http_access_asks_owner(a) && !user_is_known(geteuid()))
+		log_warn("the user namespace does not map the server's user, who is then not told from others: only root may ask without a token, if it is mapped");
 	*out = a;
 	return 0;
 }
@@ -329,7 +334,7 @@ enum http_role http_access_check(struct http_access *a, struct http_peer *p,
 	if (a->everybody)
 		return HTTP_OPERATE;
 	*status = 403;
-	if (!p->is_local || !p->has_owner || (p->owner.uid && p->owner.uid != geteuid()))
+	if (!p->is_local || !p->has_owner || !user_is_ours_or_root(p->owner.uid))
 		return HTTP_NOBODY;
 	return HTTP_CONFIGURE;
 }

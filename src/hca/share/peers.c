@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "hca/host/names.h"
@@ -16,67 +15,19 @@
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/log_limit.h"
+#include "util/user.h"
 
-#define IDS UINT32_MAX /* number of valid ids; the value itself is no id */
-#define OVERFLOW_DEFAULT 65534u
 #define TOLD 32u
-
-static uint32_t overflow_id(const char *path)
-{
-	uint32_t id = OVERFLOW_DEFAULT;
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return id;
-	if (fscanf(f, "%u", &id) != 1)
-		id = OVERFLOW_DEFAULT;
-	fclose(f);
-	return id;
-}
-
-/* Are all ids of the host mapped into our user namespace? */
-static bool all_mapped(const char *path)
-{
-	unsigned inside, outside, count, total = 0;
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return true; /* no /proc, or no user namespaces */
-	while (fscanf(f, "%u %u %u", &inside, &outside, &count) == 3)
-		total += count;
-	fclose(f);
-	return total == IDS;
-}
-
-/* Users that are not mapped here all appear as the same overflow id. */
-static bool is_anybody(uint32_t id, const char *overflow, const char *map)
-{
-	return id == (uint32_t)-1 ||
-	       (id == overflow_id(overflow) && !all_mapped(map));
-}
-
-static bool user_known(const struct ucred *cred)
-{
-	return !is_anybody(cred->uid, "/proc/sys/kernel/overflowuid",
-			   "/proc/self/uid_map");
-}
-
-static bool group_known(const struct ucred *cred)
-{
-	return !is_anybody(cred->gid, "/proc/sys/kernel/overflowgid",
-			   "/proc/self/gid_map");
-}
 
 bool hca_peer_is_kin(const struct ucred *cred)
 {
-	return cred->pid == getpid() ||
-	       (cred->uid == geteuid() && user_known(cred));
+	return cred->pid == getpid() || user_is_ours(cred->uid);
 }
 
 static bool is_of_our_group(const struct ucred *cred)
 {
 	return hca_settings.peers == HCA_PEERS_GROUP &&
-	       cred->gid == getegid() && group_known(cred);
+	       cred->gid == getegid() && user_group_is_known(cred->gid);
 }
 
 bool hca_peer_may_talk(const struct ucred *cred)
@@ -86,7 +37,7 @@ bool hca_peer_may_talk(const struct ucred *cred)
 		return true;
 	/* Root in both directions: a server of root must accept users, and a user the
 	 * system's servers. */
-	return (cred->uid == 0 || geteuid() == 0) && user_known(cred);
+	return (cred->uid == 0 || geteuid() == 0) && user_is_known(cred->uid);
 }
 
 bool hca_peer_may_look(const struct ucred *cred)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ripc/instance/instance.h"
+#include "util/user.h"
 
 #define ANSWERS_MAX 16 /* at a time; others wait */
 
@@ -110,7 +111,7 @@ static bool is_ours(int fd)
 	socklen_t bytes = sizeof(who);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) &&
-	       (who.uid == geteuid() || who.uid == 0);
+	       user_is_ours_or_root(who.uid);
 }
 
 void show_answer(struct ripc *r)

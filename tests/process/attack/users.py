@@ -21,10 +21,6 @@ import tempfile
 from attack import NOBODY, As, Attacked, check, connect, reset, until
 from relay_peers import Relay
 
-if os.getuid():
-    print("only root can be two users")
-    sys.exit(77)
-
 NODES = 'other = { type = "loopback"; }; record = { type = "file"; uri = "%s/record"; format = "csv"; };'
 PATHS = ', { in = "record"; }, { in = "other"; }'
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -269,10 +265,14 @@ def relay():
                 until(lambda: r.state()["sessions"] == [], "the session ends")
 
 
-with tempfile.TemporaryDirectory() as parent:
-    os.chmod(parent, 0o755)
-    http(parent)
-    ways(parent, "::1", "ipv6")
-    ways(parent, "127.0.0.1", "tables", without_sock_diag)
-    ways(parent, "::1", "tables6", without_sock_diag)
-relay()
+if __name__ == "__main__":
+    if os.getuid():
+        print("only root can be two users")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as parent:
+        os.chmod(parent, 0o755)
+        http(parent)
+        ways(parent, "::1", "ipv6")
+        ways(parent, "127.0.0.1", "tables", without_sock_diag)
+        ways(parent, "::1", "tables6", without_sock_diag)
+    relay()
