@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,10 +98,9 @@ bool http_origin_fits(const char *origin, const char *host, bool tls,
 	return false;
 }
 
-bool http_host_is_local(const char *host)
+/* The value of Host without the port. */
+static bool host_name(const char *host, char name[64])
 {
-	char name[64];
-	unsigned char a[16];
 	size_t len;
 
 	if (*host == '[') {
@@ -111,12 +111,36 @@ bool http_host_is_local(const char *host)
 	} else {
 		len = strcspn(host, ":");
 	}
-	if (!len || len >= sizeof(name))
+	if (!len || len >= 64)
 		return false;
 	memcpy(name, host, len);
 	name[len] = '\0';
+	return true;
+}
+
+bool http_host_is_local(const char *host)
+{
+	unsigned char a[16];
+	char name[64];
+
+	if (!host_name(host, name))
+		return false;
 	return !strcasecmp(name, "localhost") || inet_pton(AF_INET, name, a) == 1 ||
 	       inet_pton(AF_INET6, name, a) == 1;
+}
+
+bool http_host_is_loopback(const char *host)
+{
+	unsigned char a[16];
+	char name[64];
+
+	if (!host_name(host, name))
+		return false;
+	if (inet_pton(AF_INET, name, a) == 1)
+		return a[0] == 127;
+	if (inet_pton(AF_INET6, name, a) == 1)
+		return !memcmp(a, &in6addr_loopback, sizeof(a));
+	return !strcasecmp(name, "localhost");
 }
 
 int64_t http_length_parse(const char *text)

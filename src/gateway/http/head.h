@@ -38,6 +38,9 @@ bool http_origin_fits(const char *origin, const char *host, bool tls,
 /* Whether `host` names this host by a number or as "localhost": another name may have
  * been chosen by a page that wants to reach us through a browser. */
 bool http_host_is_local(const char *host);
+/* Whether it is "localhost", an address of 127.0.0.0/8 or ::1. To these and by HTTPS browsers tell
+ * which site a request comes from (Sec-Fetch-Site), to others such as 0.0.0.0 they do not. */
+bool http_host_is_loopback(const char *host);
 
 /* The value of Content-Length: at most 15 digits, and nothing else. -1: it is not. */
 int64_t http_length_parse(const char *text);

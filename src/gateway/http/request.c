@@ -94,13 +94,30 @@ static int check_origin(struct http_conn *c, const struct http_request *r, const
 	return 0;
 }
 
+/* The method for the table, where HEAD is GET. */
+static const char *table_method(const struct http_conn *c)
+{
+	return c->is_head ? "GET" : c->method;
+}
+
+/* Would a browser say which page asks? It sends Origin with methods other than GET, and
+ * Sec-Fetch-Site by TLS and to the loopback interface; it shows no token by itself. */
+static bool page_would_tell(const struct http_conn *c, const struct http_request *r)
+{
+	return strcmp(table_method(c), "GET") || !http_access_trusts_local(c->server->access) ||
+	       c->tls || !*r->host || http_host_is_loopback(r->host);
+}
+
 /* May the request change anything? Browsers send no Origin when a page loads a picture, whose
  * path may be that of a command with method GET: so a page of another port of this host is
  * recognised by Sec-Fetch-Site. */
 static bool may_change(const struct http_conn *c, const struct http_request *r)
 {
-	return *c->origin || !*r->fetch_site || !strcasecmp(r->fetch_site, "same-origin") ||
-	       !strcasecmp(r->fetch_site, "none");
+	if (*c->origin)
+		return true;
+	if (!*r->fetch_site)
+		return page_would_tell(c, r);
+	return !strcasecmp(r->fetch_site, "same-origin") || !strcasecmp(r->fetch_site, "none");
 }
 
 /* Replies itself unless the client may do what needs `needed`. */
@@ -165,12 +182,6 @@ static const char *job_of(const char *path)
 	static const char place[] = CONTROL_PREFIX "/job/";
 
 	return strncmp(path, place, sizeof(place) - 1) ? NULL : path + sizeof(place) - 1;
-}
-
-/* The method for the table, where HEAD is GET. */
-static const char *table_method(const struct http_conn *c)
-{
-	return c->is_head ? "GET" : c->method;
 }
 
 /* True: it was a file, and is answered. */
@@ -264,7 +275,9 @@ static bool check_request(struct http_conn *c, const struct http_request *r)
 	}
 	c->is_command = f.rule.is_command;
 	if (f.rule.role != HTTP_WATCH && !may_change(c, r)) {
-		refuse(c, 403, "a page of another origin may change nothing");
+		refuse(c, 403, *r->fetch_site ?
+				       "a page of another origin may change nothing" :
+				       "a page could ask this by GET: use POST, or call the server localhost");
 		return false;
 	}
 	return f.rule.role == HTTP_WATCH || may(c, r, f.rule.role);

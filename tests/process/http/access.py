@@ -61,6 +61,8 @@ def tokens(folder):
                 if not role:
                     check(a.headers["www-authenticate"].startswith("Bearer"), "how to ask")
         check(g.ask("/api/v2/nodes", Authorization="Basic " + WATCH).status == 401, "only bearers")
+        check(g.ask("/api/v2/node/sig/file/rewind", Host="192.168.0.5", **bearer(OPERATE)).status == 501,
+              "no page shows a token by itself")
         sub_protocols(g)
         at = "--url=http://127.0.0.1:%d" % g.port
         more = ("--token-file=" + path,)  # its first token
@@ -152,6 +154,19 @@ PAGES = ((None, None, True), (None, "none", True), (None, "same-origin", True), 
          ("", "cross-site", False))
 
 
+def pictures(g):
+    """Browsers say neither Origin nor Sec-Fetch-Site with a GET to places that they do not trust, as
+    0.0.0.0, which leads here, too."""
+    for host, good in (("127.0.0.1", True), ("localhost", True), ("127.8.7.6", True), ("[::1]", True),
+                       ("0.0.0.0", False), ("192.168.0.5", False), ("[::]", False),
+                       ("[::ffff:127.0.0.1]", False), ("[::ffff:7f00:1]", False)):
+        for method, fits in (("GET", good), ("HEAD", good), ("POST", True)):
+            for more in ({}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer " + CONFIGURE}):
+                a = g.ask("/api/v2/node/sig/file/rewind", method, Host="%s:%d" % (host, g.port), **more)
+                check((a.status != 403) == fits, "%s %s, %s: %d" % (method, host, more, a.status))
+        check(g.ask("/api/v2/nodes", Host=host).status == 200, "a GET that changes nothing, of " + host)
+
+
 def pages(folder):
     """Each request that changes something, from each kind of page, with each type of a body that
     a page can send without being asked."""
@@ -177,6 +192,7 @@ def pages(folder):
                         check(good or "access-control-allow-origin" not in a.headers, what)
                         seen += 1
         check(seen > 500, "requests: %d" % seen)
+        pictures(g)
 
 
 def openssl(folder, *args):

@@ -165,6 +165,11 @@ static void hosts_and_origins_are_checked(void **state)
 	assert_false(http_host_is_local("evil.example"));
 	assert_false(http_host_is_local("localhost.evil.example"));
 	assert_false(http_host_is_local("[::1"));
+	assert_true(http_host_is_loopback("localhost:80") && http_host_is_loopback("[::1]:80"));
+	assert_true(http_host_is_loopback("127.0.0.1:80") && http_host_is_loopback("127.9.8.7"));
+	assert_false(http_host_is_loopback("0.0.0.0:80") || http_host_is_loopback("[::]:80"));
+	assert_false(http_host_is_loopback("192.168.0.5:80") || http_host_is_loopback("localhost.evil"));
+	assert_false(http_host_is_loopback("[::ffff:127.0.0.1]:80") || http_host_is_loopback(""));
 	assert_true(http_origin_fits("http://h:1", "h:1", false, NULL));
 	assert_false(http_origin_fits("http://h:1", "h:1", true, NULL));
 	assert_false(http_origin_fits("http://h:2", "h:1", false, list));
