@@ -91,8 +91,8 @@ answered() {
 	[ "$(forge call $# 2>/dev/null)" = "$(printf '%s\n' "$@")" ]
 }
 
-# A forged call, which nobody completes, has its time: the next one does not take its place.
-until_true answered 'REP 0' 'REJ 28'
+# A forged call, which nobody completes, has its time: the next ones do not take its place.
+until_true answered 'REP 0' 'REJ 28' 'REJ 28'
 peer_connects
 logged victim 1 "call of $stranger is dropped" || fail "not a word about the stranger"
 # The same where no other host calls.
