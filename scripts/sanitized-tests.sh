@@ -42,4 +42,4 @@ scripts/choose-tests.py "$dir" --targets "$dir/chosen" >"$dir/targets"
 xargs -d '\n' ninja -C "$dir" --quiet <"$dir/targets"
 # Newer kernels place memory where gcc 12's TSan does not expect it.
 setarch -R scripts/run-tests.py "$dir" --chosen "$dir/chosen" "$@" --setup all \
-	--timeout-multiplier 4 --num-processes $(($(nproc) * 3 / 2))
+	--timeout-multiplier 4 --num-processes $(($(nproc) * 2))
