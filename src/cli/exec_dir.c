@@ -32,8 +32,12 @@ bool exec_dir_inherited(void)
 	const char *dir = getenv(EXEC_DIR_ENV);
 	struct stat st;
 
-	return dir && !stat(dir, &st) && S_ISDIR(st.st_mode) &&
-	       user_is_ours(st.st_uid);
+	if (!dir || stat(dir, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	/* Others have the number of a user that the namespace does not map, but cannot use a
+	 * folder of ours. */
+	return user_is_known(st.st_uid) ||
+	       (!(st.st_mode & 077) && !euidaccess(dir, R_OK | W_OK | X_OK));
 }
 
 static int make_root(struct exec_dir *d)

@@ -60,6 +60,10 @@ for program; do
 done
 "$BUSBAR" exec -q -- sh -c "'$1'; exit \$?" || fail "in a shell"
 "$BUSBAR" exec -q -- "$BUSBAR" exec -q -- "$1" || fail "in two layers"
+# In a namespace that does not map the user, others have the same number.
+if unshare -U true 2>/dev/null; then
+	unshare -U "$BUSBAR" exec -q -- "$BUSBAR" exec -q -- "$1" || fail "in two layers, not mapped"
+fi
 "$BUSBAR" exec -q --bare -- "$1" none || fail "--bare"
 BUSBAR_DEVICES=system "$BUSBAR" exec -q -- "$1" none || fail "without soft0"
 wait_removed "programs that end"
