@@ -32,8 +32,8 @@ def check(what, good, detail=""):
 class Server:
     """A verb that serves until it is interrupted; its first line is read."""
 
-    def __init__(self, *args):
-        self.process = subprocess.Popen([BUSBAR, "ripc", *args], stdout=subprocess.PIPE,
+    def __init__(self, *args, within=()):
+        self.process = subprocess.Popen([*within, BUSBAR, "ripc", *args], stdout=subprocess.PIPE,
                                         text=True)
         self.line = self.process.stdout.readline()
 
@@ -106,6 +106,24 @@ def shown(name, pid):
                              timeout=30, check=False)
         check("other users see nothing", run.returncode == 0 and b"SERVICE" in run.stdout and
               name.encode() not in run.stdout, run.stdout.decode() + run.stderr.decode())
+
+
+def unmapped(name):
+    """Users that their namespaces do not map have the same number, and see nothing of each other."""
+    def within(uid):
+        return ["setpriv", f"--reuid={uid}", "--clear-groups", "unshare", "-U"]
+
+    if os.geteuid() or subprocess.run([*within(12345), "test", "-r", BUSBAR], check=False,
+                                      stderr=subprocess.DEVNULL).returncode:
+        return
+    server = Server("serve", name, within=within(12345))
+    for uid in 12345, 23456:
+        run = subprocess.run([*within(uid), BUSBAR, "ripc", "list"], capture_output=True,
+                             timeout=30, check=False)
+        check(f"user {uid} sees nothing", run.returncode == 0 and b"SERVICE" in run.stdout and
+              name.encode() not in run.stdout, run.stdout.decode() + run.stderr.decode())
+    status, _ = server.end()
+    check("serve ends with Ctrl-C", status == 0, str(status))
 
 
 class Connection(http.client.HTTPConnection):
@@ -296,6 +314,7 @@ def main():
     os.environ["RIPC_PORT"] = str(20000 + os.getpid() % 12000)
     begin = time.monotonic()
     ping("test-echo")
+    unmapped("test-unmapped")
     with tempfile.TemporaryDirectory(prefix="busbar-ripc.") as folder:
         serving(folder)
         changes(folder)
