@@ -11,7 +11,7 @@
 
 #define MSEC (NSEC_PER_SEC / 1000)
 
-/* All 32 cases, by what each rule says in words. */
+/* All combinations, by what each rule says. */
 static void every_case_has_its_verdict(void **state)
 {
 	for (unsigned bits = 0; bits < 32; bits++) {
@@ -37,7 +37,7 @@ static void every_case_has_its_verdict(void **state)
 	}
 }
 
-/* A node whose callers call as the test says; times in milliseconds. */
+/* A node whose place hosts call for. */
 static struct node {
 	struct callers t;
 	struct caller_ip holder;
@@ -122,7 +122,7 @@ static void steady(unsigned at)
 	call(1);
 }
 
-/* A call that its host rejects itself shortly before another one may take its place. */
+/* A stranger that ends each call shortly before another one may take its place. */
 static void withdraws(unsigned at)
 {
 	if (holds(1) && n.now - n.since >= 490 * MSEC)
@@ -146,11 +146,11 @@ static void a_peer_connects_in_spite_of_strangers(void **state)
 				reset();
 				assert_in_range(connected_after(9, trips[t], gaps[g],
 						withdrawn ? withdraws : steady), 0, 2000);
-				/* It connects again, with its stranger known as such. */
+				/* It connects again, and the stranger has failed before. */
 				assert_in_range(connected_after(9, trips[t], gaps[g],
 						withdrawn ? withdraws : steady), 0, 600);
 			}
-	/* Addresses without end, but a call a while. */
+	/* Each call from another address, but not many of them. */
 	reset();
 	assert_in_range(connected_after(9, 50, 300, many_addresses), 0, 10000);
 }

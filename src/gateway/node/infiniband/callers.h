@@ -3,11 +3,11 @@
  * Which call may take the place of the one call that an infiniband node has accepted and that
  * its caller has not confirmed yet, and which hosts have left such calls unconfirmed lately.
  *
- * Any host may send requests, so neither may a call hold the place for long, nor may a newer
- * one take it before an honest caller could confirm:
+ * Any host can send requests. So no call may hold the place for long, and no newer one may take
+ * it before an honest caller could confirm:
  *
- *   - A call has CALLERS_CONFIRM_NS. After that, a call of a host of the same standing takes
- *     its place, that of the same host, too.
+ *   - A call keeps the place for CALLERS_CONFIRM_NS. After that, a call of a host of the same
+ *     standing may take it, also one of the same host.
  *   - A host that has failed to confirm lately stands below one that has not: its call makes
  *     way for the other's at once, and never takes the other's place.
  *   - A host whose call had its time and was not confirmed is rejected for CALLERS_FIRST_NS,
@@ -51,7 +51,7 @@ struct callers {
 
 /* What the rules look at. */
 struct callers_case {
-	bool caller_waits;    /* a call of this host comes too early */
+	bool caller_waits;    /* its host is rejected for a while */
 	bool caller_failed;
 	bool place_taken;     /* by a call that is not confirmed */
 	bool holder_failed;   /* of that call's host */
