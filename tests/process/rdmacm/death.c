@@ -290,11 +290,14 @@ static void the_last_message_is_there_before_the_disconnect(void)
 
 static void the_last_message_of_a_peer_is_there_before_its_end(void)
 {
-	for (int i = 0; i < LAST_ROUNDS / 4; i++) {
-		struct cm_child child = cm_fork(send_last, 0);
+	struct cm_child children[LAST_ROUNDS / 4];
 
-		expect_last(port_of(&child), i % 4 < 3);
-		cm_child_kill(&child);
+	/* Before this process has threads. */
+	for (int i = 0; i < LAST_ROUNDS / 4; i++)
+		children[i] = cm_fork(send_last, 0);
+	for (int i = 0; i < LAST_ROUNDS / 4; i++) {
+		expect_last(port_of(&children[i]), i % 4 < 3);
+		cm_child_kill(&children[i]);
 	}
 }
 
