@@ -653,7 +653,7 @@ static void take_event(struct end *e)
 
 /* ---- messages that come behind the last poll ---- */
 
-enum { LOOKS = 200, FEW_LOOKS = 40, SPIN_US = 300, STREAM = 3000 };
+enum { LOOKS = 200, FEW_LOOKS = 10, SPIN_US = 300, STREAM = 3000 };
 
 static uint64_t now_us(void)
 {
