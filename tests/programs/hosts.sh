@@ -81,11 +81,11 @@ perf() {
 		"$perf_tool -d $DEVICE -F -p $port -x $gid_a -s $perf_size $* $peer"
 }
 
-# latency TOOL: its median is below 2 ms whatever the target does: with READs the target sleeps,
+# latency TOOL: its median is below 20 ms (perftest.sh) whatever the target does: with READs the target sleeps,
 # with WRITEs it spins on its memory after polls.
 latency() {
 	perf "$1" 8 -n 200
-	awk '$1 == 8 && $5 >= 2000 { exit 1 }' "$tmp/client.log" ||
+	awk '$1 == 8 && $5 >= 20000 { exit 1 }' "$tmp/client.log" ||
 		fail "a message waits for milliseconds"
 }
 

@@ -36,8 +36,8 @@ ready() {
 # Bytes, iterations, then figures; the last is the message rate of a bandwidth
 # test or the 99.9th percentile of a latency. The seventh, the deviation, may
 # not be a number: perftest loses it where latencies differ by much. The median of a latency, the
-# fifth, is below 2 ms: messages that wait for a look at the clock now and then take 5 to 40 ms.
-# (-D prints no median.)
+# fifth, is below 20 ms: it is some ms where the programs, which spin, share their processors with
+# others, and more where messages wait for a look now and then. (-D prints no median.)
 check_table() {
 	awk -v want="$lines" -v latency="$latency" '
 		/^ #bytes/ { table = 1; next }
@@ -49,7 +49,7 @@ check_table() {
 				    !(i == 7 && $i ~ /nan$/))
 					bad = $0
 			if (NF < 4 || $2 < 1 || $NF <= 0 ||
-			    (latency && NF > 4 && $1 <= 65536 && $5 >= 2000))
+			    (latency && NF > 4 && $1 <= 65536 && $5 >= 20000))
 				bad = $0
 		}
 		END {
