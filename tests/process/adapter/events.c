@@ -653,7 +653,7 @@ static void take_event(struct end *e)
 
 /* ---- messages that come behind the last poll ---- */
 
-enum { LOOKS = 200, FEW_LOOKS = 10, SPIN_US = 300, STREAM = 3000 };
+enum { LOOKS = 200, FEW_LOOKS = 10, SPIN_US = 300, STREAM = 3000, STREAMS = 20 };
 
 static uint64_t now_us(void)
 {
@@ -708,17 +708,11 @@ static int do_look(struct end *e, void *arg)
 	return events;
 }
 
-/* A message that lies in shared memory is new to a program that found its queue empty: with
- * adapters that poll would have found it, or it would raise the event; and there are programs
- * (accelio) that do some of their work only after an event. */
-static void what_comes_behind_an_empty_poll_gives_its_event(struct pair *p)
+/* How many events there were, or -1. */
+static int look_at_a_stream(struct pair *p)
 {
 	uint64_t end = now_us();
-	int events;
 
-	pair_start(p, &ev);
-	for (uint64_t i = 0; i < 200; i++)
-		side_recv(&p->b, i, 0, 64);
 	side_start(&p->b, do_look, NULL, 0);
 	for (int i = 0; i < STREAM; i++) {
 		side_send(&p->a, 1, 0, 8);
@@ -727,10 +721,29 @@ static void what_comes_behind_an_empty_poll_gives_its_event(struct pair *p)
 			;
 		end = now_us();
 	}
-	events = side_join(&p->b, NULL, 0);
-	if (strcmp(transport_under_test()->name, "shm") == 0)
-		expect(events >= FEW_LOOKS);
-	expect(events >= 0);
+	return side_join(&p->b, NULL, 0);
+}
+
+/* A message that lies in shared memory is new to a program that found its queue empty: with
+ * adapters that poll would have found it, or it would raise the event; and there are programs
+ * (accelio) that do some of their work only after an event. */
+static void what_comes_behind_an_empty_poll_gives_its_event(struct pair *p)
+{
+	bool tells = strcmp(transport_under_test()->name, "shm") == 0;
+	int events = 0;
+
+	pair_start(p, &ev);
+	for (uint64_t i = 0; i < 200; i++)
+		side_recv(&p->b, i, 0, 64);
+	/* Again while both sides do not run at the same time, as other programs have the
+	 * processors. */
+	for (int i = 0; i < STREAMS && events < FEW_LOOKS; i++) {
+		events = look_at_a_stream(p);
+		expect(events >= 0);
+		if (!tells)
+			return;
+	}
+	expect(events >= FEW_LOOKS);
 }
 
 /* As perftest does: one channel for both queues, and the first event that comes
