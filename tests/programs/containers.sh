@@ -9,6 +9,10 @@ unshare --net --mount --pid --fork true 2>/dev/null || {
 	echo "skipped: no namespaces of one's own without root"
 	exit 77
 }
+unshare --user --map-root-user true 2>/dev/null || {
+	echo "skipped: no user namespaces here (a chroot has none)"
+	exit 77
+}
 export BUSBAR_LOG=debug
 # With a process 1 that ends, the kernel kills the one that removes the program's folder; in a
 # container the folder goes with it.
