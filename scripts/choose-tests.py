@@ -3,7 +3,7 @@
 """Chooses tests of a build folder for the sanitizers; prints their names, one on a line.
 
 choose-tests.py BUILD [--seconds N] [--durations LOG] [--base COMMIT] [--seed TEXT]
-    [--only SUITE,SUITE...] [--without SUITE,SUITE...]
+    [--without SUITE,SUITE...]
 choose-tests.py BUILD --targets FILE
 
 Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of the rooms
@@ -128,7 +128,6 @@ def parse():
     parser.add_argument("--durations", type=pathlib.Path)
     parser.add_argument("--base", default=None)
     parser.add_argument("--seed", default=None)
-    parser.add_argument("--only", default="")
     parser.add_argument("--without", default="")
     parser.add_argument("--targets", type=pathlib.Path)
     return parser.parse_args()
@@ -147,9 +146,8 @@ def main():
     base = default_base() if options.base is None else options.base
     seed = options.seed or git("rev-parse", "HEAD")
     without = set(options.without.split(",")) - {""}
-    only = set(options.only.split(",")) - {""}
     tests = [t for t in introspect(options.build, "tests")
-             if not suites_of(t) & without and (not only or suites_of(t) & only)]
+             if not suites_of(t) & without]
     touched = touched_folders(base) if base else set()
     always, changed, rest = [], [], []
     for test in sorted(tests, key=lambda t: rank(seed, t["name"])):
