@@ -6,6 +6,15 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Is the GID an IPv4 address, mapped to IPv6? */
+static inline bool hca_gid_is_ipv4(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, prefix, sizeof(prefix));
+}
 
 /* Is this GID an address of this host (network namespace)? */
 bool hca_gid_is_local(const union ibv_gid *gid);

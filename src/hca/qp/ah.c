@@ -33,13 +33,6 @@
 #define HOPS 64
 #define GROUP_HOPS 1
 
-static bool is_v4_mapped(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
 /* Sum of 16-bit words in network order, not yet folded (RFC 1071). */
 static uint32_t sum_words(const void *data, size_t bytes)
 {
@@ -81,7 +74,7 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 {
 	const struct ibv_global_route *g = &ah->attr.grh;
 
-	ah->ipv4 = is_v4_mapped(&g->dgid);
+	ah->ipv4 = hca_gid_is_ipv4(g->dgid.raw);
 	if (ah->ipv4) {
 		struct iphdr ip = {
 			.version = 4,

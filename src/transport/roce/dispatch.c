@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hca/host/gid.h"
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "util/abstract.h"
@@ -91,19 +92,12 @@ void roce_relay_encode(const struct hca_gsi_address *from,
 	memcpy(out, &r, sizeof(r));
 }
 
-static bool is_v4(const uint8_t gid[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, mapped, sizeof(mapped));
-}
-
 /* Can it be the address of one host? */
 static bool is_unicast(const uint8_t gid[16])
 {
 	static const uint8_t none[16];
 
-	if (is_v4(gid))
+	if (hca_gid_is_ipv4(gid))
 		return gid[12] && gid[12] < 224;
 	return gid[0] != 0xff && memcmp(gid, none, sizeof(none)) != 0;
 }
@@ -188,7 +182,7 @@ static void candidates_of(const struct hca_gsi_address *from, uint64_t service_i
 		out[i] = (struct hca_gsi_service){ .service_id = service_id };
 	out[0].scope = HCA_GSI_ADDRESS;
 	memcpy(out[0].address, to, sizeof(out[0].address));
-	out[1].scope = is_v4(to) ? HCA_GSI_IPV4 : HCA_GSI_IPV6;
+	out[1].scope = hca_gid_is_ipv4(to) ? HCA_GSI_IPV4 : HCA_GSI_IPV6;
 	out[2].scope = HCA_GSI_ANY;
 }
 

@@ -22,13 +22,6 @@ struct interfaces {
 	uint32_t index[HCA_MAX_GIDS];
 };
 
-static bool is_v4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
 static bool has(const struct interfaces *all, uint32_t index)
 {
 	for (unsigned i = 0; i < all->count; i++)
@@ -44,7 +37,7 @@ static void find(bool v4, struct interfaces *all)
 
 	all->count = 0;
 	for (uint32_t i = 0; i < HCA_MAX_GIDS && !hca_gid_by_index(i, &e); i++)
-		if (is_v4(&e.gid) == v4 && roce_allows(e.gid.raw) && !has(all, e.ndev_ifindex))
+		if (hca_gid_is_ipv4(e.gid.raw) == v4 && roce_allows(e.gid.raw) && !has(all, e.ndev_ifindex))
 			all->index[all->count++] = e.ndev_ifindex;
 }
 
@@ -64,7 +57,7 @@ int roce_group_member(struct carrier *udp, const union ibv_gid *gid, bool joined
 	unsigned members = 0;
 	int error = 0;
 
-	find(is_v4(gid), &all);
+	find(hca_gid_is_ipv4(gid->raw), &all);
 	for (unsigned i = 0; i < all.count && !error; i++) {
 		struct carrier_addr to = carrier_udp_addr_of(gid->raw, all.index[i], 0);
 		int ret = carrier_udp_member(udp, &to, all.index[i], joined);

@@ -25,13 +25,6 @@
 uint16_t roce_udp_port = IB_UDP_PORT;
 uint16_t roce_fragment_port;
 
-static bool is_v4_mapped(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
-
 /* ---- invariant CRC ---- */
 
 /* False: not IP addresses. */
@@ -212,7 +205,7 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 {
 	const uint8_t *dst = to->grh.dgid.raw;
 	struct ibv_gid_entry source, other;
-	bool same = is_v4_mapped(dst) == is_v4_mapped(from->raw);
+	bool same = hca_gid_is_ipv4(dst) == hca_gid_is_ipv4(from->raw);
 
 	if (hca_gid_by_index(to->grh.sgid_index, &source))
 		return -EHOSTUNREACH;
@@ -220,7 +213,7 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 		if (hca_gid_by_index(i, &other))
 			return -EHOSTUNREACH;
 		if (other.ndev_ifindex != source.ndev_ifindex ||
-		    is_v4_mapped(dst) != is_v4_mapped(other.gid.raw))
+		    hca_gid_is_ipv4(dst) != hca_gid_is_ipv4(other.gid.raw))
 			continue;
 		from = &other.gid;
 		same = true;
@@ -250,7 +243,7 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 	if (unlikely(!roce_is_address(to)))
 		return -EHOSTUNREACH;
 	/* An address of this host reaches itself, whatever the source's IP version. */
-	if (is_v4_mapped(dst) != is_v4_mapped(from->raw)) {
+	if (hca_gid_is_ipv4(dst) != hca_gid_is_ipv4(from->raw)) {
 		if (!hca_gid_is_local(&to->grh.dgid))
 			return -EHOSTUNREACH;
 		from = &to->grh.dgid;
