@@ -58,8 +58,8 @@ struct packet_medium {
 	 * no opcode for it. */
 	bool uc_invalidates;
 	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
-	/* How long an acknowledgement may wait for the poll after the one that brought the
-	 * request, if the program usually replies before that poll: the reply takes it along.
+	/* How long an acknowledgement may wait for the program's next poll after the request
+	 * came, if the program usually replies before that poll: the reply takes it along.
 	 * 0, or otherwise: it leaves with the poll that brought the request. */
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
@@ -134,7 +134,7 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
-	atomic_uint turn;      /* number of polls; changes under receive_lock */
+	atomic_uint turn;      /* polls of the program; changes under receive_lock */
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */

@@ -219,9 +219,12 @@ static bool poll_locked(struct packet_port *port)
 
 	if (unlikely(!carrier))
 		return false;
-	atomic_store_explicit(&port->turn,
-			      atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	/* The progress thread polls where the program does not, which may be about to reply. */
+	if (!progress_is_self())
+		atomic_store_explicit(
+			&port->turn,
+			atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
+			memory_order_relaxed);
 	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
 	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed))) {
 		packet_faults_settle(port);

@@ -6,7 +6,7 @@
  * byte of its memory. So the progress thread is woken for each packet, except while the
  * program is *present*: it has polled for a while (`patience`) without a gap. Then the port
  * may *rely* on polls: nothing wakes the progress thread for packets, which costs a message
- * as much as all else does, and acknowledgements may wait for the next poll.
+ * as much as all else does.
  *
  * No event says that a program that is relied on stops to poll. So a timer looks at the number
  * of polls now and then, twice in GLANCE_NS: if no poll came in between, the program has left,
@@ -36,6 +36,8 @@
 #define PAUSE_PART 16
 /* Between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
+/* Behind one, which may have left an acknowledgement that waits for a reply of the program. */
+#define LOOK_AGAIN_NS UINT64_C(20000)
 #define POLLS_PER_LOOK 64u
 
 static struct packet_presence *presence_of(struct packet_port *port)
@@ -246,7 +248,7 @@ static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
 	if (due_ns != UINT64_MAX)
 		due_ns = now_ns + (due_ns > ns ? due_ns - ns : 0);
 	if (atomic_load(&port->backlog) || atomic_load(&port->blind))
-		due_ns = MIN(due_ns, now_ns + LOOK_NS);
+		due_ns = MIN(due_ns, now_ns + (progress_is_self() ? LOOK_AGAIN_NS : LOOK_NS));
 	return due_ns;
 }
 

@@ -92,9 +92,8 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	struct rc_respond_mark before;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
-	/* An acknowledgement waits for the next poll only if that is sure to come. */
-	bool early = !rs->p.ack_delay_ns || pq->asked_turn != turn || !is_conversation(pq) ||
-		     !packet_is_relied_on(pq->port);
+	bool waits = rs->p.ack_delay_ns && is_conversation(pq);
+	bool early = !waits || pq->asked_turn != turn;
 	/* The time is asked for only where it is looked at. */
 	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
 	bool acknowledges = false;
@@ -125,7 +124,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	if (acknowledges) {
 		packet_raw_told(pq, &train);
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
-		if (pq->asked_turn != turn) /* no reply came, it waited in vain */
+		if (waits) /* in vain: no reply came */
 			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
 	}
 	if (unlikely(ret == -EACCES)) {

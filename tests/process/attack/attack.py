@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A gateway that is attacked while it forwards 10,000 samples a second, and what it has to keep:
-it lives, a small client is answered, and no sample is lost but for steps that its generator
-left out.
+it lives, a small client is answered, no sample is lost but for steps that its generator
+left out, and samples come in time.
 
 Environment: BUSBAR, the program.
 """
 import os
+import re
 import resource
 import socket
 import struct
+import subprocess
 import time
 
-from http_gateway import Client, Gateway, check, until
+from http_gateway import BUSBAR, Client, Gateway, check, until
 
 # Queues that hold what comes while a thread gets no processor for seconds.
 FAST = """
@@ -36,8 +38,33 @@ class Attacked(Gateway):
         check(self.ask("/api/v2/status").status == 200, "a small client is answered beside " + what)
         check(time.monotonic() - start < seconds, "soon, beside " + what)
 
+    def at_rest(self):
+        """Before the attack."""
+        until(lambda: self.times()["kept ->"][-1][1] >= 1000, "samples come through")
+        self.rest = self.times()
+
     def stats_of(self, name):
         return self.ctl("node", name)["stats"]
+
+    def times(self):
+        """How many steps of the generator, and samples at the end of the paths, were so many seconds late at most."""
+        text = subprocess.run([BUSBAR, "ctl", self.control, "GET", "/metrics"], check=True, capture_output=True,
+                              text=True, timeout=60).stdout
+        late = {"fast": [], "kept ->": []}
+        for name, limit, count in re.findall(r'_seconds_bucket\{(?:node|path)="([^"]*)".*le="([^"]*)"\} (\d+)', text):
+            if name in late:
+                late[name].append((float(limit), int(count)))
+        return late
+
+    def comes_in_time(self):
+        """As at rest, half of all are late by much less than a period of 1 kHz. The others tell how busy the machine is."""
+        for name, buckets in self.times().items():
+            attacked = [(limit, count - before) for (limit, count), (_, before) in zip(buckets, self.rest[name])]
+            for when, late in ("at rest", self.rest[name]), ("attacked", attacked):
+                print("%s, %s: p50 up to %g s, p99 up to %g s" % (name, when, *(
+                    next(limit for limit, count in late if count >= part * late[-1][1]) for part in (0.5, 0.99))))
+            in_time = next(count for limit, count in attacked if limit >= 0.0005)
+            check(in_time >= attacked[-1][1] / 2, "%s: in time are %d of %d" % (name, in_time, attacked[-1][1]))
 
     def nothing_is_lost(self):
         """The numbers of samples have no other gaps than the generator's."""
@@ -49,6 +76,8 @@ class Attacked(Gateway):
         check(not kept["not_sent"] and not kept["not_stored"], "not stored: %s" % kept)
         for path in self.ctl("paths"):
             check(not path["stats"]["queue_full"] and not path["stats"]["starved"], path["stats"])
+        if not self.is_sanitized():
+            self.comes_in_time()
 
 
 def allow_descriptors(count):

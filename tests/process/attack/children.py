@@ -106,6 +106,7 @@ print("seed %d" % SEED)
 with tempfile.TemporaryDirectory() as folder:
     os.environ["PATH"] = SLOW_PATH
     with Attacked(folder, NODES, PATHS) as gateway:
+        gateway.at_rest()
         held(gateway)
         chance, end, rest = random.Random(SEED), time.monotonic() + SECONDS, []
         while time.monotonic() < end:

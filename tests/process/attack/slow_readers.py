@@ -66,6 +66,7 @@ class Flood:
 def attacked(folder, name, request, keys="", uid=None, more=None):
     """`more`: headers of those who are to be answered."""
     with Attacked(folder, http=HTTP % (LIMIT, keys), name=name) as g:
+        g.at_rest()
         with g.client() as steady:  # of the gateway's own, idle most of the time
             check(steady.ask("/api/v2/nodes", **(more or {})).status == 200, "before")
             flood = Flood(g, request, uid)

@@ -144,6 +144,7 @@ def http(folder):
     with open(os.path.join(folder, "record"), "w") as f:
         f.write("# seconds,nanoseconds,offset,sequence\n")
     with Attacked(folder, NODES % folder, PATHS) as g:
+        g.at_rest()
         operations = sorted(set(described(g)))
         check(len(operations) > 30, "operations: %d" % len(operations))
         requests = [message(m, p, evil if m == "POST" and p.endswith(("restart", "reload")) and "/node/" not in p
