@@ -185,8 +185,11 @@ const struct plugin pipe_plugins[] = {
 static struct {
 	pthread_t thread;
 	bool started;
+	atomic_bool ended;
 	uint64_t samples; /* of the thread until it is joined */
 } refusal;
+/* How long what stands ready is read behind the end of the node. */
+#define REFUSAL_MS 1000
 
 static void *refuse(void *arg)
 {
@@ -207,7 +210,16 @@ static void *refuse(void *arg)
 		atomic_store(&p->failed, true);
 	sample_put_many(smps, TOOL_BATCH);
 	pool_destroy(&pool);
+	atomic_store(&refusal.ended, true);
 	return NULL;
+}
+
+/* Bytes that could be read from standard input at once. */
+static int standing_ready(void)
+{
+	int left = 0;
+
+	return ioctl(STDIN_FILENO, FIONREAD, &left) ? 0 : left;
 }
 
 int pipe_refuse_start(void)
@@ -231,15 +243,17 @@ int pipe_refuse_start(void)
 
 uint64_t pipe_refuse_stop(const char *node)
 {
-	int left = 0;
+	int left;
 
 	if (!refusal.started)
 		return 0;
+	for (int ms = 0; ms < REFUSAL_MS && standing_ready() > 0 && !tool_stopping() &&
+			 !atomic_load(&refusal.ended); ms++)
+		usleep(1000);
 	tool_stop();
 	pthread_join(refusal.thread, NULL);
 	tool_input_close(&pipe_ends.in);
-	if (ioctl(STDIN_FILENO, FIONREAD, &left))
-		left = 0;
+	left = standing_ready();
 	if (refusal.samples || left > 0)
 		log_error("node %s cannot be written: %ju samples of standard input are lost%s; -r leaves standard input alone",
 			  node, (uintmax_t)refusal.samples,

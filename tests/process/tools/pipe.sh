@@ -130,6 +130,13 @@ printf '1.0(0)\t1\n2.0(1)\t2\n' >in
 expect_in 3 'input for a node that can only be read' $pipe lab.conf sig
 says 'is told' 'sig cannot be written: 2 samples of standard input are lost'
 samples 'what it generates is there all the same' 50 out
+# What stands ready when the node ends is counted, however short the node's life.
+villas-signal -n -l 20000 -v 8 mixed >many 2>log
+cp in two-samples
+mv many in
+expect_in 3 'much input for a node that can only be read' $pipe lab.conf sig
+says 'is counted' 'sig cannot be written: 20000 samples of standard input are lost;'
+mv two-samples in
 expect_in 0 'not with -r' $pipe -r lab.conf sig
 printf '1.0(0)\t1\nnonsense\n' >in
 expect_in 1 'nor is a bad line passed over' $pipe lab.conf sig
