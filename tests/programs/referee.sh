@@ -25,9 +25,6 @@ if [ -z "${REFEREE_INSIDE:-}" ]; then
 	REFEREE_INSIDE=yes exec unshare $namespaces "$0" "$@"
 fi
 
-# What goes past IP and UDP is nothing that tshark would take for RoCE v2.
-export BUSBAR_ROCE_RAW=off
-
 here=$(cd "$(dirname "$0")" && pwd)
 operations=$1
 shift

@@ -7,8 +7,7 @@
  *   busbar.mcast...            a process that uses multicast
  *   busbar.xrcd...             an XRC domain (xrcd.c)
  *   busbar.cm...               a port of librdmacm (rdmacm/port.c)
- *   busbar.roce.<port>...      a UDP port that processes share, its slots, and which of these
- *                              take raw frames (transport/)
+ *   busbar.roce.<port>...      a UDP port that processes share, and its slots (transport/)
  *   busbar.roce.cm..., busbar.roce.service...
  *                              connections and ports of other hosts' callers (transport/)
  */

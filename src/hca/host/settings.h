@@ -72,7 +72,6 @@ struct hca_settings {
 	const char *transports;   /* names, in order of preference */
 	const char *network;      /* addresses by which other hosts are reached: "all", "off", list */
 	uint64_t udp_port;       /* UDP */
-	bool raw_frames;         /* short packets within the host as raw frames */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
 	/* A file for all packets ("": none), and its limits. */
 	const char *capture;

@@ -81,9 +81,6 @@ enum carrier_known {
 	/* Emission only: it may leave in fragments, from the port that the carrier has for
 	 * these (udp.h), where it is longer than the network takes. */
 	CARRIER_FRAGMENTS = 1 << 6,
-	/* Emission: `to` is an address of this host, and who receives there takes raw frames
-	 * (raw.h). Delivery: it came as one, from somebody who takes them, too. */
-	CARRIER_RAW = 1 << 7,
 };
 
 #define CARRIER_IOV_MAX 256

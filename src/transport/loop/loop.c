@@ -134,7 +134,7 @@ static int loop_start(void)
 	if (!ret)
 		ret = packet_show_port(&port, &carrier);
 	if (!ret)
-		ret = packet_port_open(&port, carrier, NULL);
+		ret = packet_port_open(&port, carrier);
 	if (ret)
 		carrier_close(carrier);
 	else

@@ -84,10 +84,6 @@ struct packet_medium {
 	 * (hca_address_complete()): 0 or -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		       struct packet_route *route);
-	/* Are packets to that queue pair, of a process of this host, to leave with CARRIER_RAW?
-	 * `fresh`: what was found out before does not count. Any thread, with locks of queue
-	 * pairs held. NULL: they never are. */
-	bool (*raw)(uint32_t qpn, bool fresh);
 	/* Does the unit come from the other end of the route? NULL: packets name the
 	 * queue pair that sent them. Else those of connections do not. */
 	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
@@ -141,8 +137,6 @@ struct packet_port {
 	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */
 	struct list waiting;   /* requesters that found the carrier full */
-	_Atomic uint64_t datagram_ns; /* raw.c; when one to this host left otherwise */
-	struct carrier *_Atomic raw; /* that of raw frames; NULL: none */
 	atomic_uint backlog;   /* entries of both lists */
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;
@@ -159,9 +153,9 @@ int packet_faults(struct packet_port *port, struct carrier **carrier);
 int packet_faults_set(struct packet_port *port, const char *text, char *note, size_t note_bytes);
 
 /* ---- port.c ---- */
-/* `ops` and `medium` are set; `carrier` becomes the port's when this succeeds. `raw`: the one of
- * raw frames among those below it, or NULL. 0 or -ENOMEM. */
-int packet_port_open(struct packet_port *port, struct carrier *carrier, struct carrier *raw);
+/* `ops` and `medium` are set; `carrier` becomes the port's when this succeeds.
+ * 0 or -ENOMEM. */
+int packet_port_open(struct packet_port *port, struct carrier *carrier);
 /* No queue pair has a path here any more. */
 void packet_port_close(struct packet_port *port);
 /* In a forked child: the carrier's memory is given back, no lock is taken. */

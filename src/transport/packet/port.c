@@ -10,7 +10,6 @@
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "transport/carrier/raw.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
@@ -248,9 +247,6 @@ bool packet_poll(struct packet_port *port, bool wait)
 		hca_lock(&port->receive_lock);
 	else if (!hca_trylock(&port->receive_lock))
 		return false;
-	/* Who is about to sleep, or was woken, leaves nothing out. */
-	if (wait && atomic_load_explicit(&port->raw, memory_order_relaxed))
-		carrier_raw_look_below(atomic_load(&port->raw));
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
 	return moved;
@@ -269,7 +265,7 @@ bool packet_pending(struct packet_port *port)
 
 /* ---- the port's life ---- */
 
-int packet_port_open(struct packet_port *port, struct carrier *carrier, struct carrier *raw)
+int packet_port_open(struct packet_port *port, struct carrier *carrier)
 {
 	const struct carrier_upper upper = { .deliver = deliver, .arg = port };
 
@@ -294,7 +290,6 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier, struct c
 		free(answers);
 		return ret;
 	}
-	atomic_store(&port->raw, raw);
 	port->packet = packet;
 	port->answers = answers;
 	port->generation++;
@@ -313,7 +308,6 @@ static void release(struct packet_port *port)
 	free(port->answers);
 	atomic_store(&port->carrier, NULL);
 	port->fault = NULL;
-	atomic_store(&port->raw, NULL);
 	atomic_store(&port->holds_back, false);
 	port->packet = port->answers = NULL;
 }

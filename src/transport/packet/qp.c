@@ -92,12 +92,6 @@ static uint32_t mtu_of(const struct packet_qp *pq)
 	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
 }
 
-/* Is the destination an address of this host? */
-static bool is_here(const struct ibv_ah_attr *to)
-{
-	return !to->is_global || hca_gid_is_local(&to->grh.dgid);
-}
-
 int packet_connect(struct hca_qp *qp)
 {
 	struct packet_port *port = packet_part(qp)->port;
@@ -112,9 +106,6 @@ int packet_connect(struct hca_qp *qp)
 	};
 	struct ibv_ah_attr to;
 	union ibv_gid source;
-	bool here = is_here(&a->ah_attr);
-	/* Asked before the lock is taken. */
-	bool taken = here && port->medium->raw && port->medium->raw(a->dest_qp_num, true);
 	int ret;
 
 	hca_address_complete(&a->ah_attr, &to, &source);
@@ -128,7 +119,6 @@ int packet_connect(struct hca_qp *qp)
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
 	pq->route.any_here = !a->ah_attr.is_global;
-	packet_raw_connect(pq, !ret && here, taken);
 	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
 	 * there is an answer to marks (engine/rc/pace.h). */
 	if (pq->route.known & CARRIER_TOS)

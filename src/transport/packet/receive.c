@@ -364,7 +364,6 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	packet_raw_arrived(pq, unit, &f->rc);
 	/* A switch has marked it (ECN: CE): a CNP is owed. */
 	if (unlikely((unit->known & CARRIER_TOS) && (unit->tos & 3) == 3)) {
 		rc_marked(&pq->responder, packet_now_ns());

@@ -102,17 +102,11 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	packet_raw_mark(&train, packet_raw_may_answer(pq));
 	rc_respond_mark(rs, &before);
-	while (train.packets < budget && (!train.raw || train.bytes <= PACKET_RAW_MORE) &&
-	       rc_respond_next(rs, early, now, &r)) {
+	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
 		if (ret)
 			break;
-		/* The parts of a READ response take one way. */
-		if (r.packet.op == RC_READ_RESPONSE &&
-		    (r.packet.flags & (RC_FIRST | RC_LAST)) != (RC_FIRST | RC_LAST))
-			train.raw = false;
 		acknowledges |= r.packet.op == RC_ACK;
 		rc_responded(rs, &r, RC_OK);
 	}
@@ -122,7 +116,6 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
 		return 0;
 	}
 	if (acknowledges) {
-		packet_raw_told(pq, &train);
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
 		if (waits) /* in vain: no reply came */
 			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
@@ -152,7 +145,6 @@ bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *trai
 	enum ibv_wc_status status;
 
 	return pq->answering && packet_receives(pq->qp) &&
-	       (!train->raw || packet_raw_may_answer(pq)) &&
 	       rc_respond_next(&pq->responder, true, 0, r) && r->packet.op == RC_ACK &&
 	       !add_answer(pq, train, r, &status);
 }

@@ -175,7 +175,6 @@ static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *
 		if (pq->answering)
 			packet_acknowledge(pq);
 		notice_reply(pq);
-		packet_raw_keep_behind(pq, train);
 	}
 	ret = packet_train_emit(train);
 	if (joined && ret != -EAGAIN)
@@ -196,7 +195,6 @@ static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 	    pq->service != PACKET_RC || !hca_self.depth ||
 	    !hca_trylock(&port->receive_lock)) {
 		notice_reply(pq);
-		packet_raw_keep_behind(pq, train);
 		return packet_train_emit(train);
 	}
 	ret = emit_with_acknowledgement(pq, train);
@@ -214,20 +212,16 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	const struct rc_requester before = *rq;
 	struct packet_train train;
 	uint8_t bounce[PACKET_MTU];
-	uint32_t read_bytes = 0;
 	struct rc_tx tx;
 	unsigned turn;
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	packet_raw_mark(&train, packet_raw_may_request(pq, now_ns));
 	turn = packet_copy_begin(pq->port);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);
 		if (ret)
 			break;
-		if (tx.packet.op == RC_READ)
-			read_bytes = MAX(read_bytes, tx.packet.length);
 		*done = rc_sent(rq, &tx, now_ns);
 	}
 	if (likely(train.packets))
@@ -237,8 +231,6 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	packet_copy_end(pq->port, turn);
 	if (unlikely(ret == -EAGAIN))
 		*rq = before;
-	else if (train.packets)
-		packet_raw_requested(pq, &train, read_bytes);
 	return ret;
 }
 

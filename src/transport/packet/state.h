@@ -6,7 +6,7 @@
 #include "engine/rc/requester.h"
 #include "engine/rc/responder.h"
 #include "hca/share/process.h"
-#include "transport/carrier/raw.h"
+#include "transport/carrier/carrier.h"
 #include "transport/packet/packet.h"
 #include "util/clock.h"
 
@@ -16,29 +16,6 @@ struct packet_entry {
 	struct rc_wqe rc;
 	uint32_t sq_index;
 };
-
-/* raw.c */
-struct packet_raw {
-	bool here;           /* the peer is of this host; since the connection was made */
-	atomic_bool taken;   /* it takes raw frames; either lock */
-	/* Under sq_lock. */
-	bool elsewhere;      /* requests up to elsewhere_psn left otherwise */
-	uint32_t elsewhere_psn;
-	unsigned failures;   /* timeouts */
-	uint64_t from_ns;    /* no frames leave until then */
-	/* Under receive_lock. */
-	bool asked;          /* the last request came as a frame */
-	bool asked_long;     /* that request belongs to a message too long for a frame */
-	/* When the last acknowledgement left, if it was for such a message, left by the carrier
-	 * below, and was recent; else 0. */
-	_Atomic uint64_t told_below_ns;
-};
-
-/* Bytes of the longest READ whose response is a frame, perhaps with others. */
-#define PACKET_RAW_READ 256u
-/* An answer that may be joined to others in a frame. */
-#define PACKET_RAW_MORE (CARRIER_RAW_BYTES - PACKET_RAW_READ - PACKET_HEADER_BYTES - \
-			 PACKET_TRAILER_BYTES)
 
 struct packet_qp {
 	struct hca_qp *qp;
@@ -68,7 +45,6 @@ struct packet_qp {
 	bool connected;         /* RTR was entered */
 	bool answering;
 	unsigned asked_turn;    /* of the port, when a request came last */
-	struct packet_raw raw;
 	/* Also written under sq_lock alone: a lost count costs a packet at most. */
 	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
 	atomic_uint replies;    /* how often in succession a request was posted before
@@ -114,34 +90,6 @@ static inline bool packet_receives(const struct hca_qp *qp)
 
 struct packet_train;
 
-/* ---- raw.c: what leaves as raw frames ---- */
-/* The queue pair is connected; `here`: its peer is of this host; `taken`: it takes frames.
- * receive_lock is held. */
-void packet_raw_connect(struct packet_qp *pq, bool here, bool taken);
-/* Behind packet_train_open(): may it leave as a frame? */
-void packet_raw_mark(struct packet_train *train, bool raw);
-/* A packet of the peer came. receive_lock is held. */
-void packet_raw_arrived(struct packet_qp *pq, const struct carrier_unit *unit,
-			const struct rc_packet *p);
-/* May requests leave as frames, if they are short? And: the train has left, and rc_sent() was
- * called; the longest READ in it is of `read_bytes`. And: its timer ran; `repeated`: what it
- * waited for did not come. sq_lock is held. */
-bool packet_raw_may_request(struct packet_qp *pq, uint64_t now_ns);
-void packet_raw_requested(struct packet_qp *pq, const struct packet_train *train,
-			  uint32_t read_bytes);
-void packet_raw_expired(struct packet_qp *pq, uint64_t now_ns, bool repeated);
-/* May answers, but for a part of a READ response? receive_lock is held. */
-bool packet_raw_may_answer(const struct packet_qp *pq);
-/* An acknowledgement has left with this train. */
-void packet_raw_told(struct packet_qp *pq, const struct packet_train *train);
-/* Lets the train leave by the carrier below if, as a frame, it could overtake an
- * acknowledgement that left there shortly before. Any lock or none. */
-void packet_raw_keep_behind(struct packet_qp *pq, struct packet_train *train);
-/* Likewise for a datagram to this host; and: it has left. Any thread. */
-bool packet_raw_may_datagram(struct packet_port *port, uint32_t qpn);
-void packet_raw_datagram(struct packet_port *port, const struct packet_train *train,
-			 uint32_t qpn);
-
 /* ---- train.c ---- */
 /* Packets for one destination that leave together. All but the last one have the length of
  * the first one. */
@@ -149,8 +97,6 @@ struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
 	bool fragments;   /* as the route had it when the train began */
-	bool raw;         /* it leaves with CARRIER_RAW if it is short; raw.c */
-	uint64_t refused; /* of frames, when it began */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes;
@@ -167,7 +113,6 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->port = port;
 	t->route = route;
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
-	t->raw = false;
 	t->packets = t->pieces = 0;
 	t->bytes = 0;
 	t->ended = false;

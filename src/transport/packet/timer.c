@@ -60,7 +60,6 @@ void packet_expired(struct hca_qp *qp)
 		next = pq->requester.next;
 		now = packet_now_ns();
 		done = rc_timer(&pq->requester, now);
-		packet_raw_expired(pq, now, pq->gone_back != pq->requester.gone_back);
 		packet_count_repeated(pq, next, false);
 		packet_finish(pq, done);
 		hca_sq_run(qp);

@@ -53,7 +53,6 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 		return hca_datagram_lose(qp, e);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
 	packet_train_open(&train, port, &route);
-	packet_raw_mark(&train, e->ud.ah->local && packet_raw_may_datagram(port, e->ud.qpn));
 	iov = packet_train_begin(&train, &f);
 	turn = packet_copy_begin(port);
 	n = packet_gather(qp, e, 0, e->length, iov, bounce);
@@ -61,8 +60,6 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	if (likely(n >= 0)) {
 		packet_train_end(&train, (unsigned)n);
 		ret = packet_train_emit(&train);
-		if (!ret && e->ud.ah->local)
-			packet_raw_datagram(port, &train, e->ud.qpn);
 	}
 	packet_copy_end(port, turn);
 	if (ret == -EFAULT || !ret)

@@ -12,7 +12,6 @@
 #include "transport/carrier/udp.h"
 #include "transport/packet/ib.h"
 #include "transport/roce/allowed.h"
-#include "transport/roce/raw.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
 #include "wire/ib/icrc.h"
@@ -287,6 +286,5 @@ const struct packet_medium roce_medium = {
 	.too_long = roce_too_long,
 	.decode = decode,
 	.address = address,
-	.raw = roce_raw_is_taken,
 	.is_from = is_from,
 };

@@ -29,7 +29,6 @@
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
 #include "hca/share/process.h"
-#include "transport/carrier/raw.h"
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
@@ -39,7 +38,6 @@
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
 #include "transport/roce/qp1.h"
-#include "transport/roce/raw.h"
 #include "transport/roce/slots.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -65,7 +63,6 @@ static struct {
 	int slot_name;           /* descriptor of its name, until `sockets` has it */
 	struct roce_sockets sockets;
 	struct carrier *udp;     /* below the filters */
-	struct carrier *raw;     /* over it; NULL: there is none */
 	bool qp1;                /* qp1.h is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
@@ -87,11 +84,7 @@ unsigned roce_train(void)
 /* 0 or a negative errno. */
 static int rewatch(bool on)
 {
-	int ret = progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
-
-	if (!ret && roce.raw)
-		ret = progress_rewatch(carrier_raw_fd(roce.raw), on ? EPOLLIN : 0);
-	return ret;
+	return progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
 }
 
 static void heat(void)
@@ -184,26 +177,6 @@ static bool roce_pending(void)
 
 /* ---- opening ---- */
 
-/* Without the right to do so, all packets go by UDP. */
-static void open_raw(struct carrier **carrier)
-{
-	const struct carrier_raw_params params = {
-		.port = roce_udp_port,
-		.mask = (ROCE_SLOTS - 1) << ROCE_SLOT_SHIFT,
-		.value = roce.slot << ROCE_SLOT_SHIFT,
-		.clock = clock_source_host(),
-	};
-	int ret;
-
-	if (!hca_settings.raw_frames)
-		return;
-	ret = carrier_raw_open(*carrier, &params, &roce.raw);
-	if (ret)
-		log_debug("no raw frames on the loopback interface: %s", strerror(-ret));
-	else
-		*carrier = roce.raw;
-}
-
 static int open_carrier(void)
 {
 	struct carrier_udp_params params = { .clock = clock_source_host(),
@@ -219,18 +192,15 @@ static int open_carrier(void)
 	carrier_udp_facts(roce.udp, &facts);
 	roce_fragment_port = port.fragment_port = facts.fragment_port;
 	carrier = roce.udp;
-	open_raw(&carrier);
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
 	if (!ret)
 		ret = packet_faults(&port, &carrier);
 	if (!ret)
 		ret = packet_show_udp(&port, &carrier);
 	if (!ret)
-		ret = packet_port_open(&port, carrier, roce.raw);
-	if (ret) {
+		ret = packet_port_open(&port, carrier);
+	if (ret)
 		carrier_close(carrier);
-		roce.raw = NULL;
-	}
 	return ret;
 }
 
@@ -244,40 +214,6 @@ static bool take_slot(unsigned slot)
 		return false;
 	roce.slot = slot;
 	return true;
-}
-
-/* On the progress thread. */
-static void raw_readable(void *arg, uint32_t events)
-{
-	if (events & EPOLLERR)
-		carrier_raw_forgive(roce.raw);
-	readable(arg, events);
-}
-
-static void unwatch_all(void)
-{
-	progress_unwatch(carrier_udp_fd(roce.udp));
-	if (roce.raw)
-		progress_unwatch(carrier_raw_fd(roce.raw));
-}
-
-/* roce.lock is held. 0 or a negative errno. */
-static int watch_all(void)
-{
-	int ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
-
-	if (ret || !roce.raw)
-		return ret;
-	ret = progress_watch(carrier_raw_fd(roce.raw), EPOLLIN, raw_readable, NULL);
-	if (ret) {
-		unwatch_all();
-		return ret;
-	}
-	/* Others send raw frames only to who is known to take them. */
-	ret = roce_raw_announce(roce_udp_port, roce.slot);
-	if (ret)
-		log_debug("no raw frames come: %s", strerror(-ret));
-	return 0;
 }
 
 /* roce.lock is held. */
@@ -305,7 +241,7 @@ static int open_port(void)
 	ret = open_carrier();
 	if (ret)
 		goto err_sockets;
-	ret = watch_all();
+	ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
 	if (ret)
 		goto err_port;
 	atomic_store(&roce.open, true);
@@ -314,7 +250,6 @@ static int open_port(void)
 
 err_port:
 	packet_port_close(&port);
-	roce.raw = NULL;
 err_sockets:
 	/* Releases the slot. The process has QP numbers of it, so it needs it again. */
 	roce_sockets_close(&roce.sockets);
@@ -381,10 +316,8 @@ static void roce_stop(void)
 	open = atomic_exchange(&roce.open, false);
 	pthread_mutex_unlock(&port.presence.lock);
 	if (open) {
-		roce_raw_withdraw();
-		unwatch_all();
+		progress_unwatch(carrier_udp_fd(roce.udp));
 		packet_port_close(&port);
-		roce.raw = NULL;
 		roce_sockets_close(&roce.sockets);
 	}
 	drop_slot();
@@ -407,9 +340,7 @@ static void roce_forked(void)
 	roce_qp1_forked();
 	roce.qp1 = false;
 	roce_gsi_forked();
-	roce_raw_forked();
 	packet_port_forked(&port);
-	roce.raw = NULL;
 	atomic_store(&port.blind, false);
 	packet_show_forked();
 	atomic_store(&roce.open, false);

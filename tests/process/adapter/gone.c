@@ -68,7 +68,7 @@ static const struct {
 };
 enum { OPS = sizeof(ops) / sizeof(ops[0]) };
 
-/* In a slot of shared memory or a raw frame, in a packet, in several, in several copies. */
+/* In a slot of shared memory, in a packet, in several, in several copies. */
 static const uint32_t lengths[] = { 8, 90, 3000, 9 * PAGE, 80 * PAGE };
 enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
 

@@ -326,7 +326,7 @@ static void open_host(unsigned i)
 	carrier_set_upper(h->end, &upper);
 	h->port.ops = &virtual_ops;
 	h->port.medium = &medium;
-	expect_eq(packet_port_open(&h->port, &h->link, NULL), 0);
+	expect_eq(packet_port_open(&h->port, &h->link), 0);
 }
 
 /* Runs the progress thread until the adapter sees that the program of an earlier run polls no
@@ -354,7 +354,6 @@ void virtual_open(const struct carrier_sim_params *params)
 	medium.train = train;
 	medium.address = address;
 	medium.too_long = NULL;
-	medium.raw = NULL;
 	settle();
 	p.start_ns = virtual_now_ns();
 	expect_eq(carrier_sim_open(&p, &sim), 0);
