@@ -3,7 +3,7 @@
 #
 # bench-adapter.sh [BUILD [OTHER]]: what the adapter does inside a host, in one run: other
 # people's programs, unmodified, between two processes on two CPUs, beside the
-# machine's own floor and beside UCX over POSIX shared memory; with OTHER, beside another
+# machine's own floor and beside UCX over POSIX shared memory; with OTHER, each beside another
 # build of busbar. Everything is taken in turns, RUNS times; the medians count, and for rates
 # the slowest run, too. It measures with `busbar bench program` and `busbar bench floor`,
 # and adds the turns and the choice of runs by the distance of the CPUs.
@@ -67,7 +67,7 @@ mapped() {
 
 other() {
 	ours=$BUSBAR BUSBAR=$OTHER
-	latency "$@"
+	"$@"
 	BUSBAR=$ours
 }
 
@@ -105,6 +105,15 @@ sample() {
 	fail "the CPUs are never found at the distance of $DISTANCE ns"
 }
 
+# row NAME MEASUREMENT ARGS...: a sample, and one of the other build
+row() {
+	sample "$@"
+	[ -n "$OTHER" ] || return 0
+	name_other=$1_other
+	shift
+	sample "$name_other" other "$@"
+}
+
 if [ "$DISTANCE" = usual ]; then
 	looks=0
 	while [ "$looks" -lt 21 ]; do
@@ -120,23 +129,20 @@ run=0
 while [ "$run" -lt "$RUNS" ]; do
 	run=$((run + 1))
 	[ ! -t 2 ] || printf '\rrun %d of %d ' "$run" "$RUNS" >&2
-	sample send2 latency ib_send_lat --size 2 --iterations 100000
-	sample send64 latency ib_send_lat --size 64 --iterations 100000
-	if [ -n "$OTHER" ]; then
-		sample send64_other other ib_send_lat --size 64 --iterations 100000
-	fi
-	sample send64_one_cpu one_cpu ib_send_lat --size 64 --iterations 2000
+	row send2 latency ib_send_lat --size 2 --iterations 100000
+	row send64 latency ib_send_lat --size 64 --iterations 100000
+	row send64_one_cpu one_cpu ib_send_lat --size 64 --iterations 2000
 	if command -v ucx_perftest >/dev/null; then
 		sample ucx program program_median 1 ucx_perftest --size 64 --iterations 200000
 	fi
 	sample vm_writev_8_ns floor vm_writev_8_ns
-	sample write8 latency ib_write_lat --size 8 --iterations 50000
-	sample write8_mapped mapped ib_write_lat --size 8 --iterations 50000
-	sample read8 latency ib_read_lat --size 8 --iterations 50000
+	row write8 latency ib_write_lat --size 8 --iterations 50000
+	row write8_mapped mapped ib_write_lat --size 8 --iterations 50000
+	row read8 latency ib_read_lat --size 8 --iterations 50000
 	sample vm_writev_1m_ns floor vm_writev_1m_ns
-	sample write1m program bandwidth 0.001048576 ib_write_bw --size 1048576 --iterations 5000
-	sample send64k program bandwidth 0.001048576 ib_send_bw --size 65536 --iterations 50000
-	sample send8 program message_rate 0.000001 ib_send_bw --size 8 --iterations 2000000
+	row write1m program bandwidth 0.001048576 ib_write_bw --size 1048576 --iterations 5000
+	row send64k program bandwidth 0.001048576 ib_send_bw --size 65536 --iterations 50000
+	row send8 program message_rate 0.000001 ib_send_bw --size 8 --iterations 2000000
 done
 [ ! -t 2 ] || printf '\r' >&2
 
@@ -154,9 +160,10 @@ quantiles() {
 			print name, m, v[1], v[NR], aside, lo, hi
 		}'
 }
-for name in cacheline send2 send64 send64_other send64_one_cpu ucx vm_writev_8_ns write8 write8_mapped \
-	read8 vm_writev_1m_ns write1m send64k send8; do
+for name in cacheline ucx vm_writev_8_ns vm_writev_1m_ns send2 send64 send64_one_cpu write8 \
+	write8_mapped read8 write1m send64k send8; do
 	quantiles "$name"
+	quantiles "${name}_other"
 done | awk -v runs="$RUNS" -v cpus="$CPUS" -v distance="$DISTANCE" '
 	{ m[$1] = $2; lo[$1] = $3; hi[$1] = $4; aside[$1] = $5; alo[$1] = $6; ahi[$1] = $7 }
 	function line(what, name, unit, note) {
@@ -170,6 +177,13 @@ done | awk -v runs="$RUNS" -v cpus="$CPUS" -v distance="$DISTANCE" '
 		printf "\n"
 	}
 	function times(a, b) { return (b in m) ? sprintf("%.2f x ", m[a] / m[b]) : "" }
+	# A row, and below it the other build.
+	function both(what, name, unit, note) {
+		line(what, name, unit, note)
+		if ((name "_other") in m)
+			line("  the other build", name "_other", unit,
+				"ours is " times(name, name "_other") "that")
+	}
 	# Times of one MiB become rates: what was longest is slowest.
 	function rate(name, to) {
 		m[to] = 1048576 / m[name]
@@ -182,22 +196,20 @@ done | awk -v runs="$RUNS" -v cpus="$CPUS" -v distance="$DISTANCE" '
 		printf "%d runs on CPUs %s, distance %s%s\n", runs, cpus, distance,
 			distance == "any" ? "" : " ns"
 		line("cache line to another CPU, one way", "cacheline", "ns", "")
-		line("ib_send_lat 2 B", "send2", "ns", times("send2", "cacheline") "the cache line")
-		line("ib_send_lat 64 B", "send64", "ns",
+		both("ib_send_lat 2 B", "send2", "ns", times("send2", "cacheline") "the cache line")
+		both("ib_send_lat 64 B", "send64", "ns",
 			("ucx" in m) ? times("send64", "ucx") "UCX" : "")
-		line("ib_send_lat 64 B, the other build", "send64_other", "ns",
-			"ours takes " times("send64", "send64_other") "as long")
 		line("UCX active message 64 B, posix", "ucx", "ns", "")
-		line("ib_send_lat 64 B, both on one CPU", "send64_one_cpu", "us", "")
+		both("ib_send_lat 64 B, both on one CPU", "send64_one_cpu", "us", "")
 		line("process_vm_writev 8 B", "vm_writev_8_ns", "ns", "")
-		line("ib_write_lat 8 B", "write8", "ns",
+		both("ib_write_lat 8 B", "write8", "ns",
 			times("write8", "vm_writev_8_ns") "process_vm_writev")
-		line("ib_write_lat 8 B, mapped memory", "write8_mapped", "ns", "")
-		line("ib_read_lat 8 B", "read8", "ns", "")
+		both("ib_write_lat 8 B, mapped memory", "write8_mapped", "ns", "")
+		both("ib_read_lat 8 B", "read8", "ns", "")
 		rate("vm_writev_1m_ns", "pvm")
 		line("process_vm_writev 1 MiB", "pvm", "GB/s", "")
-		line("ib_write_bw 1 MiB", "write1m", "GB/s", times("write1m", "pvm") "process_vm_writev")
-		line("ib_send_bw 64 KiB", "send64k", "GB/s", sprintf("slowest %.2f x the median",
+		both("ib_write_bw 1 MiB", "write1m", "GB/s", times("write1m", "pvm") "process_vm_writev")
+		both("ib_send_bw 64 KiB", "send64k", "GB/s", sprintf("slowest %.2f x the median",
 			lo["send64k"] / m["send64k"]))
-		line("ib_send_bw 8 B", "send8", "M/s", "")
+		both("ib_send_bw 8 B", "send8", "M/s", "")
 	}'

@@ -46,7 +46,7 @@
 #define BATCH 64
 
 /* A socket with a name. */
-struct door {
+struct listener {
 	struct list entry;
 	struct roce_dispatch *dispatch;
 	struct hca_gsi_service service; /* of a service */
@@ -160,11 +160,11 @@ static bool same_service(const struct hca_gsi_service *a, const struct hca_gsi_s
 }
 
 /* d->lock is held. */
-static struct door *find_service(struct roce_dispatch *d, const struct hca_gsi_service *s)
+static struct listener *find_service(struct roce_dispatch *d, const struct hca_gsi_service *s)
 {
-	list_for_each(door, &d->doors, struct door, entry)
-		if (!door->is_slot && same_service(&door->service, s))
-			return door;
+	list_for_each(listener, &d->listeners, struct listener, entry)
+		if (!listener->is_slot && same_service(&listener->service, s))
+			return listener;
 	return NULL;
 }
 
@@ -260,7 +260,7 @@ static int relay(const struct abstract_name *name, const struct hca_gsi_address 
 }
 
 /* 0: it has its owner; -EAGAIN: that one is busy; another error: nobody here owns it. */
-static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+static int forward_request(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			uint64_t service_id, const uint8_t *mad, bool may_relay)
 {
 	struct hca_gsi_service at[CANDIDATES];
@@ -293,7 +293,7 @@ static int request_hand(struct roce_dispatch *d, const struct hca_gsi_address *f
 	return busy ? -EAGAIN : ret;
 }
 
-static int message_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+static int forward_message(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			unsigned slot, const uint8_t *mad, bool may_relay)
 {
 	struct abstract_name name;
@@ -326,7 +326,7 @@ static unsigned slot_of(const struct cm_mad *mad)
  * The REJ of a caller that gives up before it has a REP names only the caller's identifier:
  * every process gets it, and the one with the connection knows it.
  */
-static void give_up_hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+static void forward_reject(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			 const uint8_t *mad, bool may_relay)
 {
 	unsigned own = atomic_load(&d->slot);
@@ -394,7 +394,7 @@ static bool held_again(struct roce_dispatch *d, const struct held_request *h, ui
 
 	if (wire_cm_decode(h->mad, sizeof(h->mad), &mad))
 		return false;
-	ret = request_hand(d, &h->from, service_of(&mad), h->mad, h->may_relay);
+	ret = forward_request(d, &h->from, service_of(&mad), h->mad, h->may_relay);
 	if ((ret == -ECONNREFUSED || ret == -EAGAIN) && now_ns < h->until_ns)
 		return true;
 	if (ret == -ECONNREFUSED || ret == -EACCES)
@@ -442,7 +442,7 @@ static void held_forget(struct roce_dispatch *d)
 	d->held_count = 0;
 }
 
-static void hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
+static void forward(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		 const uint8_t *bytes, size_t len, bool may_relay)
 {
 	struct cm_mad mad;
@@ -455,12 +455,12 @@ static void hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
 	}
 	is_request = mad.type == CM_REQ || mad.type == CM_SIDR_REQ;
 	if (is_request)
-		ret = request_hand(d, from, service_of(&mad), bytes, may_relay);
+		ret = forward_request(d, from, service_of(&mad), bytes, may_relay);
 	else if (mad.type == CM_REJ && !mad.rej.remote_comm_id &&
 		 mad.rej.local_comm_id)
-		return give_up_hand(d, from, bytes, may_relay);
+		return forward_reject(d, from, bytes, may_relay);
 	else
-		ret = message_hand(d, from, slot_of(&mad), bytes, may_relay);
+		ret = forward_message(d, from, slot_of(&mad), bytes, may_relay);
 	if (ret == -ECONNREFUSED && is_request && hold(d, from, bytes, may_relay))
 		return;
 	if (ret == -ECONNREFUSED || ret == -EACCES)
@@ -472,13 +472,13 @@ static void hand(struct roce_dispatch *d, const struct hca_gsi_address *from,
 void roce_dispatch_arrived(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			   const void *bytes, size_t len)
 {
-	hand(d, from, bytes, len, true);
+	forward(d, from, bytes, len, true);
 }
 
 void roce_dispatch_take(struct roce_dispatch *d, const struct hca_gsi_address *from,
 			const uint8_t mad[HCA_GSI_MAD_BYTES])
 {
-	hand(d, from, mad, HCA_GSI_MAD_BYTES, false);
+	forward(d, from, mad, HCA_GSI_MAD_BYTES, false);
 }
 
 /* ---- messages that other processes relay; on the progress thread ---- */
@@ -556,77 +556,77 @@ err_close:
 	close(fd);
 }
 
-/* The next caller of a door, unless another thread has closed that meanwhile; or -1. */
-static int door_accept(struct door *door)
+/* The next caller of a listener, unless another thread has closed that meanwhile; or -1. */
+static int listener_accept(struct listener *listener)
 {
-	struct roce_dispatch *d = door->dispatch;
+	struct roce_dispatch *d = listener->dispatch;
 	int fd = -1;
 
 	pthread_mutex_lock(&d->lock);
-	if (door->fd >= 0)
-		fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (listener->fd >= 0)
+		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	pthread_mutex_unlock(&d->lock);
 	return fd;
 }
 
-static void door_ready(void *arg, uint32_t events)
+static void listener_ready(void *arg, uint32_t events)
 {
-	struct door *door = arg;
+	struct listener *listener = arg;
 	int fd;
 
-	for (int i = 0; i < BATCH && (fd = door_accept(door)) >= 0; i++)
-		caller_take(door->dispatch, fd);
+	for (int i = 0; i < BATCH && (fd = listener_accept(listener)) >= 0; i++)
+		caller_take(listener->dispatch, fd);
 }
 
 /* ---- slot and services ---- */
 
-/* Watches the socket `fd`, which becomes the door's. 0 or a negative errno. */
-static int door_open(struct roce_dispatch *d, int fd, const struct hca_gsi_service *service)
+/* Watches the socket `fd`, which becomes the listener's. 0 or a negative errno. */
+static int listener_open(struct roce_dispatch *d, int fd, const struct hca_gsi_service *service)
 {
-	struct door *door = calloc(1, sizeof(*door));
+	struct listener *listener = calloc(1, sizeof(*listener));
 	int ret;
 
-	if (!door)
+	if (!listener)
 		return -ENOMEM;
-	door->dispatch = d;
-	door->fd = fd;
-	door->is_slot = !service;
+	listener->dispatch = d;
+	listener->fd = fd;
+	listener->is_slot = !service;
 	if (service)
-		door->service = *service;
-	list_init(&door->entry);
-	/* Callers are answered when the lock is free, so the list has the door by then. */
+		listener->service = *service;
+	list_init(&listener->entry);
+	/* Callers are answered when the lock is free, so the list has the listener by then. */
 	pthread_mutex_lock(&d->lock);
-	ret = progress_watch(fd, EPOLLIN, door_ready, door);
+	ret = progress_watch(fd, EPOLLIN, listener_ready, listener);
 	if (!ret)
-		list_push(&d->doors, &door->entry);
+		list_push(&d->listeners, &listener->entry);
 	pthread_mutex_unlock(&d->lock);
 	if (ret)
-		free(door);
+		free(listener);
 	return ret;
 }
 
-/* The door's memory remains until no callback uses it. d->lock is held. */
-static void door_shut(struct door *door)
+/* The listener's memory remains until no callback uses it. d->lock is held. */
+static void listener_close(struct listener *listener)
 {
-	struct roce_dispatch *d = door->dispatch;
+	struct roce_dispatch *d = listener->dispatch;
 
-	progress_unwatch_async(door->fd);
-	close(door->fd);
-	door->fd = -1;
-	list_remove(&door->entry);
-	list_push(&d->shut, &door->entry);
+	progress_unwatch_async(listener->fd);
+	close(listener->fd);
+	listener->fd = -1;
+	list_remove(&listener->entry);
+	list_push(&d->closed, &listener->entry);
 	progress_timer_arm(&d->sweeper, 0);
 }
 
-/* On the progress thread, where no callback of a door runs now. */
+/* On the progress thread, where no callback of a listener runs now. */
 static void sweep(struct progress_timer *t)
 {
 	struct roce_dispatch *d = container_of(t, struct roce_dispatch, sweeper);
 	struct list *entry;
 
 	pthread_mutex_lock(&d->lock);
-	while ((entry = list_pop(&d->shut)))
-		free(list_entry(entry, struct door, entry));
+	while ((entry = list_pop(&d->closed)))
+		free(list_entry(entry, struct listener, entry));
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -637,8 +637,8 @@ void roce_dispatch_init(struct roce_dispatch *d, const struct roce_dispatch_ops 
 	if (getrandom(&d->salt, sizeof(d->salt), GRND_NONBLOCK) != sizeof(d->salt))
 		d->salt = (uint32_t)clock_monotonic_ns_slow();
 	pthread_mutex_init(&d->lock, NULL);
-	list_init(&d->doors);
-	list_init(&d->shut);
+	list_init(&d->listeners);
+	list_init(&d->closed);
 	list_init(&d->callers);
 	list_init(&d->held);
 	progress_timer_init(&d->sweeper, sweep);
@@ -697,7 +697,7 @@ int roce_dispatch_open(struct roce_dispatch *d)
 	fd = slot_take(&slot);
 	if (fd < 0)
 		return fd;
-	ret = door_open(d, fd, NULL);
+	ret = listener_open(d, fd, NULL);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -717,28 +717,28 @@ static struct caller *caller_next(struct roce_dispatch *d)
 	return c;
 }
 
-static struct door *door_next(struct roce_dispatch *d)
+static struct listener *listener_next(struct roce_dispatch *d)
 {
-	struct door *door = NULL;
+	struct listener *listener = NULL;
 
 	pthread_mutex_lock(&d->lock);
-	if (!list_empty(&d->doors))
-		door = list_entry(d->doors.next, struct door, entry);
+	if (!list_empty(&d->listeners))
+		listener = list_entry(d->listeners.next, struct listener, entry);
 	pthread_mutex_unlock(&d->lock);
-	return door;
+	return listener;
 }
 
 void roce_dispatch_close(struct roce_dispatch *d)
 {
-	struct door *door;
+	struct listener *listener;
 	struct caller *c;
 
 	atomic_store(&d->slot, 0);
 	/* With waiting: afterwards no caller is accepted, and so on. */
-	while ((door = door_next(d))) {
-		progress_unwatch(door->fd);
+	while ((listener = listener_next(d))) {
+		progress_unwatch(listener->fd);
 		pthread_mutex_lock(&d->lock);
-		door_shut(door);
+		listener_close(listener);
 		pthread_mutex_unlock(&d->lock);
 	}
 	while ((c = caller_next(d))) {
@@ -767,7 +767,7 @@ int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *s
 	fd = abstract_open(&name, SOCK_SEQPACKET, BACKLOG);
 	if (fd < 0)
 		return fd;
-	ret = door_open(d, fd, service);
+	ret = listener_open(d, fd, service);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -781,25 +781,25 @@ int roce_dispatch_serve(struct roce_dispatch *d, const struct hca_gsi_service *s
 
 void roce_dispatch_unserve(struct roce_dispatch *d, const struct hca_gsi_service *service)
 {
-	struct door *door;
+	struct listener *listener;
 
 	pthread_mutex_lock(&d->lock);
-	door = find_service(d, service);
-	if (door)
-		door_shut(door);
+	listener = find_service(d, service);
+	if (listener)
+		listener_close(listener);
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void doors_forget(struct list *doors)
+static void listeners_forget(struct list *listeners)
 {
 	struct list *entry;
 
-	while ((entry = list_pop(doors))) {
-		struct door *door = list_entry(entry, struct door, entry);
+	while ((entry = list_pop(listeners))) {
+		struct listener *listener = list_entry(entry, struct listener, entry);
 
-		if (door->fd >= 0)
-			close(door->fd);
-		free(door);
+		if (listener->fd >= 0)
+			close(listener->fd);
+		free(listener);
 	}
 }
 
@@ -810,8 +810,8 @@ void roce_dispatch_forked(struct roce_dispatch *d)
 	/* If another thread of the parent was changing the lists, they are left alone:
 	 * their descriptors stay open in the child. */
 	if (!pthread_mutex_trylock(&d->lock)) {
-		doors_forget(&d->doors);
-		doors_forget(&d->shut);
+		listeners_forget(&d->listeners);
+		listeners_forget(&d->closed);
 		while ((entry = list_pop(&d->callers))) {
 			struct caller *c = list_entry(entry, struct caller, entry);
 

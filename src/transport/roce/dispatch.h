@@ -63,8 +63,8 @@ struct roce_effort {
 struct roce_dispatch {
 	const struct roce_dispatch_ops *ops;
 	pthread_mutex_t lock;    /* of the next six; never held while ops are called */
-	struct list doors;       /* sockets with names */
-	struct list shut;        /* those that are closed, until the sweeper frees them */
+	struct list listeners;   /* sockets with names */
+	struct list closed;      /* those that are closed, until the sweeper frees them */
 	struct list callers;     /* accepted, whose message has not come */
 	unsigned caller_count;
 	struct list held;        /* requests that wait for a listener; `lock`, too */

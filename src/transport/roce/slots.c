@@ -52,22 +52,22 @@
 
 /* What comes with the descriptors. All processes are of one host, so numbers are as the
  * host stores them. */
-struct gift {
+struct handover {
 	char magic[8];
 	uint32_t version;
 	uint32_t port;
 	uint32_t slots;
 	uint32_t shift;
 };
-#define GIFT_MAGIC "busbarRo"
-#define GIFT_VERSION 1
+#define HANDOVER_MAGIC "busbarRo"
+#define HANDOVER_VERSION 1
 
-static struct gift gift_for(uint16_t port)
+static struct handover handover_for(uint16_t port)
 {
-	struct gift g = { .version = GIFT_VERSION, .port = port, .slots = ROCE_SLOTS,
+	struct handover g = { .version = HANDOVER_VERSION, .port = port, .slots = ROCE_SLOTS,
 			  .shift = ROCE_SLOT_SHIFT };
 
-	memcpy(g.magic, GIFT_MAGIC, sizeof(g.magic));
+	memcpy(g.magic, HANDOVER_MAGIC, sizeof(g.magic));
 	return g;
 }
 
@@ -128,7 +128,7 @@ static int filter_set(int fd, struct sock_filter *code, unsigned n)
  * ones are seen at the loopback interface, whatever their addresses, and copies for members
  * of groups have a type of their own. Offset 0 is the UDP header.
  */
-static int guard_set(int fd, uint16_t port)
+static int port_filter_set(int fd, uint16_t port)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 0),
@@ -173,7 +173,7 @@ static int socket_make(int family, uint16_t port, bool exclusive)
 	}
 	set_idle(fd);
 	if (!ret)
-		ret = guard_set(fd, port);
+		ret = port_filter_set(fd, port);
 	if (!ret && !exclusive)
 		ret = set_one(fd, SOL_SOCKET, SO_REUSEPORT);
 	if (!ret)
@@ -250,7 +250,7 @@ static void give(const struct roce_sockets *s, int fd)
 		struct cmsghdr header;
 		uint8_t bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
 	} control = { .bytes = { 0 } };
-	struct gift g = gift_for(s->port);
+	struct handover g = handover_for(s->port);
 	struct iovec iov = { &g, sizeof(g) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
@@ -363,10 +363,10 @@ static bool are_different(const int *fds, unsigned n)
 }
 
 /* 0: it is what give() sends, and s has the descriptors. Else they are the caller's. */
-static int gift_take(struct roce_sockets *s, const struct gift *g, ssize_t bytes,
+static int handover_take(struct roce_sockets *s, const struct handover *g, ssize_t bytes,
 		     const int *fds, unsigned count)
 {
-	const struct gift want = gift_for(s->port);
+	const struct handover want = handover_for(s->port);
 
 	if (bytes != sizeof(*g) || memcmp(g, &want, sizeof(*g)) != 0 ||
 	    count != DESCRIPTORS || !is_listener(fds[ROCE_SLOTS], s->port))
@@ -378,9 +378,9 @@ static int gift_take(struct roce_sockets *s, const struct gift *g, ssize_t bytes
 		return -EPROTO;
 	memcpy(s->fds, fds, sizeof(s->fds));
 	s->listener = fds[ROCE_SLOTS];
-	/* A process of a version without the guard may have made these sockets. Those of the other
-	 * slots get the guard when they are claimed. */
-	return guard_set(fds[0], s->port);
+	/* A process of a version without the filter may have made these sockets. Those of the other
+	 * slots get the filter when they are claimed. */
+	return port_filter_set(fds[0], s->port);
 }
 
 /* All descriptors of the message, which may have been made by anybody of our user. */
@@ -407,14 +407,14 @@ static unsigned descriptors_of(struct msghdr *m, int fds[DESCRIPTORS])
 }
 
 /* 0; -EAGAIN: nothing came, ask again; or another negative errno. */
-static int gift_receive(struct roce_sockets *s, int from)
+static int handover_receive(struct roce_sockets *s, int from)
 {
 	/* The kernel rounds the room for descriptors up to its alignment. */
 	union {
 		struct cmsghdr header;
 		uint8_t bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
 	} control;
-	struct gift g;
+	struct handover g;
 	struct iovec iov = { &g, sizeof(g) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
@@ -430,7 +430,7 @@ static int gift_receive(struct roce_sockets *s, int from)
 	else if (m.msg_flags & (MSG_CTRUNC | MSG_TRUNC))
 		ret = -EPROTO;
 	else
-		ret = gift_take(s, &g, bytes, fds, count);
+		ret = handover_take(s, &g, bytes, fds, count);
 	while (ret && count)
 		close(fds[--count]);
 	return ret;
@@ -451,7 +451,7 @@ static int ask(struct roce_sockets *s, struct ucred *holder)
 	if (!hca_peer_cred(p.fd, holder) || !hca_peer_is_kin(holder))
 		ret = -EACCES;
 	else if (poll(&p, 1, ANSWER_MS) == 1)
-		ret = gift_receive(s, p.fd);
+		ret = handover_receive(s, p.fd);
 	else
 		ret = -EAGAIN;
 	close(p.fd);
@@ -576,7 +576,7 @@ static void queue_empty(int fd, uint16_t port)
 	while (dropped < 1u << 20 &&
 	       (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0 || errno != EAGAIN))
 		dropped++;
-	ret = guard_set(fd, port);
+	ret = port_filter_set(fd, port);
 	if (ret)
 		log_error("no packets are received at UDP port %u: %s", port, strerror(-ret));
 	log_debug("slot emptied, packets dropped %u", dropped);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks on a peer and on what it passes (guard.c); its segment and key table
+/* Checks on a peer and on what it passes (limits.c); its segment and key table
  * (peer.c). */
 #ifndef TRANSPORT_SHM_PEER_H
 #define TRANSPORT_SHM_PEER_H

@@ -21,7 +21,7 @@
  *
  * Trust: a peer may belong to another user, may be faulty or malicious. The kernel
  * says which process it is (hca/share/peers.h); what the peer says about itself is checked
- * (guard.c). Everything read from the link is copied once and then checked; if a peer
+ * (limits.c). Everything read from the link is copied once and then checked; if a peer
  * breaks the protocol its link is ended and no other is made for a minute; nothing
  * else happens. With another user's
  * process nothing is used by which that process could block this one: no system call
