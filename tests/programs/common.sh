@@ -40,7 +40,8 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT
-trap 'exit 143' TERM
+# Of who ends a test that takes too long.
+trap 'code=143; fail "it was ended"' TERM
 
 # need PROGRAM...: skips the test when one is not installed.
 need() {
@@ -60,7 +61,7 @@ fail() {
 		echo "--- $(basename "$log")"
 		tail -n 40 "$log"
 	done
-	exit 1
+	exit "${code:-1}"
 }
 
 # A program on busbar's adapter, with a time limit. `timeout` becomes the
