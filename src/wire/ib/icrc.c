@@ -127,7 +127,8 @@ static uint64_t get64(const uint8_t *from)
  * The register as it is behind the ones for an LRH is added to the first four bytes.
  * Bytes that count as ones are written so. */
 
-static uint32_t run_ipv4(const struct icrc_ip *ip, const uint8_t *bth)
+/* `without` bytes at the end of the BTH. */
+static uint32_t run_ipv4(const struct icrc_ip *ip, const uint8_t *bth, size_t without)
 {
 	const uint64_t ports = (uint64_t)ip->src_port << 16 | ip->dst_port;
 	const uint64_t words[6] = {
@@ -144,10 +145,10 @@ static uint32_t run_ipv4(const struct icrc_ip *ip, const uint8_t *bth)
 		htobe64(get64(bth + 4) | UINT64_C(0xff) << 56),
 	};
 
-	return best()->run(0, (const uint8_t *)words, sizeof(words));
+	return best()->run(0, (const uint8_t *)words, sizeof(words) - without);
 }
 
-static uint32_t run_ipv6(const struct icrc_ip *ip, const uint8_t *bth)
+static uint32_t run_ipv6(const struct icrc_ip *ip, const uint8_t *bth, size_t without)
 {
 	const uint64_t ports = (uint64_t)ip->src_port << 16 | ip->dst_port;
 	const uint64_t words[8] = {
@@ -164,13 +165,37 @@ static uint32_t run_ipv6(const struct icrc_ip *ip, const uint8_t *bth)
 		htobe64(get64(bth + 4) | UINT64_C(0xff) << 56),
 	};
 
-	return best()->run(0, (const uint8_t *)words, sizeof(words));
+	return best()->run(0, (const uint8_t *)words, sizeof(words) - without);
+}
+
+static uint32_t run_headers(const struct icrc_ip *ip, const uint8_t *bth, size_t without)
+{
+	return ip->version == 4 ? run_ipv4(ip, bth, without) : run_ipv6(ip, bth, without);
 }
 
 void icrc_begin(struct icrc *c, const struct icrc_ip *ip,
 		const uint8_t bth[IB_BTH_BYTES])
 {
-	c->crc = ip->version == 4 ? run_ipv4(ip, bth) : run_ipv6(ip, bth);
+	c->crc = run_headers(ip, bth, 0);
+}
+
+void icrc_next(struct icrc *c, struct icrc_series *s, const uint8_t bth[IB_BTH_BYTES],
+	       uint16_t udp_length, uint16_t id)
+{
+	const size_t last = sizeof(s->bth);
+
+	if (s->ip.udp_length != udp_length || memcmp(s->bth, bth, last)) {
+		s->ip.udp_length = udp_length;
+		s->ip.id = 0;
+		memcpy(s->bth, bth, last);
+		s->crc = run_headers(&s->ip, bth, IB_BTH_BYTES - last);
+	}
+	c->crc = s->crc;
+	/* The register is linear; see icrc_matches_any_id(). */
+	if (id && s->ip.version == 4)
+		c->crc ^= best()->multiply((uint32_t)(id & 0xff) << 24 |
+					   (uint32_t)(id >> 8) << 16, ICRC_ID);
+	icrc_add(c, bth + last, IB_BTH_BYTES - last);
 }
 
 void icrc_add(struct icrc *c, const void *data, size_t bytes)

@@ -33,9 +33,22 @@ struct icrc {
 	uint32_t crc;
 };
 
+/* Packets between the same two addresses, one behind the other. What the headers of one have
+ * in common with those of the one before it is not run again: all but the IPv4
+ * identification, the request for an acknowledgement and the PSN, mostly. The caller fills in
+ * `ip`, with an udp_length of 0. */
+struct icrc_series {
+	struct icrc_ip ip;
+	uint8_t bth[8];      /* of the packet before, without its last four bytes */
+	uint32_t crc;        /* behind these, with the identification 0 */
+};
+
 /* `bth` is that of the packet as it is sent. */
 void icrc_begin(struct icrc *c, const struct icrc_ip *ip,
 		const uint8_t bth[IB_BTH_BYTES]);
+/* The same with the addresses of `s`. */
+void icrc_next(struct icrc *c, struct icrc_series *s, const uint8_t bth[IB_BTH_BYTES],
+	       uint16_t udp_length, uint16_t id);
 /* What follows the BTH, in pieces of any length: extended headers, payload, pad. */
 void icrc_add(struct icrc *c, const void *data, size_t bytes);
 /* Writes the ICRC in its place: the four bytes behind the pad. */

@@ -83,6 +83,9 @@ def main():
     folds = (128, 256, 384, 512, 1024, 2048)
     for n in sorted(b + c for b in folds for c in (-32, 32)):
         lines.append(f'#define ICRC_X{n} INT64_C({power(n) << 1:#x})')
+    # Behind it are 14 bytes of IPv4, UDP, and 8 bytes of the BTH.
+    lines.append('/* What an IPv4 identification of 1 adds to struct icrc_series.crc. */')
+    lines.append(f'#define ICRC_ID UINT32_C({power(8 * (14 + 8 + 8) + 32):#010x})')
     lines.append('#ifdef ICRC_TABLES')
     lines.append('static const uint32_t icrc_bytes[8][256] = {')
     for zeros in range(8):

@@ -198,6 +198,39 @@ static size_t random_packet(uint8_t *p, unsigned version, size_t payload)
 	return ip + 8 + 12 + payload;
 }
 
+/* The same as by icrc_begin(), whatever the packets have in common. */
+static void packets_of_a_series_have_the_icrc_of_each(void **state)
+{
+	uint8_t packet[PACKET_MAX];
+
+	(void)state;
+	for (unsigned run = 0; run < 2000; run++) {
+		unsigned version = random_below(2) ? 4 : 6;
+		size_t bytes = random_packet(packet, version, 4 * random_below(100));
+		struct icrc_series series = { 0 };
+		uint8_t *bth = (uint8_t *)(uintptr_t)parse(packet, &series.ip);
+		const uint16_t length = series.ip.udp_length;
+
+		series.ip.udp_length = 0;
+		for (unsigned k = 0; k < 8; k++) {
+			struct icrc_ip ip;
+			struct icrc c;
+			uint8_t out[4];
+
+			random_fill(bth + 8, 4);
+			if (!random_below(3))
+				bth[random_below(8)] ^= (uint8_t)(1 << random_below(8));
+			if (version == 4 && random_below(3))
+				random_fill(packet + 4, 2);
+			parse(packet, &ip);
+			icrc_next(&c, &series, bth, length, ip.id);
+			icrc_add(&c, bth + 12, (size_t)(packet + bytes - bth) - 12);
+			icrc_end(&c, out);
+			is_icrc_of(packet, bytes, out);
+		}
+	}
+}
+
 static void random_packets_have_the_icrc_of_the_slow_way(void **state)
 {
 	uint8_t packet[PACKET_MAX], slow[4];
@@ -391,6 +424,7 @@ int main(void)
 		cmocka_unit_test(threads_may_use_it_first_together), /* the first one */
 		cmocka_unit_test(packets_of_others_have_this_icrc),
 		cmocka_unit_test(fields_that_switches_change_do_not_count),
+		cmocka_unit_test(packets_of_a_series_have_the_icrc_of_each),
 		cmocka_unit_test(random_packets_have_the_icrc_of_the_slow_way),
 		cmocka_unit_test(pieces_of_any_length_yield_the_same),
 		cmocka_unit_test(each_method_of_this_processor_agrees),
