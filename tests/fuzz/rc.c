@@ -139,7 +139,10 @@ static void send(struct connection *c, unsigned most)
 
 		check(tx.index - c->rq.tail < c->rq.head - c->rq.tail);
 		check(tx.packet.bytes <= MTU);
-		check(!tx.packet.bytes || tx.at + tx.packet.bytes <= e->length);
+		check(!tx.packet.bytes ||
+		      tx.at + (uint64_t)tx.packet.bytes * (1 + tx.packet.more) <= e->length);
+		check(!tx.packet.more || !tx.packet.flags);
+		tx.packet.more %= 1 + most;
 		check(tx.packet.psn <= RC_PSN_MASK);
 		take_done(c, rc_sent(&c->rq, &tx, c->now_ns));
 	}
@@ -155,6 +158,8 @@ static void reply(struct connection *c, struct tape *t)
 	struct rc_place place;
 	uint8_t b = next_byte(t);
 
+	p.more = p.flags ? 0 : b >> 5;
+
 	/* Often the length that is expected. */
 	rc_reply_look(&c->rq, &p, &place);
 	if (b & 1)
@@ -164,8 +169,9 @@ static void reply(struct connection *c, struct tape *t)
 		const struct rc_wqe *e = &c->ring[place.index % ENTRIES];
 
 		check(place.index - c->rq.tail < c->rq.head - c->rq.tail);
-		check((uint64_t)place.at + place.bytes <= e->length ||
+		check((uint64_t)place.at + (uint64_t)place.bytes * (1 + place.more) <= e->length ||
 		      (!place.bytes && !place.at));
+		check(place.more <= p.more);
 	}
 	take_done(c, rc_reply(&c->rq, &p,
 			      b == 0xff ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS, c->now_ns));
@@ -240,11 +246,14 @@ static void request(struct connection *c, struct tape *t)
 		make_again(c, &p, mode);
 	/* A medium drops longer ones. */
 	p.bytes %= 4097;
+	p.more = p.flags ? 0 : b & 7;
 	rc_look(&c->rs, &p, &look);
 	if (look.verdict == RC_EXPECTED) {
 		check(!c->rs.failed && p.bytes <= MTU);
 		if (look.op == RC_WRITE)
-			check((uint64_t)look.at + p.bytes <= look.length);
+			check((uint64_t)look.at + (uint64_t)p.bytes * (1 + look.more) <=
+			      look.length);
+		check(look.more <= p.more);
 		if (look.needs & RC_NEED_ATOMIC)
 			check(look.op == RC_COMPARE_SWAP || look.op == RC_FETCH_ADD);
 	}

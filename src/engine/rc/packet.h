@@ -56,6 +56,9 @@ enum rc_syndrome {
 #define RC_SYN_VALUE 0x1f
 #define RC_CREDITS_UNLIMITED 31
 
+/* With `more` a packet stands for a run: that many packets follow it which differ from it in
+ * their PSN, each one higher, and in their payload, of the same length. Only of packets
+ * without flags, the middle ones of a message or of a READ response. */
 struct rc_packet {
 	uint8_t op;       /* enum rc_op */
 	uint8_t flags;    /* enum rc_flags */
@@ -63,7 +66,8 @@ struct rc_packet {
 	uint8_t flush;    /* enum rc_flush */
 	uint32_t psn;
 	uint32_t msn;     /* where there is a syndrome */
-	uint32_t bytes;   /* length of the payload */
+	uint32_t bytes;   /* length of the payload; of a run, of each packet's */
+	uint32_t more;
 	uint32_t imm;     /* RC_IMM: in network order; RC_INVALIDATE: the key */
 	/* READ, FLUSH and first packet of a WRITE: the whole range; atomics: the operand. */
 	uint32_t rkey, length;

@@ -28,6 +28,7 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 	rq->retries = p->retry_cnt;
 	rq->rnr_retries = p->rnr_retry;
 	rc_pace_open(&rq->pace, p->line_bps);
+	rc_window_open(&rq->window, p->window, p->window_usual, p->window_most);
 }
 
 /* Number of request packets of the entry: a READ has one, whatever its length. */
@@ -80,6 +81,14 @@ static bool may_begin(const struct rc_requester *rq, const struct rc_wqe *e)
 	return true;
 }
 
+/* Has a READ room beside what is outstanding? The window is that of the peer's buffer, and its
+ * response comes into ours, which is supposed to be as large. */
+static bool response_fits(const struct rc_requester *rq, const struct rc_wqe *e)
+{
+	return e->op != RC_READ || rq->send_psn == rq->unacked ||
+	       rc_psn_diff(e->last_psn, rq->unacked) < (int32_t)rq->window.limit;
+}
+
 /* Is the next packet the first one of those that are sent again? */
 static bool is_first_again(const struct rc_requester *rq)
 {
@@ -127,13 +136,34 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
 		p->imm = e->imm;
 	}
-	/* In a long message also twice per window, so that the window advances. What is
+	/* In a long message also twice per smallest window, so that the window advances. What is
 	 * sent again asks at once: perhaps only an acknowledgement was lost. So do slow
 	 * packets, or the timeout would come before the next one that asks. */
 	if (rq->p.reliable &&
 	    ((p->flags & RC_LAST) || is_first_again(rq) || rc_pace_is_slow(&rq->pace) ||
 	     requests_before(e, rq->send_psn) % ((rq->p.window + 1) / 2) == 0))
 		p->flags |= RC_ACK_REQ;
+}
+
+/* How many packets behind that of `tx`, which may be sent now, are middle ones that do not ask
+ * for an acknowledgement either. */
+static uint32_t more_of(const struct rc_requester *rq, const struct rc_wqe *e,
+			const struct rc_packet *p)
+{
+	uint32_t period = (rq->p.window + 1) / 2;
+	uint32_t more, may;
+
+	if (p->flags || is_read(e) || rq->pace.active)
+		return 0;
+	more = ((e->last_psn - p->psn) & RC_PSN_MASK) - 1;
+	if (!rq->p.reliable)
+		return more;
+	may = period - 1 - requests_before(e, p->psn) % period;
+	more = more < may ? more : may;
+	may = rq->window.size - 1 - outstanding(rq, e);
+	more = more < may ? more : may;
+	may = (uint32_t)(RC_PACKETS_MAX - 1 - rc_psn_diff(p->psn, rq->unacked));
+	return more < may ? more : may;
 }
 
 bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
@@ -151,13 +181,14 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	if (rq->p.reliable) {
 		if ((rq->send_psn == e->first_psn || is_read(e)) && !may_begin(rq, e))
 			return false;
-		if (outstanding(rq, e) >= rq->p.window)
+		if (outstanding(rq, e) >= rq->window.size || !response_fits(rq, e))
 			return false;
 		/* Unacknowledged PSNs must stay comparable. */
 		if (rc_psn_diff(rq->send_psn, rq->unacked) >= RC_PACKETS_MAX)
 			return false;
 	}
 	describe(rq, e, tx);
+	tx->packet.more = more_of(rq, e, &tx->packet);
 	return true;
 }
 
@@ -168,8 +199,10 @@ struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t
 	rq->rnr_until_ns = 0;
 	rc_pace_sent(&rq->pace, tx->packet.bytes, now_ns);
 	rq->pace_at_ns = rc_pace_waits(&rq->pace, now_ns) ? rq->pace.next_ns : 0;
+	if ((tx->packet.flags & RC_ACK_REQ) && rq->send_psn == rq->top_psn)
+		rc_window_asked(&rq->window, tx->packet.psn, rq->unacked, now_ns);
 	rq->send_psn = is_read(e) ? rc_psn_add(e->last_psn, 1) :
-				    rc_psn_add(rq->send_psn, 1);
+				    rc_psn_add(rq->send_psn, 1 + tx->packet.more);
 	if (tx->packet.flags & RC_LAST) {
 		rq->next++;
 		rq->reads += is_read(e);
@@ -204,6 +237,7 @@ static void go_back(struct rc_requester *rq, uint32_t psn)
 	for (uint32_t i = rq->tail; i != rq->next; i++)
 		rq->reads += is_read(rc_entry(rq, i));
 	rq->timeout_at_ns = 0;
+	rc_window_repeat(&rq->window);
 	rq->gone_back++;
 }
 
@@ -220,6 +254,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	if (psn == rq->unacked)
 		return;
 	rq->unacked = psn;
+	rc_window_advanced(&rq->window, psn, now_ns);
 	rq->went_back = rq->obeyed = false;
 	rq->retries = rq->p.retry_cnt;
 	rq->rnr_retries = rq->p.rnr_retry;
@@ -269,6 +304,7 @@ static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
 	if (!rq->retries)
 		return fail(rq, IBV_WC_RETRY_EXC_ERR);
 	rq->retries--;
+	rc_window_lost(&rq->window);
 	go_back(rq, missing);
 	rq->went_back = true;
 	return done(rq);
@@ -278,6 +314,20 @@ static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
 static bool is_awaited(const struct rc_requester *rq, uint32_t psn)
 {
 	return rc_psn_diff(psn, rq->unacked) >= 0 && rc_psn_diff(psn, rq->top_psn) < 0;
+}
+
+/* How many packets of the run behind the first one are parts of the same response. */
+static uint32_t more_wanted(const struct rc_requester *rq, const struct rc_wqe *e,
+			    const struct rc_packet *packet, const struct rc_place *place)
+{
+	uint32_t awaited = (uint32_t)rc_psn_diff(rq->top_psn, packet->psn) - 1;
+	uint32_t whole = (e->length - place->at) / rq->p.mtu;
+	uint32_t more = packet->more < awaited ? packet->more : awaited;
+
+	/* The run has no last packet: that one has other flags. */
+	if (packet->flags || place->bytes != rq->p.mtu)
+		return 0;
+	return more < whole - 1 ? more : whole - 1;
 }
 
 void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
@@ -308,6 +358,8 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
 	if (place->bytes > rq->p.mtu)
 		place->bytes = rq->p.mtu;
 	place->wanted = packet->bytes == place->bytes;
+	if (packet->more && place->wanted)
+		place->more = more_wanted(rq, e, packet, place);
 }
 
 static struct rc_done take_response(struct rc_requester *rq,
@@ -329,7 +381,7 @@ static struct rc_done take_response(struct rc_requester *rq,
 		return fail(rq, IBV_WC_BAD_RESP_ERR);
 	if (copied != IBV_WC_SUCCESS)
 		return fail(rq, copied);
-	advance(rq, rc_psn_add(packet->psn, 1), now_ns);
+	advance(rq, rc_psn_add(packet->psn, 1 + place.more), now_ns);
 	return done(rq);
 }
 
@@ -359,6 +411,7 @@ static struct rc_done take_sequence(struct rc_requester *rq,
 	if (!rq->retries)
 		return fail(rq, IBV_WC_RETRY_EXC_ERR);
 	rq->retries--;
+	rc_window_lost(&rq->window);
 	go_back(rq, packet->psn);
 	rq->obeyed = true;
 	return done(rq);
@@ -480,6 +533,7 @@ struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 	if (!rq->retries)
 		return fail(rq, IBV_WC_RETRY_EXC_ERR);
 	rq->retries--;
+	rc_window_lost(&rq->window);
 	go_back(rq, rq->unacked);
 	rq->went_back = rq->obeyed = false;
 	return done(rq);

@@ -23,6 +23,7 @@
 #include "engine/rc/pace.h"
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
+#include "engine/rc/window.h"
 
 /* A work entry. The caller fills in the first part, rc_post() the second. */
 struct rc_wqe {
@@ -43,7 +44,9 @@ struct rc_requester_params {
 	bool reliable;        /* false: UC */
 	uint32_t mtu;         /* payload of one packet, bytes */
 	uint32_t psn;         /* sq_psn */
-	uint32_t window;      /* maximum of unacknowledged request packets; 1 to 2^22 */
+	/* Unacknowledged request packets, 1 to 2^22: the fewest that a window has, and the two
+	 * other numbers of rc_window_open(). */
+	uint32_t window, window_usual, window_most;
 	uint8_t max_rd_atomic;
 	uint8_t retry_cnt, rnr_retry; /* 0 to 7 */
 	uint64_t timeout_ns;  /* 0: no retransmission by time */
@@ -73,6 +76,7 @@ struct rc_requester {
 	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */
 	uint64_t timeout_at_ns; /* 0: no answer is expected */
 	uint64_t gone_back;  /* number of times, for counters */
+	struct rc_window window;
 	struct rc_pace pace;
 	uint64_t pace_at_ns; /* the next packet has to wait until then; 0: it has not */
 };
@@ -85,7 +89,8 @@ struct rc_done {
 	enum ibv_wc_status status;
 };
 
-/* A packet to be sent; its payload begins at byte `at` of the message of entry `index`. */
+/* A packet, or a run, to be sent; its payload begins at byte `at` of the message of entry
+ * `index`, and that of a run's further packets follows it. */
 struct rc_tx {
 	struct rc_packet packet;
 	uint32_t index, at;
@@ -95,6 +100,9 @@ struct rc_tx {
 struct rc_place {
 	bool wanted;  /* false: nothing is copied; rc_reply() is called nevertheless */
 	uint32_t index, at, bytes;
+	/* Of a run: so many packets behind the first one follow there. The others, if it had
+	 * more, are to be looked at behind rc_reply(). */
+	uint32_t more;
 };
 
 void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params *p);
@@ -108,18 +116,19 @@ static inline struct rc_wqe *rc_entry(const struct rc_requester *rq, uint32_t in
 /* The caller has filled in entry `head`; the ring had room for it. */
 void rc_post(struct rc_requester *rq);
 
-/* The next packet to send. Entries from `limit` on do not begin (SQD state); `head`: no
+/* The next packet to send, or a run. Entries from `limit` on do not begin (SQD state); `head`: no
  * limit. False: there is none, or not at this time. */
 bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	     struct rc_tx *tx);
-/* The packet of rc_next() was sent, or counts as sent. Completes entries of UC. */
+/* The packet of rc_next() was sent, or counts as sent. Of a run the caller may have lowered
+ * `more` to the packets that were. Completes entries of UC. */
 struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
 
 /* A packet of the responder, or an RC_CNP (UC as well), came: where does its payload go? */
 void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
 		   struct rc_place *place);
-/* The same packet again. `copied`: the result of copying its payload, IBV_WC_SUCCESS if
- * there was none. */
+/* The same packet again, with the first rc_place.more of the run's others. `copied`: the result
+ * of copying the payload, IBV_WC_SUCCESS if there was none. */
 struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 			enum ibv_wc_status copied, uint64_t now_ns);
 

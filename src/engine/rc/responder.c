@@ -117,6 +117,18 @@ static bool is_in_place(const struct rc_responder *rs, const struct rc_packet *p
 	return end <= MESSAGE_MAX;
 }
 
+/* How many packets of the run behind the first one, which is in place, are in place too: the
+ * last packet of the message is not among them. */
+static uint32_t more_in_place(const struct rc_responder *rs, const struct rc_packet *p)
+{
+	uint64_t end = (uint64_t)rs->at + p->bytes, room;
+
+	if (!p->more || p->flags || p->op > RC_WRITE)
+		return 0;
+	room = (p->op == RC_WRITE ? rs->length - 1 - end : MESSAGE_MAX - end) / rs->p.mtu;
+	return p->more < room ? p->more : (uint32_t)room;
+}
+
 static void look_request(const struct rc_responder *rs, const struct rc_packet *p,
 			 struct rc_look *look)
 {
@@ -143,6 +155,7 @@ static void look_request(const struct rc_responder *rs, const struct rc_packet *
 		look->needs |= RC_NEED_COMPLETE;
 	if (last && p->op == RC_SEND && (p->flags & RC_INVALIDATE))
 		look->needs |= RC_NEED_INVALIDATE;
+	look->more = more_in_place(rs, p);
 }
 
 /* UC: a message of which a packet is missing is dropped as a whole. */
@@ -296,10 +309,10 @@ static struct rc_taken take_bytes(struct rc_responder *rs, const struct rc_packe
 		rs->at = 0;
 		rs->skipping = false;
 	}
-	rs->at += p->bytes;
+	rs->at += p->bytes * (1 + look->more);
 	if (look->needs & RC_NEED_RECEIVE)
 		rs->claimed = true;
-	rs->expected_psn = rc_psn_add(p->psn, 1);
+	rs->expected_psn = rc_psn_add(p->psn, 1 + look->more);
 	if (!(p->flags & RC_LAST))
 		return taken;
 	rs->msn = rc_psn_add(rs->msn, 1);
@@ -383,6 +396,8 @@ static void describe_read(const struct rc_responder *rs, const struct rc_resourc
 	p->bytes = r->length - at < rs->p.mtu ? r->length - at : rs->p.mtu;
 	p->flags = (r->next_psn == r->begin_psn ? RC_FIRST : 0) |
 		   (r->next_psn == r->last_psn ? RC_LAST : 0);
+	if (!p->flags && !rs->pace.active)
+		p->more = ((r->last_psn - r->next_psn) & RC_PSN_MASK) - 1;
 	out->rkey = r->rkey;
 	out->remote_addr = r->remote_addr + at;
 }
@@ -461,8 +476,8 @@ struct rc_taken rc_responded(struct rc_responder *rs,
 		return (struct rc_taken){ .fail = true };
 	}
 	rc_pace_sent(&rs->pace, response->packet.bytes, response->when_ns);
-	forget_ack(rs, response->packet.psn);
-	r->next_psn = rc_psn_add(r->next_psn, 1);
+	forget_ack(rs, rc_psn_add(response->packet.psn, response->packet.more));
+	r->next_psn = rc_psn_add(r->next_psn, 1 + response->packet.more);
 	r->told |= is_complete(r);
 	skip_complete(rs);
 	return (struct rc_taken){ 0 };

@@ -90,6 +90,10 @@ struct rc_look {
 	uint32_t at;      /* position of the payload in the message */
 	uint32_t rkey, length;
 	uint64_t remote_addr;
+	/* Of a run: so many packets behind the first one are like it in all of this, their
+	 * payloads follow its own. rc_take() is for them as well; the caller may lower the
+	 * number before. The others, if the run has more, are to be looked at behind that. */
+	uint32_t more;
 };
 
 enum rc_verdict {
@@ -116,7 +120,8 @@ struct rc_taken {
 	uint32_t bytes;
 };
 
-/* An answer; its payload is `packet.bytes` at `remote_addr`, read by `rkey`. */
+/* An answer; its payload is `packet.bytes` at `remote_addr`, read by `rkey`. That of a run's
+ * further packets follows. */
 struct rc_response {
 	struct rc_packet packet;
 	uint32_t rkey;
@@ -158,7 +163,8 @@ static inline void rc_slow(struct rc_responder *rs, uint64_t now_ns)
  */
 bool rc_respond_next(const struct rc_responder *rs, bool early, uint64_t now_ns,
 		     struct rc_response *response);
-/* It has left. `fetched`: the result of reading the payload. */
+/* It has left; of a run the caller may have lowered `more`. `fetched`: the result of reading the
+ * payload. */
 struct rc_taken rc_responded(struct rc_responder *rs,
 			     const struct rc_response *response,
 			     enum rc_answer fetched);

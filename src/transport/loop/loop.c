@@ -10,8 +10,10 @@
 #define LOG_ROOM "loop"
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "engine/rc/rules.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/object/cq.h"
@@ -61,12 +63,19 @@ static size_t encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTE
 	return sizeof(h) + HCA_GRH_BYTES;
 }
 
-static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
+static void renumber(uint8_t *header, uint32_t psn)
+{
+	memcpy(header + offsetof(struct header, rc.psn), &psn, sizeof(psn));
+}
+
+static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		     const uint8_t *from, size_t bytes, struct packet_frame *f,
+		     enum packet_fault *fault)
 {
 	struct header h;
 
 	(void)unit;
+	(void)series;
 	(void)k;
 	(void)fault;
 	if (bytes < sizeof(h))
@@ -87,6 +96,21 @@ static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t 
 		return 0;
 	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
 	return sizeof(h) + HCA_GRH_BYTES;
+}
+
+static bool follows(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		    const uint8_t *before, size_t header_bytes, const uint8_t *from,
+		    size_t bytes)
+{
+	struct header h;
+
+	(void)unit;
+	(void)series;
+	(void)k;
+	(void)bytes;
+	memcpy(&h, before, sizeof(h));
+	h.rc.psn = rc_psn_add(h.rc.psn, 1);
+	return header_bytes == sizeof(h) && !memcmp(&h, from, sizeof(h));
 }
 
 /* There is one queue, and it has one end. */
@@ -111,7 +135,9 @@ static const struct packet_medium medium = {
 	.uc_invalidates = true,
 	.ack_delay_ns = 20000,
 	.encode = encode,
+	.renumber = renumber,
 	.decode = decode,
+	.follows = follows,
 	.address = address,
 };
 

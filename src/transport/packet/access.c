@@ -38,9 +38,24 @@ static struct hca_key_use use_of(const struct packet_qp *pq, uint32_t pd_id,
 	};
 }
 
+static int copy(const struct hca_key_use *use, bool read, uint64_t at,
+		const struct packet_payload *p)
+{
+	uint8_t *data = p->data;
+	uint64_t addr = use->addr + at;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i <= p->more; i++) {
+		ret = hca_target_copy(read, addr, data, p->bytes, use->flags & HCA_KEY_ON_DEMAND);
+		addr += p->bytes;
+		data += p->stride;
+	}
+	return ret;
+}
+
 enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 				 enum packet_access what, uint32_t rkey, uint64_t addr,
-				 uint64_t length, uint64_t at, void *data, uint32_t bytes)
+				 uint64_t length, uint64_t at, const struct packet_payload *p)
 {
 	unsigned access = what == PACKET_READ ? IBV_ACCESS_REMOTE_READ :
 						IBV_ACCESS_REMOTE_WRITE;
@@ -54,9 +69,7 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 		return IBV_WC_SUCCESS;
 	turn = packet_copy_begin(pq->port);
 	status = hca_key_check_own(&use);
-	if (status == IBV_WC_SUCCESS && data &&
-	    hca_target_copy(what == PACKET_READ, use.addr + at, data, bytes,
-			    use.flags & HCA_KEY_ON_DEMAND))
+	if (status == IBV_WC_SUCCESS && p && copy(&use, what == PACKET_READ, at, p))
 		status = IBV_WC_REM_ACCESS_ERR;
 	packet_copy_end(pq->port, turn);
 	return status;
@@ -143,4 +156,19 @@ int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at
 		iov[n++] = (struct iovec){ base, p.length };
 	}
 	return n;
+}
+
+uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		      uint32_t length)
+{
+	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
+	struct hca_piece p;
+	uint8_t *base;
+
+	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD))
+		return (uint8_t *)(uintptr_t)(hca_swqe_data(e) + at);
+	if (!hca_walk_next(&w, &p) || p.length < length)
+		return NULL;
+	base = hca_sge_resolve(qp->pd, p.sge, 0);
+	return base && hca_touch_read(base + p.at, length) ? base + p.at : NULL;
 }

@@ -18,10 +18,13 @@ enum packet_fault { PACKET_MALFORMED, PACKET_BAD_ICRC };
 enum packet_service { PACKET_RC, PACKET_UC, PACKET_UD, PACKET_XRC };
 
 struct packet_frame {
-	struct rc_packet rc; /* UD: op RC_SEND, bytes, imm and their flags */
+	/* UD: op RC_SEND, bytes, imm and their flags. With `more` it is a run of packets that
+	 * came (of those that leave each is a frame). */
+	struct rc_packet rc;
 	uint8_t service;     /* enum packet_service */
 	bool ipv4;           /* UD: what `grh` holds */
 	uint32_t dst_qpn, src_qpn;
+	uint32_t stride;     /* of a run that came: from one payload to the next one */
 	uint32_t srqn;       /* XRC requests */
 	uint32_t qkey;       /* UD */
 	uint8_t grh[HCA_GRH_BYTES]; /* UD, as the receiver finds it */

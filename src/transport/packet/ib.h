@@ -25,6 +25,19 @@
  * ib_pad(rc.bytes) zero bytes and the ICRC behind. */
 size_t packet_ib_encode(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
 
+/* The PSN of an encoded packet, which is part of its BTH (wire/ib/header.h). */
+static inline uint32_t packet_ib_psn(const uint8_t *header)
+{
+	return (uint32_t)header[9] << 16 | (uint32_t)header[10] << 8 | header[11];
+}
+
+static inline void packet_ib_renumber(uint8_t *header, uint32_t psn)
+{
+	header[9] = (uint8_t)(psn >> 16);
+	header[10] = (uint8_t)(psn >> 8);
+	header[11] = (uint8_t)psn;
+}
+
 /* `bytes` are those from the BTH to the ICRC, which the caller has checked. Returns the
  * length of the headers; 0: no packet for a queue pair, to be dropped: not one by
  * ib_decode(), of another partition than the default one, a payload of more than PACKET_MTU,

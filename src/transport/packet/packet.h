@@ -30,6 +30,7 @@
 #include "transport/packet/frame.h"
 #include "util/list.h"
 #include "util/spin.h"
+#include "wire/ib/icrc.h"
 
 #define PACKET_TRAIN_MAX 64
 #define PACKET_TRAIN_BYTES 65000 /* of all packets of an emission */
@@ -51,7 +52,7 @@ struct packet_route {
 /* What the transport on top knows. Pure functions. */
 struct packet_medium {
 	uint32_t mtu;    /* the longest payload that the medium takes, up to PACKET_MTU */
-	uint32_t window; /* unacknowledged request packets of a queue pair */
+	uint32_t window; /* unacknowledged request packets of a queue pair, at least */
 	/* How many packets one emission may have now, 1 to PACKET_TRAIN_MAX. */
 	unsigned (*train)(void);
 	/* UC has SEND with invalidate, as in ibv_post_send(3); InfiniBand packets of UC have
@@ -64,22 +65,31 @@ struct packet_medium {
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
-	/* Writes what follows the payload of packet `k` of a train; how many bytes, which
-	 * depends on the length of the pieces alone. `iov` holds the header and the payload
-	 * in `n` pieces. `fragments`: it leaves with CARRIER_FRAGMENTS. NULL: nothing
-	 * follows. */
-	size_t (*seal)(const struct packet_route *route, unsigned k, bool fragments,
-		       const struct iovec *iov, unsigned n,
-		       uint8_t to[PACKET_TRAILER_BYTES]);
+	/* Makes a copy of the header of a packet without flags that of one with another PSN. */
+	void (*renumber)(uint8_t *header, uint32_t psn);
+	/* Writes what follows the payload, which is in `n` pieces, of packet `k` of a train; how
+	 * many bytes: a multiple of 4 with those of the payload, and of them 4 at least.
+	 * `series`: zeros before the first packet of the train. `fragments`: it leaves with
+	 * CARRIER_FRAGMENTS. NULL: nothing follows. */
+	size_t (*seal)(const struct packet_route *route, struct icrc_series *series, unsigned k,
+		       bool fragments, const uint8_t *header, size_t header_bytes,
+		       const struct iovec *iov, unsigned n, uint8_t to[PACKET_TRAILER_BYTES]);
 	/* The carrier refused a packet of `bytes` (-EMSGSIZE). True: it takes it with
 	 * CARRIER_FRAGMENTS. Any thread, with locks of queue pairs held. NULL: it never
 	 * does. */
 	bool (*too_long)(const struct packet_route *route, size_t bytes);
 	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload, 0:
 	 * this is no packet, because of *fault (which is MALFORMED before). rc.bytes is
-	 * checked by the caller. */
-	size_t (*decode)(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-			 size_t bytes, struct packet_frame *f, enum packet_fault *fault);
+	 * checked by the caller. `series`: zeros before the first packet of the unit. */
+	size_t (*decode)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+			 const uint8_t *from, size_t bytes, struct packet_frame *f,
+			 enum packet_fault *fault);
+	/* Would decode() say the same of packet `k` as of the one before it, of the same length,
+	 * whose `header_bytes` are at `before`, but for a PSN that is higher by 1? False also if
+	 * it is no packet. */
+	bool (*follows)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+			const uint8_t *before, size_t header_bytes, const uint8_t *from,
+			size_t bytes);
 	/* The way from the address `from` to that of the address vector, which is complete
 	 * (hca_address_complete()): 0 or -EHOSTUNREACH. */
 	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
@@ -127,6 +137,9 @@ struct packet_port {
 	struct impair_settings faults;
 	bool faults_known; /* `faults` is what is wanted */
 	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
+	/* What the carrier keeps of packets that have come, and probably that of a peer: it bounds
+	 * windows; 0: it keeps no more than medium->window of them. Before the first queue pair. */
+	uint32_t buffer_bytes;
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */

@@ -90,6 +90,7 @@ void packet_count_fault(enum packet_fault fault)
 static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
 				    unsigned k)
 {
+	struct icrc_series series = { 0 };
 	size_t bytes = carrier_unit_bytes(unit);
 	size_t length = carrier_packet_bytes(unit, bytes, k);
 	uint8_t packet[ACKNOWLEDGEMENT_MOST];
@@ -100,7 +101,7 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 	if (length > sizeof(packet))
 		return false;
 	carrier_unit_gather(unit, bytes - length, length, packet);
-	header = port->medium->decode(unit, k, packet, length, &f, &fault);
+	header = port->medium->decode(unit, &series, k, packet, length, &f, &fault);
 	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK ||
 	    (f.rc.syndrome & RC_SYN_KIND))
 		return false;
@@ -120,45 +121,74 @@ static bool order_shows(const struct packet_frame *f)
 		atomic_load_explicit(&hca_process.armed, memory_order_relaxed));
 }
 
-/* *packets: of the unit, without the last one where that was delivered in front of the first. */
-static void deliver_one(struct packet_port *port, const struct carrier_unit *unit,
-			unsigned k, const uint8_t *bytes, size_t length, unsigned *packets)
+/* The packets of a unit on their way to their queue pairs. */
+struct arrival {
+	struct packet_port *port;
+	const struct carrier_unit *unit;
+	struct icrc_series series;
+	size_t bytes;
+	unsigned packets; /* without the last one where that was delivered in front of the first */
+};
+
+/* How many packets behind packet `k`, which lies at `from`, make a run with it. */
+static uint32_t run_behind(struct arrival *a, unsigned k, const uint8_t *from, size_t length,
+			   size_t header)
+{
+	uint32_t n = 0;
+
+	for (; k + n + 1 < a->packets; n++, from += length)
+		if (carrier_packet_bytes(a->unit, a->bytes, k + n + 1) != length ||
+		    !a->port->medium->follows(a->unit, &a->series, k + n + 1, from, header,
+					      from + length, length))
+			break;
+	return n;
+}
+
+/* How many were taken: packet `k` and, of a unit in one piece, those that make a run with it. */
+static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes, size_t length)
 {
 	enum packet_fault fault = PACKET_MALFORMED;
 	struct packet_frame f;
-	size_t header = port->medium->decode(unit, k, bytes, length, &f, &fault);
+	size_t header = a->port->medium->decode(a->unit, &a->series, k, bytes, length, &f,
+						&fault);
 
 	if (unlikely(!header || header > length || f.rc.bytes > PACKET_MTU ||
 		     f.rc.bytes > length - header)) {
 		packet_count_fault(fault);
-		return;
+		return 1;
 	}
-	if (!k && *packets > 1 && order_shows(&f))
-		*packets -= deliver_acknowledgement(port, unit, *packets - 1);
-	packet_receive(port, unit, &f, bytes + header);
+	if (!k && a->packets > 1 && order_shows(&f))
+		a->packets -= deliver_acknowledgement(a->port, a->unit, a->packets - 1);
+	f.stride = (uint32_t)length;
+	f.rc.more = f.rc.flags || f.service == PACKET_UD || a->unit->count > 1 ?
+			    0 : run_behind(a, k, bytes, length, header);
+	k = 1 + f.rc.more; /* packet_receive() changes it */
+	packet_receive(a->port, a->unit, &f, bytes + header);
+	return k;
 }
 
 static void deliver(void *arg, const struct carrier_unit *unit)
 {
-	struct packet_port *port = arg;
-	size_t bytes = carrier_unit_bytes(unit), at = 0;
-	unsigned packets = carrier_unit_packets(unit, bytes);
+	struct arrival a = { .port = arg, .unit = unit, .bytes = carrier_unit_bytes(unit) };
+	size_t at = 0;
+	unsigned n;
 
-	port->now_ns = packet_now_ns();
-	for (unsigned k = 0; k < packets; k++) {
-		size_t length = carrier_packet_bytes(unit, bytes, k);
+	a.packets = carrier_unit_packets(unit, a.bytes);
+	a.port->now_ns = packet_now_ns();
+	for (unsigned k = 0; k < a.packets; k += n) {
+		size_t length = carrier_packet_bytes(unit, a.bytes, k);
 
+		n = 1;
 		if (likely(unit->count == 1)) {
-			deliver_one(port, unit, k,
-				    (const uint8_t *)unit->iov[0].iov_base + at, length,
-				    &packets);
+			n = deliver_run(&a, k, (const uint8_t *)unit->iov[0].iov_base + at,
+					length);
 		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
-			carrier_unit_gather(unit, at, length, port->packet);
-			deliver_one(port, unit, k, port->packet, length, &packets);
+			carrier_unit_gather(unit, at, length, a.port->packet);
+			deliver_run(&a, k, a.port->packet, length);
 		} else {
 			packet_count_fault(PACKET_MALFORMED);
 		}
-		at += length;
+		at += n * length;
 	}
 }
 

@@ -16,6 +16,8 @@
 #include "util/list.h"
 
 #define POLLS_TO_DROP 1024
+/* Some emissions: one is being made, one is under way, one is taken in. */
+#define WINDOW_USUAL_BYTES (256u << 10)
 
 _Static_assert(RC_RESOURCES_MAX >= HCA_MAX_RD_ATOM, "what queue pairs may be given");
 
@@ -149,11 +151,14 @@ static void set_limits(struct packet_qp *pq)
 
 static void requester_open(struct packet_qp *pq, uint32_t psn)
 {
+	const uint32_t mtu = mtu_of(pq), buffer_bytes = pq->port->buffer_bytes;
 	const struct rc_requester_params params = {
 		.reliable = pq->service != PACKET_UC,
-		.mtu = mtu_of(pq),
+		.mtu = mtu,
 		.psn = psn,
 		.window = pq->port->medium->window,
+		.window_usual = MIN(WINDOW_USUAL_BYTES, buffer_bytes) / mtu,
+		.window_most = buffer_bytes / mtu,
 		.max_rd_atomic = pq->qp->attr.max_rd_atomic,
 		.retry_cnt = pq->qp->attr.retry_cnt,
 		.rnr_retry = pq->qp->attr.rnr_retry,

@@ -86,17 +86,23 @@ static void place_send(struct request *r)
 	const struct rc_packet *p = &r->f->rc;
 	const struct hca_rwqe *e = r->receive;
 	struct packet_port *port = r->pq->port;
+	uint64_t room = hca_rwqe_room(e);
 	unsigned turn;
-	int ret;
+	int ret = 0;
 
-	if (unlikely((uint64_t)r->look.at + p->bytes > hca_rwqe_room(e))) {
+	/* Of a run that is too long the packets that fit are placed. */
+	if (unlikely(r->look.at + (1 + (uint64_t)r->look.more) * p->bytes > room))
+		r->look.more = 0;
+	if (unlikely((uint64_t)r->look.at + p->bytes > room)) {
 		r->failed = IBV_WC_LOC_LEN_ERR;
 		r->answer = RC_NOT_VALID;
 		return;
 	}
 	turn = packet_copy_begin(port);
-	ret = hca_sges_write(r->pq->as->recv_pd, e->sge, e->num_sge, r->look.at,
-			     r->payload, p->bytes);
+	for (uint32_t i = 0; !ret && i <= r->look.more; i++)
+		ret = hca_sges_write(r->pq->as->recv_pd, e->sge, e->num_sge,
+				     r->look.at + i * p->bytes,
+				     r->payload + (size_t)i * r->f->stride, p->bytes);
 	packet_copy_end(port, turn);
 	if (unlikely(ret)) {
 		r->failed = IBV_WC_LOC_PROT_ERR;
@@ -109,6 +115,10 @@ static void carry_out_write(struct request *r, const uint8_t *data)
 {
 	const struct rc_packet *p = &r->f->rc;
 	const struct rc_look *l = &r->look;
+	const struct packet_payload payload = {
+		.data = (uint8_t *)(uintptr_t)data, .bytes = p->bytes, .more = l->more,
+		.stride = r->f->stride,
+	};
 	uint32_t pd_id = r->pq->as->pd->id;
 	enum ibv_wc_status status;
 
@@ -121,7 +131,7 @@ static void carry_out_write(struct request *r, const uint8_t *data)
 		 * is not allowed. */
 		status = packet_access(r->pq, pd_id, PACKET_WRITE, l->rkey,
 				       l->remote_addr - l->at, l->length, l->at,
-				       (void *)(uintptr_t)data, p->bytes);
+				       data ? &payload : NULL);
 	if (unlikely(status != IBV_WC_SUCCESS))
 		refuse(r, status);
 }
@@ -133,7 +143,7 @@ static void carry_out_read(struct request *r)
 	enum ibv_wc_status status =
 		p->op == RC_READ ?
 			packet_access(r->pq, pd_id, PACKET_READ, p->rkey, p->remote_addr,
-				      p->length, 0, NULL, 0) :
+				      p->length, 0, NULL) :
 			packet_atomic(r->pq, pd_id, p, NULL, &r->old);
 
 	if (status != IBV_WC_SUCCESS) {
@@ -271,8 +281,8 @@ void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
 						   IBV_EVENT_QP_ACCESS_ERR);
 }
 
-void packet_request(struct packet_qp *pq, const struct packet_frame *f,
-		    const uint8_t *payload)
+uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
+			const uint8_t *payload)
 {
 	struct request r = { .pq = pq, .f = f, .payload = payload };
 	bool moved;
@@ -298,6 +308,7 @@ void packet_request(struct packet_qp *pq, const struct packet_frame *f,
 		packet_refuse(pq, r.refused);
 	else if (unlikely(r.failed != IBV_WC_SUCCESS))
 		hca_qp_fail(pq->qp);
+	return 1 + (r.answer == RC_OK ? r.look.more : 0);
 }
 
 /* ---- to whom ---- */
@@ -335,6 +346,29 @@ static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
 	       answer == (pq->qp->ibv.qp_type == IBV_QPT_XRC_SEND);
 }
 
+/* A packet, or a run, part by part: the first part may have brought the queue pair into another
+ * state. */
+static void take_run(struct packet_qp *pq, struct packet_frame *f, const uint8_t *payload)
+{
+	uint32_t left = 1 + f->rc.more;
+
+	for (;;) {
+		uint32_t taken = f->rc.op >= RC_ACK ? packet_reply(pq, f, payload) :
+						      packet_request(pq, f, payload);
+
+		left -= taken;
+		if (likely(!left))
+			return;
+		if (!packet_receives(pq->qp)) {
+			HCA_COUNT_RARE(pq->qp, RX_DROPPED, left);
+			return;
+		}
+		f->rc.psn = rc_psn_add(f->rc.psn, taken);
+		f->rc.more = left - 1;
+		payload += (size_t)taken * f->stride;
+	}
+}
+
 void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		    struct packet_frame *f, const uint8_t *payload)
 {
@@ -361,7 +395,7 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	if (unlikely(pq && hca_path_ops(&qp->path) != port->ops))
 		pq = NULL;
 	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, unit, f)) {
-		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+		HCA_COUNT_RARE(qp, RX_DROPPED, 1 + f->rc.more);
 		return;
 	}
 	/* A switch has marked it (ECN: CE): a CNP is owed. */
@@ -369,8 +403,5 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		rc_marked(&pq->responder, packet_now_ns());
 		packet_owes(pq);
 	}
-	if (f->rc.op >= RC_ACK)
-		packet_reply(pq, f, payload);
-	else
-		packet_request(pq, f, payload);
+	take_run(pq, f, payload);
 }

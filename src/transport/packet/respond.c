@@ -21,33 +21,39 @@
 
 /* ---- the responder's ---- */
 
-/* The payload of the answer to a READ. */
+/* The payload of the answer to a READ, or of a run of them. */
 static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *r,
 				uint8_t *to)
 {
+	const struct packet_payload p = {
+		.data = to, .bytes = r->packet.bytes * (1 + r->packet.more),
+	};
 	uint32_t pd_id = pq->read_pd[pq->responder.resources_answered % RC_RESOURCES_MAX];
 
 	return packet_access(pq, pd_id, PACKET_READ, r->rkey, r->remote_addr,
-			     r->packet.bytes, 0, to, r->packet.bytes);
+			     p.bytes, 0, &p);
 }
 
-/* Adds the answer. 0; -ENOBUFS: the train has to leave first; -EACCES: the memory may not
+/* Adds the answer, or as many of a run as leave together: r->packet.more is lowered to them. 0; -ENOBUFS: the train has to leave first; -EACCES: the memory may not
  * be read any more, because of *status. */
 static int add_answer(struct packet_qp *pq, struct packet_train *train,
-		      const struct rc_response *r, enum ibv_wc_status *status)
+		      struct rc_response *r, enum ibv_wc_status *status)
 {
-	const struct packet_frame f = {
+	struct packet_frame f = {
 		.rc = r->packet,
 		.service = pq->service,
 		.dst_qpn = pq->qp->attr.dest_qp_num,
 		.src_qpn = pq->qp->ibv.qp_num,
 	};
-	struct iovec *iov = packet_train_begin(train, &f);
 	/* The payloads of a train are shorter than all of it. */
 	uint8_t *bytes = pq->port->answers + train->bytes;
+	struct iovec *iov;
 
+	f.rc.more = 0;
+	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
+	r->packet.more = MIN(r->packet.more, packet_train_room(train, r->packet.bytes) - 1);
 	/* One of a FLUSH or of an ATOMIC WRITE has no bytes either. */
 	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
 		*status = fetch(pq, r, bytes);
@@ -56,6 +62,8 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 	}
 	*iov = (struct iovec){ bytes, r->packet.bytes };
 	packet_train_end(train, r->packet.bytes > 0);
+	if (r->packet.more)
+		r->packet.more = packet_train_more(train, &r->packet, bytes + r->packet.bytes);
 	/* It is told that it has left before the next one. */
 	train->ended |= r->packet.op != RC_READ_RESPONSE;
 	return 0;
@@ -174,6 +182,7 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 
 /* ---- the requester's ---- */
 
+/* The payloads of a run are where->bytes each. */
 static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
 				const struct packet_frame *f, const uint8_t *payload)
 {
@@ -181,17 +190,20 @@ static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *whe
 		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
 	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
 	unsigned turn = packet_copy_begin(pq->port);
-	int ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge, where->at,
-				 f->rc.op == RC_ATOMIC_RESPONSE ?
-					 (const void *)&f->rc.compare_add : payload,
-				 where->bytes);
+	int ret = 0;
 
+	if (f->rc.op == RC_ATOMIC_RESPONSE)
+		payload = (const uint8_t *)&f->rc.compare_add;
+	for (uint32_t i = 0; !ret && i <= where->more; i++)
+		ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge,
+				     where->at + i * where->bytes,
+				     payload + (size_t)i * f->stride, where->bytes);
 	packet_copy_end(pq->port, turn);
 	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 
-static void take_reply(struct packet_qp *pq, const struct packet_frame *f,
-		       const uint8_t *payload)
+static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
+			   const uint8_t *payload)
 {
 	bool rnr = f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR;
 	enum ibv_wc_status copied = IBV_WC_SUCCESS;
@@ -211,12 +223,14 @@ static void take_reply(struct packet_qp *pq, const struct packet_frame *f,
 		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
 	packet_finish(pq, done);
 	hca_sq_run(pq->qp);
+	return 1 + where.more;
 }
 
-void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 		  const uint8_t *payload)
 {
 	enum ibv_qp_state state;
+	uint32_t taken = 1;
 
 	/* Its responses to READs as well. */
 	if (unlikely(f->rc.op == RC_CNP))
@@ -224,6 +238,7 @@ void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 	hca_lock(&pq->qp->sq_lock);
 	state = hca_qp_state(pq->qp);
 	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
-		take_reply(pq, f, payload);
+		taken = take_reply(pq, f, payload);
 	hca_unlock(&pq->qp->sq_lock);
+	return taken;
 }

@@ -117,10 +117,29 @@ bool packet_finish(struct packet_qp *pq, struct rc_done done)
 	return false;
 }
 
-/* Adds the packet. 0, -ENOBUFS: the train has to leave first, -EFAULT: a key does not allow
- * it. */
-static int add_packet(struct packet_qp *pq, struct packet_train *train,
-		      const struct rc_tx *tx, uint8_t bounce[PACKET_MTU])
+/* Adds the payload of the packet that was begun. 0, or -EFAULT: a key does not allow it. */
+static int add_payload(struct packet_qp *pq, struct packet_train *train,
+		       const struct hca_swqe *e, const struct rc_tx *tx, struct iovec *iov,
+		       uint8_t bounce[PACKET_MTU])
+{
+	int n = packet_gather(pq->qp, e, tx->at, tx->packet.bytes, iov, bounce);
+	bool bounced = false;
+
+	if (unlikely(n < 0))
+		return n;
+	for (int i = 0; i < n; i++)
+		bounced |= (uint8_t *)iov[i].iov_base - bounce < PACKET_MTU &&
+			   (uint8_t *)iov[i].iov_base >= bounce;
+	packet_train_end(train, (unsigned)n);
+	train->ended |= bounced; /* there is one `bounce` */
+	return 0;
+}
+
+/* Adds the packet, or as many of a run as leave together and have their payload in one piece:
+ * tx->packet.more is lowered to them. 0, -ENOBUFS: the train has to leave first, -EFAULT: a key
+ * does not allow it. */
+static int add_packet(struct packet_qp *pq, struct packet_train *train, struct rc_tx *tx,
+		      uint8_t bounce[PACKET_MTU])
 {
 	const struct packet_entry *entry = container_of(
 		rc_entry(&pq->requester, tx->index), struct packet_entry, rc);
@@ -132,23 +151,26 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train,
 		.dst_qpn = qp->attr.dest_qp_num,
 		.src_qpn = qp->ibv.qp_num,
 	};
+	uint8_t *whole = NULL;
 	struct iovec *iov;
-	int n;
 
+	f.rc.more = 0;
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
 	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
-	n = packet_gather(qp, e, tx->at, f.rc.bytes, iov, bounce);
-	if (unlikely(n < 0))
-		return n;
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.rc.psn, f.rc.bytes, e->opcode);
-	packet_train_end(train, (unsigned)n);
-	/* There is one `bounce`. */
-	for (int i = 0; i < n; i++)
-		train->ended |= (uint8_t *)iov[i].iov_base - bounce < PACKET_MTU &&
-				(uint8_t *)iov[i].iov_base >= bounce;
+	tx->packet.more = MIN(tx->packet.more, packet_train_room(train, f.rc.bytes) - 1);
+	if (tx->packet.more)
+		whole = packet_whole(qp, e, tx->at, f.rc.bytes * (1 + tx->packet.more));
+	if (!whole) {
+		tx->packet.more = 0;
+		return add_payload(pq, train, e, tx, iov, bounce);
+	}
+	*iov = (struct iovec){ whole, f.rc.bytes };
+	packet_train_end(train, 1);
+	tx->packet.more = packet_train_more(train, &tx->packet, whole + f.rc.bytes);
 	return 0;
 }
 

@@ -19,9 +19,10 @@ static void show_frame(const struct packet_port *port, enum carrier_direction di
 		       const struct carrier_unit *unit, unsigned k, uint8_t *bytes,
 		       size_t length)
 {
+	struct icrc_series series = { 0 };
 	enum packet_fault fault;
 	struct packet_frame f;
-	size_t header = port->medium->decode(unit, k, bytes, length, &f, &fault);
+	size_t header = port->medium->decode(unit, &series, k, bytes, length, &f, &fault);
 	struct iovec payload;
 
 	if (!header || header > length || f.rc.bytes > PACKET_MTU ||

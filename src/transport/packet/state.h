@@ -91,21 +91,31 @@ static inline bool packet_receives(const struct hca_qp *qp)
 struct packet_train;
 
 /* ---- train.c ---- */
+/* Where a packet of a train is: its header, and its trailer behind that, in `text`; its payload in
+ * `iov`. */
+struct packet_part_of_train {
+	uint16_t header;
+	uint8_t header_bytes, payload, pieces;
+};
+
 /* Packets for one destination that leave together. All but the last one have the length of
- * the first one. */
+ * the first one. Pieces of `iov` are, in turns, text and payload: the trailer of a packet and
+ * the header of the next one are one piece. */
 struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
 	bool fragments;   /* as the route had it when the train began */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
-	uint32_t bytes;
+	uint32_t bytes, text_bytes;
 	bool ended;       /* no packet may follow */
-	uint32_t length;  /* of the packet that is being added: header, then all of it */
+	uint32_t length;  /* of the header of the packet that is being added */
+	struct icrc_series series;
+	struct packet_part_of_train packet[PACKET_TRAIN_MAX];
 	struct iovec iov[CARRIER_IOV_MAX];
-	uint8_t header[PACKET_TRAIN_MAX][PACKET_HEADER_BYTES];
-	uint8_t trailer[PACKET_TRAIN_MAX][PACKET_TRAILER_BYTES];
+	uint8_t text[PACKET_TRAIN_MAX * (PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)];
 };
+_Static_assert(CARRIER_IOV_MAX <= UINT8_MAX + 1 && PACKET_HEADER_BYTES <= UINT8_MAX, "it fits");
 
 static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
 				     struct packet_route *route)
@@ -114,8 +124,9 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->route = route;
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
 	t->packets = t->pieces = 0;
-	t->bytes = 0;
+	t->bytes = t->text_bytes = 0;
 	t->ended = false;
+	t->series = (struct icrc_series){ 0 };
 }
 
 /* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL:
@@ -123,6 +134,12 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f);
 /* The packet has `n` pieces of payload there. */
 void packet_train_end(struct packet_train *t, unsigned n);
+/* How many packets with the header that was begun last, and a payload of so many bytes in one
+ * piece, the train takes. */
+uint32_t packet_train_room(const struct packet_train *t, uint32_t payload);
+/* Adds packets like the last one, which is `like`: up to like->more, whose payloads are one behind
+ * the other from `payload` on. How many. */
+uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like, uint8_t *payload);
 /* All of them leave: 0, or why the carrier took none. Packets that are too long leave in
  * fragments, where the medium allows it, and so do later ones of the route. */
 int packet_train_emit(struct packet_train *t);
@@ -166,10 +183,12 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 /* ---- receive.c, respond.c; receive_lock is held ---- */
 void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		    struct packet_frame *f, const uint8_t *payload);
-void packet_request(struct packet_qp *pq, const struct packet_frame *f,
-		    const uint8_t *payload);
-void packet_reply(struct packet_qp *pq, const struct packet_frame *f,
-		  const uint8_t *payload);
+/* Return how many packets of the run were taken, as far as one look at them was enough: 1 at
+ * least. */
+uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
+			const uint8_t *payload);
+uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+		      const uint8_t *payload);
 /* A request leaves before the poll behind that which brought the peer's; any lock or none. */
 void packet_count_reply(struct packet_qp *pq);
 /* Adds the acknowledgement that is owed to a train of requests to the same peer, if there is
@@ -190,12 +209,16 @@ void packet_receive_group(struct packet_port *port, const struct packet_frame *f
 
 /* ---- access.c ---- */
 enum packet_access { PACKET_WRITE, PACKET_READ, PACKET_WORD };
-/* A peer's access to [addr + at, + bytes) of [addr, + length), which is allowed as a whole:
- * IBV_WC_SUCCESS, or the status for the peer. `data` NULL: only whether it is. */
+/* `bytes` at `data` and, `more` times, at `stride` behind. */
+struct packet_payload {
+	uint8_t *data;
+	uint32_t bytes, more, stride;
+};
+/* A peer's access to [addr + at, ...) of [addr, + length), which is allowed as a whole:
+ * IBV_WC_SUCCESS, or the status for the peer. `p` NULL: only whether it is. */
 enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 				 enum packet_access what, uint32_t rkey, uint64_t addr,
-				 uint64_t length, uint64_t at, void *data,
-				 uint32_t bytes);
+				 uint64_t length, uint64_t at, const struct packet_payload *p);
 /* An atomic operation, or a WRITE of a word (RC_WORD, the word at `data`). */
 enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 				 const struct rc_packet *p, const void *data,
@@ -205,6 +228,10 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
  * To be called, and the pieces used, between packet_copy_begin() and packet_copy_end(). */
 int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		  uint32_t length, struct iovec *iov, uint8_t *bounce);
+
+/* The same in one piece that needs no such care; NULL: it is not. */
+uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		      uint32_t length);
 
 /* ---- fence.c ---- */
 /* Around each look at a key and the copy that follows. In between nothing is waited for

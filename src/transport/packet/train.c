@@ -5,6 +5,7 @@
  * one call each.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "hca/limits.h"
 #include "transport/packet/state.h"
@@ -12,72 +13,120 @@
 
 _Static_assert(CARRIER_IOV_MAX >= 2 * (2 + HCA_MAX_SGE), "two packets have room");
 
+/* Trailer of the packet with this payload. */
+static uint32_t trailer_bytes(const struct packet_train *t, uint32_t payload)
+{
+	return t->port->medium->seal ? 4 + (-payload & 3) : 0;
+}
+
+uint32_t packet_train_room(const struct packet_train *t, uint32_t payload)
+{
+	uint32_t length = t->length + payload + trailer_bytes(t, payload);
+	/* Another thread may have found out meanwhile that there are no trains. */
+	uint32_t most = MAX(1u, t->port->medium->train());
+
+	if (!t->packets)
+		return MIN(most, MAX(1u, PACKET_TRAIN_BYTES / length));
+	if (t->ended || t->packets >= most || length > t->segment ||
+	    t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)
+		return 0;
+	most = MIN(most - t->packets, (PACKET_TRAIN_BYTES - t->bytes) / length);
+	/* A shorter one is the last one. */
+	return MIN(most, length < t->segment ? 1u : PACKET_TRAIN_MAX);
+}
+
 struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f)
 {
-	const struct packet_medium *m = t->port->medium;
-	uint8_t *header;
-	size_t bytes;
-
-	if (unlikely(t->packets &&
-		     (t->ended || t->packets >= m->train() ||
-		      t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)))
+	t->length = (uint32_t)t->port->medium->encode(f, t->text + t->text_bytes);
+	if (unlikely(!packet_train_room(t, f->rc.bytes)))
 		return NULL;
-	header = t->header[t->packets];
-	bytes = m->encode(f, header);
-	t->length = (uint32_t)bytes;
-	/* With its trailer it may be longer; then it is the last one all the same. */
-	if (t->packets) {
-		uint32_t length = t->length + f->rc.bytes +
-				  (m->seal ? 4 + (-f->rc.bytes & 3) : 0);
-
-		if (length > t->segment || t->bytes + length > PACKET_TRAIN_BYTES)
-			return NULL;
-	}
-	t->iov[t->pieces] = (struct iovec){ header, bytes };
 	return &t->iov[t->pieces + 1];
 }
 
-void packet_train_end(struct packet_train *t, unsigned n)
+/* The next `bytes` of text; behind text they need no piece of their own. True: they have one. */
+static bool add_text(struct packet_train *t, uint32_t bytes)
 {
-	const struct packet_medium *m = t->port->medium;
-	struct iovec *iov = &t->iov[t->pieces];
-	uint32_t length = t->length;
+	uint8_t *text = t->text + t->text_bytes;
+	struct iovec *before = &t->iov[t->pieces - 1];
 
-	for (unsigned i = 1; i <= n; i++)
-		length += (uint32_t)iov[i].iov_len;
-	n++;
-	if (m->seal) {
-		uint8_t *trailer = t->trailer[t->packets];
-		size_t bytes = m->seal(t->route, t->packets, t->fragments, iov, n,
-				       trailer);
+	t->text_bytes += bytes;
+	if (t->pieces && (uint8_t *)before->iov_base + before->iov_len == text) {
+		before->iov_len += bytes;
+		return false;
+	}
+	t->iov[t->pieces++] = (struct iovec){ text, bytes };
+	return true;
+}
 
-		iov[n++] = (struct iovec){ trailer, bytes };
-		length += (uint32_t)bytes;
+static size_t seal(struct packet_train *t, unsigned k)
+{
+	const struct packet_part_of_train *p = &t->packet[k];
+	uint8_t *header = t->text + p->header;
+
+	return t->port->medium->seal(t->route, &t->series, k, t->fragments, header,
+				     p->header_bytes, &t->iov[p->payload], p->pieces,
+				     header + p->header_bytes);
+}
+
+/* The header is behind the text, `n` pieces of payload are behind the next piece. */
+static void end(struct packet_train *t, uint32_t header_bytes, unsigned n)
+{
+	struct packet_part_of_train *p = &t->packet[t->packets];
+	uint32_t length = header_bytes;
+	const struct iovec *payload = &t->iov[t->pieces + 1];
+
+	p->header = (uint16_t)t->text_bytes;
+	p->header_bytes = (uint8_t)header_bytes;
+	p->pieces = (uint8_t)n;
+	if (!add_text(t, header_bytes))
+		memmove(&t->iov[t->pieces], payload, n * sizeof(*payload));
+	p->payload = (uint8_t)t->pieces;
+	for (unsigned i = 0; i < n; i++)
+		length += (uint32_t)t->iov[t->pieces++].iov_len;
+	if (t->port->medium->seal) {
+		uint32_t bytes = (uint32_t)seal(t, t->packets);
+
+		add_text(t, bytes);
+		length += bytes;
 	}
 	if (!t->packets)
 		t->segment = length;
 	else if (length != t->segment)
 		t->ended = true;
 	t->packets++;
-	t->pieces += n;
 	t->bytes += length;
+}
+
+void packet_train_end(struct packet_train *t, unsigned n)
+{
+	end(t, t->length, n);
+}
+
+uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like, uint8_t *payload)
+{
+	const struct packet_part_of_train *before = &t->packet[t->packets - 1];
+	const uint32_t header_bytes = before->header_bytes;
+	const uint32_t more = MIN(like->more, packet_train_room(t, like->bytes));
+
+	for (uint32_t i = 1; i <= more; i++) {
+		uint8_t *header = t->text + t->text_bytes;
+
+		memcpy(header, t->text + before->header, header_bytes);
+		t->port->medium->renumber(header, rc_psn_add(like->psn, i));
+		t->iov[t->pieces + 1] = (struct iovec){ payload, like->bytes };
+		end(t, header_bytes, 1);
+		payload += like->bytes;
+	}
+	return more;
 }
 
 /* All packets once more, as they leave in fragments. */
 static void seal_again(struct packet_train *t)
 {
-	unsigned piece = 0;
-
 	t->fragments = true;
-	for (unsigned k = 0; t->port->medium->seal && k < t->packets; k++) {
-		unsigned first = piece;
-
-		while (t->iov[piece].iov_base != t->trailer[k])
-			piece++;
-		t->port->medium->seal(t->route, k, true, &t->iov[first], piece - first,
-				      t->trailer[k]);
-		piece++;
-	}
+	t->series = (struct icrc_series){ 0 };
+	for (unsigned k = 0; t->port->medium->seal && k < t->packets; k++)
+		seal(t, k);
 }
 
 static int emit(const struct packet_train *t)

@@ -17,8 +17,7 @@
 #include "wire/ib/icrc.h"
 
 #define UDP_HEADER_BYTES 8
-/* Of requests: 256 KiB of packets of the usual length, which the usual receive buffers
- * hold. */
+/* Of requests: so few that the smallest receive buffers hold them. */
 #define WINDOW 64
 
 uint16_t roce_udp_port = IB_UDP_PORT;
@@ -28,7 +27,7 @@ uint16_t roce_fragment_port;
 
 /* False: not IP addresses. */
 static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
-		     const struct carrier_addr *to, size_t bytes)
+		     const struct carrier_addr *to)
 {
 	uint8_t address[16];
 	int family = carrier_udp_addr_ip(from, address, &ip->src_port);
@@ -39,55 +38,67 @@ static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 		return false;
 	memcpy(ip->dst, address + at, 16 - at);
 	ip->version = family == AF_INET ? 4 : 6;
-	ip->udp_length = (uint16_t)(UDP_HEADER_BYTES + bytes);
-	ip->id = 0;
 	ip->dont_fragment = true;
 	return true;
 }
 
-static size_t seal(const struct packet_route *route, unsigned k, bool fragments,
+/* Of the first packet of a series; false: not IP addresses. */
+static bool begin_series(struct icrc_series *series, const struct carrier_addr *from,
+			 const struct carrier_addr *to)
+{
+	if (likely(series->ip.version))
+		return true;
+	if (!begin_ip(&series->ip, from, to))
+		return false;
+	series->ip.udp_length = 0;
+	return true;
+}
+
+static size_t seal(const struct packet_route *route, struct icrc_series *series, unsigned k,
+		   bool fragments, const uint8_t *header, size_t header_bytes,
 		   const struct iovec *iov, unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
 {
-	struct icrc_ip ip = { 0 }; /* a route to nowhere has no addresses */
-	size_t bytes = 0, pad;
+	size_t bytes = header_bytes, pad;
 	struct icrc c;
 
 	for (unsigned i = 0; i < n; i++)
 		bytes += iov[i].iov_len;
 	pad = -bytes & 3; /* headers are multiples of four bytes */
 	memset(to, 0, pad);
-	begin_ip(&ip, &route->from, &route->to, bytes + pad + IB_ICRC_BYTES);
+	/* A route to nowhere has no addresses. */
+	begin_series(series, &route->from, &route->to);
 	/* The source port is that of the socket. */
-	ip.src_port = unlikely(fragments) ? roce_fragment_port : roce_udp_port;
-	ip.id = unlikely(fragments) ? 0 : (uint16_t)k;
-	icrc_begin(&c, &ip, iov[0].iov_base);
-	icrc_add(&c, (const uint8_t *)iov[0].iov_base + IB_BTH_BYTES,
-		 iov[0].iov_len - IB_BTH_BYTES);
-	for (unsigned i = 1; i < n; i++)
+	series->ip.src_port = unlikely(fragments) ? roce_fragment_port : roce_udp_port;
+	icrc_next(&c, series, header, (uint16_t)(UDP_HEADER_BYTES + bytes + pad + IB_ICRC_BYTES),
+		  unlikely(fragments) ? 0 : (uint16_t)k);
+	icrc_add(&c, header + IB_BTH_BYTES, header_bytes - IB_BTH_BYTES);
+	for (unsigned i = 0; i < n; i++)
 		icrc_add(&c, iov[i].iov_base, iov[i].iov_len);
 	icrc_add(&c, to, pad);
 	icrc_end(&c, to + pad);
 	return pad + IB_ICRC_BYTES;
 }
 
-static bool is_sealed(const struct carrier_unit *unit, const uint8_t *from, size_t bytes)
+static bool is_sealed(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		      const uint8_t *from, size_t bytes)
 {
 	const uint8_t *end = from + bytes - IB_ICRC_BYTES;
-	struct icrc_ip ip;
+	uint16_t id, udp_length = (uint16_t)(UDP_HEADER_BYTES + bytes);
 	struct icrc c;
-	uint16_t id;
 
-	if (!begin_ip(&ip, &unit->from, &unit->to, bytes))
+	if (!begin_series(series, &unit->from, &unit->to))
 		return false;
-	icrc_begin(&c, &ip, from);
-	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
-	if (icrc_matches(&c, end))
-		return true;
 	/* The kernel does not say which identification the packet had. Ours count from 0 in
 	 * a train, and come from the port; kernels and adapters in hardware choose any, and
 	 * a source port for each connection. */
-	return ip.version == 4 && icrc_matches_any_id(&c, ip.udp_length, end, &id) &&
-	       (id < CARRIER_UDP_TRAIN_PACKETS || ip.src_port != roce_udp_port);
+	icrc_next(&c, series, from, udp_length, (uint16_t)k);
+	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
+	if (likely(icrc_matches(&c, end)))
+		return true;
+	if (series->ip.version != 4 || !icrc_matches_any_id(&c, udp_length, end, &id))
+		return false;
+	id ^= (uint16_t)k; /* it was found in place of 0 */
+	return id < CARRIER_UDP_TRAIN_PACKETS || series->ip.src_port != roce_udp_port;
 }
 
 /* ---- headers ---- */
@@ -165,17 +176,17 @@ static bool is_allowed(const struct carrier_unit *unit)
 	       (carrier_udp_addr_ip(&unit->to, to, &port) && roce_allows(to));
 }
 
-static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t *from,
-		     size_t bytes, struct packet_frame *f, enum packet_fault *fault)
+static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		     const uint8_t *from, size_t bytes, struct packet_frame *f,
+		     enum packet_fault *fault)
 {
 	size_t header;
 
-	(void)k;
 	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60))
 		return 0;
 	if (unlikely(!roce_allows_all) && !is_allowed(unit))
 		return 0;
-	if (unlikely(!is_sealed(unit, from, bytes))) {
+	if (unlikely(!is_sealed(unit, series, k, from, bytes))) {
 		*fault = PACKET_BAD_ICRC;
 		return 0;
 	}
@@ -186,6 +197,19 @@ static size_t decode(const struct carrier_unit *unit, unsigned k, const uint8_t 
 	if (header && f->service == PACKET_UD)
 		fill_grh(unit, bytes, f);
 	return header;
+}
+
+/* All but the PSN is that of the packet before, so the rest of decode() is, too. */
+static bool follows(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		    const uint8_t *before, size_t header_bytes, const uint8_t *from,
+		    size_t bytes)
+{
+	uint8_t expected[PACKET_HEADER_BYTES];
+
+	memcpy(expected, before, header_bytes);
+	packet_ib_renumber(expected, packet_ib_psn(before) + 1);
+	return !memcmp(expected, from, header_bytes) &&
+	       is_sealed(unit, series, k, from, bytes);
 }
 
 /* ---- addresses ---- */
@@ -282,9 +306,11 @@ const struct packet_medium roce_medium = {
 	.train = roce_train,
 	.ack_delay_ns = 20000,
 	.encode = packet_ib_encode,
+	.renumber = packet_ib_renumber,
 	.seal = seal,
 	.too_long = roce_too_long,
 	.decode = decode,
+	.follows = follows,
 	.address = address,
 	.is_from = is_from,
 };

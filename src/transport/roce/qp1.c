@@ -47,6 +47,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	const uint8_t *bytes = unit->iov[0].iov_base;
 	struct hca_gsi_address from = { .interface = unit->interface };
 	enum packet_fault fault = PACKET_MALFORMED;
+	struct icrc_series series = { 0 };
 	struct packet_frame f;
 	uint16_t port, own_port;
 	size_t header;
@@ -55,7 +56,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	/* Nothing else comes to this queue pair in trains or in pieces. */
 	if (unit->count != 1 || carrier_unit_packets(unit, unit->iov[0].iov_len) != 1)
 		return;
-	header = roce_medium.decode(unit, 0, bytes, unit->iov[0].iov_len, &f, &fault);
+	header = roce_medium.decode(unit, &series, 0, bytes, unit->iov[0].iov_len, &f, &fault);
 	if (!header || f.rc.bytes > unit->iov[0].iov_len - header) {
 		packet_count_fault(fault);
 		return;

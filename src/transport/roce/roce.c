@@ -191,6 +191,8 @@ static int open_carrier(void)
 		return ret;
 	carrier_udp_facts(roce.udp, &facts);
 	roce_fragment_port = port.fragment_port = facts.fragment_port;
+	/* The kernel's count has about as much overhead. */
+	port.buffer_bytes = facts.receive_bytes / 2;
 	carrier = roce.udp;
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
 	if (!ret)

@@ -126,6 +126,28 @@ static void check_sending(struct qp *qp, const struct rc_tx *tx)
 		      "no more READs and atomics than the peer keeps", qp);
 }
 
+/* Emits the packets of a run, up to a number by chance, and lowers tx->packet.more to them.
+ * False: there was no room for the first one. */
+static bool emit_run(struct qp *qp, struct rc_tx *tx)
+{
+	const struct work *w = &qp->ring[tx->index % ENTRIES];
+	uint32_t most = tx->packet.more ? (uint32_t)dice(1 + tx->packet.more) : 0;
+	struct rc_tx one = *tx;
+	uint32_t sent = 0;
+
+	one.packet.more = 0;
+	for (; sent <= most; sent++) {
+		check_sending(qp, &one);
+		if (network_emit(qp, &one.packet, w->number,
+				 qp->messages[w->number].bytes + one.at))
+			break;
+		one.packet.psn = rc_psn_add(one.packet.psn, 1);
+		one.at += one.packet.bytes;
+	}
+	tx->packet.more = sent - 1;
+	return sent > 0;
+}
+
 /* True: there is more that could go. */
 static bool send_some(struct qp *qp)
 {
@@ -136,14 +158,10 @@ static bool send_some(struct qp *qp)
 
 	for (unsigned n = 0; n < 8; n++) {
 		uint32_t from = qp->rq.tail;
-		const struct work *w;
 
 		if (qp->error || !rc_next(&qp->rq, limit, now, &tx))
 			return limit != qp->rq.head && !qp->error;
-		w = &qp->ring[tx.index % ENTRIES];
-		check_sending(qp, &tx);
-		if (network_emit(qp, &tx.packet, w->number,
-				 qp->messages[w->number].bytes + tx.at))
+		if (!emit_run(qp, &tx))
 			return false; /* writable() comes */
 		done(qp, rc_sent(&qp->rq, &tx, now), from);
 	}
@@ -211,6 +229,7 @@ static bool answer_some(struct qp *qp)
 		if (!room--)
 			return true;
 		tell_credit(qp, &r.packet);
+		r.packet.more = 0;
 		answer = fetch(qp, &r, &bytes);
 		if (answer == RC_OK && network_emit(qp, &r.packet, 0, bytes))
 			return false;

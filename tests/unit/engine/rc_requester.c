@@ -41,7 +41,7 @@ static unsigned send_all(struct rc_requester *rq)
 
 	while (rc_next(rq, rq->head, 1, &tx)) {
 		rc_sent(rq, &tx, 1);
-		n++;
+		n += 1 + tx.packet.more;
 	}
 	return n;
 }
@@ -191,6 +191,8 @@ static void what_is_sent_again_asks_for_an_acknowledgement(void)
 		check(rc_next(&rq, rq.head, 1, &tx), "a packet");
 		check(!(tx.packet.flags & RC_ACK_REQ) == (i > 0 && i < 9),
 		      "the first of a window and the last ask");
+		check(tx.packet.more == (i > 0 && i < 9 ? 8 - i : 0), "those between are alike");
+		tx.packet.more = 0;
 		rc_sent(&rq, &tx, 1);
 	}
 	gap_at(&rq, 4);
@@ -314,8 +316,98 @@ static void a_copy_of_a_nak_costs_no_retry(void)
 	check(send_all(&rq) == 5, "a gap in what was sent again");
 }
 
+/* Of a response: packets [number, number + more]; how many of them were taken. */
+static uint32_t respond_more(struct rc_requester *rq, uint32_t number, uint32_t more)
+{
+	const struct rc_packet p = {
+		.op = RC_READ_RESPONSE, .psn = rc_psn_add(PSN, number), .bytes = 256,
+		.more = more, .flags = number ? 0 : RC_FIRST,
+		.syndrome = RC_SYN_ACK | RC_CREDITS_UNLIMITED,
+	};
+	struct rc_place place;
+
+	rc_reply_look(rq, &p, &place);
+	check(!place.wanted || place.at == number * 256, "where it belongs");
+	check(rc_reply(rq, &p, IBV_WC_SUCCESS, 2).status == IBV_WC_SUCCESS, "no error");
+	return place.wanted ? 1 + place.more : 0;
+}
+
+static void a_run_of_a_response_counts_as_its_packets(void)
+{
+	struct rc_requester rq;
+
+	open_requester(&rq, 0);
+	ring[0] = (struct rc_wqe){ .op = RC_READ, .length = 2560 };
+	rc_post(&rq);
+	check(send_all(&rq) == 1, "one request");
+	check(respond_more(&rq, 0, 9) == 1, "the first one has a flag");
+	check(respond_more(&rq, 1, 3) == 4 && rq.unacked == rc_psn_add(PSN, 5), "a run");
+	check(respond_more(&rq, 1, 3) == 0 && rq.unacked == rc_psn_add(PSN, 5), "a copy of it");
+	check(respond_more(&rq, 7, 1) == 0, "some are missing: they are asked for again");
+	check(send_all(&rq) == 1, "by one request");
+	check(respond_more(&rq, 5, 90) == 5 && rq.tail == 1, "no more than there are");
+}
+
+/* Sends without a pause over a link that carries a packet in `packet_ns`; acknowledgements come
+ * `delay_ns` behind that. Returns the window at the end. */
+static uint32_t window_behind(uint64_t delay_ns, uint64_t packet_ns, uint32_t most)
+{
+	static uint64_t left_ns[4096];
+	uint64_t now = 1, link = 0;
+	uint32_t sent = 0;
+	struct rc_window w;
+
+	rc_window_open(&w, 64, 256, most);
+	for (uint32_t acked = 0; acked < 32000; acked += 32) {
+		for (; sent - acked < w.size; sent++) {
+			left_ns[sent % 4096] = now;
+			if (sent % 32 == 31)
+				rc_window_asked(&w, sent, acked, now);
+		}
+		for (uint32_t i = acked; i < acked + 32; i++)
+			link = (link > left_ns[i % 4096] ? link : left_ns[i % 4096]) + packet_ns;
+		now = link + delay_ns;
+		rc_window_advanced(&w, acked + 32, now);
+		check(w.size >= 64 && w.size <= most, "within its bounds");
+	}
+	return w.size;
+}
+
+static void the_window_is_that_of_the_path(void)
+{
+	uint32_t near = window_behind(2000, 400, 4096), far = window_behind(200000, 400, 4096);
+
+	check(near >= 256 && near < 400, "a path without delay");
+	check(far > 2 * 200000 / 400 && far < 2048, "twice delay times bandwidth and more");
+	check(window_behind(200000, 400, 300) == 300, "as much as the buffer takes");
+}
+
+static void a_loss_makes_the_window_smaller_for_a_while(void)
+{
+	struct rc_window w;
+
+	rc_window_open(&w, 64, 256, 256);
+	rc_window_lost(&w);
+	check(w.size == 128, "half of it");
+	rc_window_lost(&w);
+	rc_window_lost(&w);
+	check(w.size == 64, "never fewer than the least");
+	for (uint32_t i = 0; i < 12; i++) {
+		rc_window_asked(&w, i, i, 10 * i);
+		rc_window_advanced(&w, i + 1, 10 * i + 5);
+	}
+	check(w.size == 256, "it grows again");
+	rc_window_asked(&w, 100, 100, 1000);
+	rc_window_repeat(&w);
+	rc_window_advanced(&w, 101, 1001);
+	check(w.delay_ns == 5, "what is sent again measures nothing");
+}
+
 int main(void)
 {
+	a_run_of_a_response_counts_as_its_packets();
+	the_window_is_that_of_the_path();
+	a_loss_makes_the_window_smaller_for_a_while();
 	a_copy_of_a_nak_costs_no_retry();
 	credit_limits_what_is_sent();
 	words_and_flushes_wait_for_a_response();

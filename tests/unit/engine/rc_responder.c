@@ -54,6 +54,7 @@ static bool answer(bool early, uint64_t now_ns, struct rc_packet *p)
 
 	if (!rc_respond_next(&rs, early, now_ns, &r))
 		return false;
+	r.packet.more = 0; /* one by one */
 	*p = r.packet;
 	rc_responded(&rs, &r, RC_OK);
 	return true;
@@ -304,8 +305,77 @@ static void unreliable_ones_know_no_words(void)
 	expect_nothing();
 }
 
+/* Takes packet `number` of a message, which has packets of MTU bytes, with `more` behind it. Returns
+ * how many were taken. */
+static uint32_t take_more(uint8_t op, uint32_t number, uint32_t more)
+{
+	struct rc_packet p = {
+		.op = op, .flags = number ? 0 : RC_FIRST, .psn = rc_psn_add(PSN, number),
+		.bytes = MTU, .more = more, .length = number ? 0 : 10 * MTU,
+	};
+	struct rc_look look;
+
+	rc_look(&rs, &p, &look);
+	if (look.verdict != RC_EXPECTED)
+		return 0;
+	check(look.at == number * MTU, "where it belongs");
+	rc_take(&rs, &p, &look, RC_OK, 0, 1);
+	return 1 + look.more;
+}
+
+static void a_run_counts_as_its_packets(void)
+{
+	struct rc_responder one_by_one;
+
+	for (unsigned n = 0; n < 8; n++) {
+		uint8_t op = n & 1 ? RC_WRITE : RC_SEND;
+		bool reliable = n & 2;
+
+		open_responder(1, 0);
+		rs.p.reliable = reliable;
+		for (uint32_t i = 0; i < 8; i++)
+			check(take_more(op, i, 0) == 1, "a packet");
+		one_by_one = rs;
+		open_responder(1, 0);
+		rs.p.reliable = reliable;
+		check(take_more(op, 0, 5) == 1, "the first one has a flag");
+		check(take_more(op, 1, 2) == 3, "a run");
+		check(take_more(op, 4, 3) == 4, "another one");
+		check(!memcmp(&rs, &one_by_one, sizeof(rs)), "the same state");
+		check(take_more(op, 9, 3) == 0, "one of them is missing");
+		if (reliable)
+			check(take_more(op, 4, 3) == 0, "copies");
+		check(take_more(op, 8, 9) == (op == RC_WRITE ? 1 : 10),
+		      "the last packet of a WRITE has a flag");
+	}
+}
+
+static void a_response_is_a_run(void)
+{
+	struct rc_response r;
+
+	open_responder(1, 0);
+	take(request(RC_READ, 0, 10 * MTU - 1), RC_OK, 1);
+	check(rc_respond_next(&rs, true, 1, &r) && r.packet.flags == RC_FIRST && !r.packet.more,
+	      "the first packet");
+	rc_responded(&rs, &r, RC_OK);
+	check(rc_respond_next(&rs, true, 1, &r) && !r.packet.flags && r.packet.more == 7,
+	      "those between");
+	r.packet.more = 4;
+	rc_responded(&rs, &r, RC_OK);
+	check(rc_respond_next(&rs, true, 1, &r) && r.packet.psn == rc_psn_add(PSN, 6) &&
+		      r.remote_addr == 6 * MTU && r.packet.more == 2, "as many as are left");
+	rc_responded(&rs, &r, RC_OK);
+	check(rc_respond_next(&rs, true, 1, &r) && r.packet.flags == RC_LAST &&
+		      r.packet.bytes == MTU - 1, "the last one");
+	rc_responded(&rs, &r, RC_OK);
+	expect_nothing();
+}
+
 int main(void)
 {
+	a_run_counts_as_its_packets();
+	a_response_is_a_run();
 	one_request_more_than_granted_is_refused();
 	an_answered_request_makes_room_for_one();
 	a_word_and_a_flush_are_answered_like_a_read_of_nothing();

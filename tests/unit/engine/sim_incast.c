@@ -67,7 +67,7 @@ static unsigned end_of(const struct flow *f, bool requester)
 }
 
 /* False: no room. */
-static bool emit(struct flow *f, const struct rc_packet *p, bool to_requester)
+static bool emit(struct flow *f, struct rc_packet *p, bool to_requester)
 {
 	static const uint8_t payload[MTU];
 	struct frame frame;
@@ -78,6 +78,7 @@ static bool emit(struct flow *f, const struct rc_packet *p, bool to_requester)
 		.known = CARRIER_TOS, .tos = ECT,
 	};
 
+	p->more = 0; /* one by one */
 	memset(&frame, 0, sizeof(frame));
 	frame.flow = (uint32_t)(f - flows);
 	frame.to_requester = to_requester;

@@ -207,6 +207,7 @@ static void open_half(struct qp *qp, uint32_t psn, uint32_t peer_psn)
 	struct rc_requester_params p = {
 		.reliable = qp->reliable, .mtu = world.mtu, .psn = psn,
 		.window = 1 + (uint32_t)dice(dice(3) ? 40 : 4),
+		.window_usual = (uint32_t)dice(80), .window_most = (uint32_t)dice(160),
 		.max_rd_atomic = 1 + (uint8_t)dice(8),
 		.retry_cnt = 7, .rnr_retry = RC_RNR_FOR_EVER,
 		.timeout_ns = world.timeout_ns, .line_bps = world.line_bps,

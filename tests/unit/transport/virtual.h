@@ -70,11 +70,19 @@ struct packet_seen {
 	uint8_t syndrome; /* of answers with an AETH */
 };
 
+/* Of packets that are merged. */
+#define MERGED_BYTES 65536
+
 struct host {
 	unsigned number;
 	struct packet_port port;
 	struct carrier link; /* between the port and the network: addresses */
 	struct carrier *end;
+	/* Packets that came together; 0: none. */
+	unsigned merged;
+	struct carrier_unit unit;
+	uint8_t bytes[MERGED_BYTES];
+	size_t filled;
 };
 extern struct host hosts[HOSTS];
 extern struct carrier_sim *sim;
@@ -85,8 +93,11 @@ void virtual_open(const struct carrier_sim_params *params);
 void virtual_close(void);
 /* Called for each packet: true loses it. NULL: no packet is lost. */
 extern bool (*virtual_judge)(const struct packet_seen *p);
-/* The largest number of packets in a train; 1 at first. */
+/* The largest number of packets in a train; 1 at first. Packets that arrive together are merged
+ * to so many as well, as network cards do (GRO). */
 extern unsigned virtual_train;
+/* packet_port.buffer_bytes; 0 at first. */
+extern uint32_t virtual_buffer_bytes;
 void virtual_gid(unsigned host, union ibv_gid *gid);
 /* Opens the only device of the process, and its protection domain. */
 void virtual_device(void);
@@ -190,6 +201,7 @@ void expect_done(const struct side *s, int queue, unsigned i, uint64_t id,
 /* ---- virtual_play.c: work against a model; virtual_random.c: any work ---- */
 struct plan {
 	unsigned pairs, hosts, train;
+	uint32_t buffer_bytes;
 	uint32_t messages;      /* of each side */
 	struct options options;
 	struct carrier_sim_params net;

@@ -27,6 +27,7 @@ struct ibv_context *virtual_ctx;
 struct ibv_pd *virtual_pd;
 bool (*virtual_judge)(const struct packet_seen *p);
 unsigned virtual_train = 1;
+uint32_t virtual_buffer_bytes;
 static unsigned open_hosts;
 
 /* ---- addresses: 10.77.0.1 is hosts[0] ---- */
@@ -119,9 +120,27 @@ static int link_emit(struct carrier *c, const struct carrier_unit *units, unsign
 	return (int)n;
 }
 
+/* What is merged arrives. */
+static void flush(struct host *h)
+{
+	struct iovec iov = { h->bytes, h->filled };
+	struct carrier_unit u = h->unit;
+
+	if (!h->merged)
+		return;
+	u.iov = &iov;
+	u.segment = h->merged > 1 ? u.segment : 0;
+	h->merged = 0;
+	carrier_deliver(&h->link, &u);
+}
+
 static unsigned link_poll(struct carrier *c, unsigned budget)
 {
-	return carrier_poll(host_of_link(c)->end, budget);
+	struct host *h = host_of_link(c);
+	unsigned used = carrier_poll(h->end, budget);
+
+	flush(h);
+	return used;
 }
 
 static uint64_t link_next_ns(struct carrier *c)
@@ -139,14 +158,35 @@ static const struct carrier_ops link_ops = {
 	.emit = link_emit, .poll = link_poll, .next_ns = link_next_ns, .close = link_close,
 };
 
+/* May the packet be merged with those before it? One that is shorter is the last one. */
+static bool merges(const struct host *h, const struct carrier_unit *u, size_t bytes)
+{
+	return h->merged && h->merged < virtual_train && h->unit.tos == u->tos &&
+	       h->unit.known == u->known && carrier_addr_equal(&h->unit.from, &u->from) &&
+	       h->filled == (size_t)h->merged * h->unit.segment && bytes <= h->unit.segment &&
+	       h->filled + bytes <= sizeof(h->bytes);
+}
+
 static void link_deliver(void *arg, const struct carrier_unit *unit)
 {
+	size_t bytes = carrier_unit_bytes(unit);
 	struct host *h = arg;
 	struct carrier_unit u = *unit;
 
 	u.from = address_of(carrier_addr_number(&unit->from));
 	u.to = address_of(h->number);
-	carrier_deliver(&h->link, &u);
+	if (!merges(h, &u, bytes)) {
+		flush(h);
+		h->unit = u;
+		h->unit.count = 1;
+		h->unit.segment = (uint32_t)bytes;
+		h->filled = 0;
+	}
+	carrier_unit_gather(unit, 0, bytes, h->bytes + h->filled);
+	h->filled += bytes;
+	h->merged++;
+	if (virtual_train == 1)
+		flush(h);
 }
 
 static void link_writable(void *arg)
@@ -326,6 +366,8 @@ static void open_host(unsigned i)
 	carrier_set_upper(h->end, &upper);
 	h->port.ops = &virtual_ops;
 	h->port.medium = &medium;
+	h->port.buffer_bytes = virtual_buffer_bytes;
+	h->merged = 0;
 	expect_eq(packet_port_open(&h->port, &h->link), 0);
 }
 
@@ -371,5 +413,6 @@ void virtual_close(void)
 	sim = NULL;
 	virtual_judge = NULL;
 	virtual_train = 1;
+	virtual_buffer_bytes = 0;
 	virtual_poll_ns = 0;
 }

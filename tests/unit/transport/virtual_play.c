@@ -284,6 +284,7 @@ static void begin(uint64_t seed)
 
 	network.ends = plan->hosts;
 	network.seed = seed;
+	virtual_buffer_bytes = plan->buffer_bytes;
 	virtual_open(&network);
 	virtual_train = plan->train ? plan->train : 1;
 	virtual_poll_ns = plan->poll_ns;

@@ -71,6 +71,7 @@ struct plan virtual_plan(uint64_t seed)
 	p.hosts = 2 + (unsigned)dice(3);
 	p.pairs = 1 + (unsigned)dice(3);
 	p.train = dice(2) ? 1 : 1 + (unsigned)dice(16);
+	p.buffer_bytes = dice(2) ? 0 : (uint32_t)dice(1 << 20);
 	p.messages = 1 + (uint32_t)dice(60);
 	p.options = (struct options){
 		.type = dice(6) ? IBV_QPT_RC : IBV_QPT_UC,

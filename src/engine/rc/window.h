@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How many unacknowledged packets a requester may have: what the path holds, which is delay
+ * times bandwidth, twice, and on top of it what keeps both ends busy on a path without delay.
+ * It is measured: from a packet that asks for an acknowledgement until that comes. A loss
+ * halves the limit, which then grows again slowly, so that many senders into one receiver
+ * do not overflow its buffer for ever. Pure.
+ */
+#ifndef ENGINE_RC_WINDOW_H
+#define ENGINE_RC_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rc_window {
+	uint32_t size;       /* packets now; least <= size <= limit */
+	uint32_t least, usual, most;
+	uint32_t limit;      /* `most`, but for losses */
+	bool timed;          /* the members below hold a packet that asks */
+	uint32_t psn;        /* its PSN */
+	uint32_t from;       /* the oldest unacknowledged PSN when it left */
+	uint64_t since_ns;   /* when that was */
+	uint64_t delay_ns;   /* the shortest time until such an acknowledgement; 0: unknown */
+};
+
+/* `least`: never fewer. `usual`: on a path without delay; `most`: never more; each is at least
+ * the one before it. */
+void rc_window_open(struct rc_window *w, uint32_t least, uint32_t usual, uint32_t most);
+
+/* A packet left for the first time that asks for an acknowledgement. */
+static inline void rc_window_asked(struct rc_window *w, uint32_t psn, uint32_t unacked,
+				   uint64_t now_ns)
+{
+	if (w->timed)
+		return;
+	w->timed = true;
+	w->psn = psn;
+	w->from = unacked;
+	w->since_ns = now_ns;
+}
+
+/* All packets before `unacked` are acknowledged. */
+void rc_window_advanced(struct rc_window *w, uint32_t unacked, uint64_t now_ns);
+/* Packets are sent again, so the next acknowledgement may be of either. */
+static inline void rc_window_repeat(struct rc_window *w)
+{
+	w->timed = false;
+}
+/* The same because one was lost. */
+void rc_window_lost(struct rc_window *w);
+
+#endif
