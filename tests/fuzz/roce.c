@@ -773,7 +773,7 @@ static void send_hostile(struct hostile *h, uint32_t segment)
 	f.by_socket++;
 }
 
-/* Several packets of one length, of which some are the same. */
+/* Several packets of one length, of which some are the same, or but for the next PSN. */
 static void make_train(struct hostile *h, uint32_t *segment)
 {
 	static struct hostile one;
@@ -796,6 +796,9 @@ static void make_train(struct hostile *h, uint32_t *segment)
 			one.length = length;
 			if (length >= 8 && is_honest(dest_of(&one)))
 				one.bytes[7] ^= 0x80;
+			seal_hostile(&one);
+		} else if (length >= IB_BTH_BYTES && one_in(2)) {
+			packet_ib_renumber(one.bytes, packet_ib_psn(one.bytes) + 1);
 			seal_hostile(&one);
 		}
 		if (h->length + one.length > sizeof(h->bytes))

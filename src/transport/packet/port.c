@@ -18,7 +18,9 @@
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
-#define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn */
+#define ANSWER_BUDGET PACKET_TRAIN_MAX /* packets of one responder, before the others' turn */
+/* So much of a unit takes as long as an answer: the peer gets it before the next unit is taken. */
+#define ANSWERED_BYTES 16384u
 
 void packet_port_wake(void *arg)
 {
@@ -72,6 +74,25 @@ void packet_forget(struct packet_qp *pq)
 		pq->waiting = false;
 	}
 	spin_unlock(&port->wait_lock);
+}
+
+/* All take their turns; those that have more to say come again. */
+static bool run_answers(struct packet_port *port)
+{
+	struct list turn, *entry;
+	bool moved = false;
+
+	list_init(&turn);
+	list_splice(&turn, &port->answering);
+	while ((entry = list_pop(&turn))) {
+		struct packet_qp *pq = list_entry(entry, struct packet_qp, answer_entry);
+
+		pq->answering = false;
+		atomic_fetch_sub(&port->backlog, 1);
+		if (packet_respond(pq, ANSWER_BUDGET, &moved))
+			packet_owes(pq);
+	}
+	return moved;
 }
 
 /* ---- arriving ---- */
@@ -190,6 +211,8 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		}
 		at += n * length;
 	}
+	if (a.bytes >= ANSWERED_BYTES && !list_empty(&a.port->answering))
+		run_answers(a.port);
 }
 
 /* Requesters that found the carrier full. A queue pair of the list cannot go while
@@ -218,25 +241,6 @@ static void run_waiting(struct packet_port *port)
 		hca_sq_run(pq->qp);
 		hca_unlock(&pq->qp->sq_lock);
 	}
-}
-
-/* All take their turns; those that have more to say come again. */
-static bool run_answers(struct packet_port *port)
-{
-	struct list turn, *entry;
-	bool moved = false;
-
-	list_init(&turn);
-	list_splice(&turn, &port->answering);
-	while ((entry = list_pop(&turn))) {
-		struct packet_qp *pq = list_entry(entry, struct packet_qp, answer_entry);
-
-		pq->answering = false;
-		atomic_fetch_sub(&port->backlog, 1);
-		if (packet_respond(pq, ANSWER_BUDGET, &moved))
-			packet_owes(pq);
-	}
-	return moved;
 }
 
 /* receive_lock is held. */
