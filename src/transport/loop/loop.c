@@ -142,6 +142,7 @@ static const struct packet_medium medium = {
 };
 
 static struct packet_port port = { .ops = &loop_ops, .medium = &medium,
+				   .buffer_bytes = QUEUE_BYTES,
 				   .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the table ---- */
