@@ -149,7 +149,7 @@ struct packet_port {
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */
 	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */
-	struct list waiting;   /* requesters that found the carrier full */
+	struct list waiting;   /* requesters that found the carrier full, or wait for a poll */
 	atomic_uint backlog;   /* entries of both lists */
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;

@@ -215,7 +215,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		run_answers(a.port);
 }
 
-/* Requesters that found the carrier full. A queue pair of the list cannot go while
+/* Requesters that wait. A queue pair of the list cannot go while
  * receive_lock is held. */
 static void run_waiting(struct packet_port *port)
 {
@@ -238,7 +238,9 @@ static void run_waiting(struct packet_port *port)
 			return;
 		atomic_fetch_sub(&port->backlog, 1);
 		hca_lock(&pq->qp->sq_lock);
+		pq->polled = true;
 		hca_sq_run(pq->qp);
+		pq->polled = false;
 		hca_unlock(&pq->qp->sq_lock);
 	}
 }

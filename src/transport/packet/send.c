@@ -284,6 +284,22 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 	}
 }
 
+/* Small messages that a program posts one by one behind others leave together: with its next poll,
+ * which it makes without a gap, or when there are some. */
+#define GATHER_BEHIND 8u
+#define GATHER_MOST 16u
+#define GATHER_BYTES 512u
+
+static bool gathers(const struct packet_qp *pq)
+{
+	const struct rc_requester *rq = &pq->requester;
+
+	return rq->next - rq->tail >= GATHER_BEHIND && rq->head != rq->next &&
+	       rq->head - rq->next < GATHER_MOST && !pq->polled &&
+	       rc_entry(rq, rq->next)->length <= GATHER_BYTES &&
+	       packet_is_relied_on(pq->port) && pq->port->medium->train() > 1;
+}
+
 /* False: the queue pair has failed. */
 static bool transmit(struct packet_qp *pq)
 {
@@ -291,7 +307,13 @@ static bool transmit(struct packet_qp *pq)
 	uint64_t now = packet_now_ns();
 
 	do {
-		if (!take_new(pq) || !send_all(pq, now))
+		if (!take_new(pq))
+			return false;
+		if (gathers(pq)) {
+			packet_wait(pq);
+			return true;
+		}
+		if (!send_all(pq, now))
 			return false;
 		/* Unreliable ones are complete; then a local operation may follow. */
 	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&

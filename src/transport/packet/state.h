@@ -34,6 +34,7 @@ struct packet_qp {
 	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
 	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
 	uint64_t look_since_ns;
+	bool polled;            /* a poll sends what waits */
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
@@ -160,7 +161,8 @@ void packet_presence_close(struct packet_port *port);
 void packet_presence_forked(struct packet_port *port);
 
 /* ---- port.c ---- */
-/* Its turn comes when the carrier has room again. sq_lock is held. */
+/* Its turn comes with the next poll, as the carrier has no room or more is to leave with it.
+ * sq_lock is held. */
 void packet_wait(struct packet_qp *pq);
 /* It owes an answer. receive_lock is held. */
 void packet_owes(struct packet_qp *pq);

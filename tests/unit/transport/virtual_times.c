@@ -358,6 +358,40 @@ static void a_conversation_needs_few_acknowledgements_of_their_own(void)
 	pair_end();
 }
 
+/* ---- messages that wait for each other ---- */
+
+static void small_messages_behind_others_leave_with_the_next_poll(void)
+{
+	/* 1: the program does not poll any more, so the progress thread sends them. */
+	for (unsigned leaves = 0; leaves < 2; leaves++) {
+		unsigned before;
+
+		pair_start(&(struct options){ .timeout = 18 });
+		converse(200);
+		expect(packet_is_relied_on(&hosts[0].port));
+		for (unsigned i = 0; i < 40; i++)
+			side_receive(b, 1000 + i, 0, 64);
+		/* Nothing is owed any more. */
+		play_until(virtual_now_ns() + 100 * US);
+		before = net.requests;
+		for (unsigned i = 0; i < 12; i++)
+			side_send(a, 1000 + i, 64);
+		expect_eq(net.requests - before, 8);
+		a->polls = b->polls = !leaves; /* they are one process */
+		play_until(virtual_now_ns() + (leaves ? 3 * MS : 3 * US));
+		expect_eq(net.requests - before, 12);
+		a->polls = b->polls = true;
+		play(a, SENDS, 212, MS);
+		/* Many do not wait for a poll, nor those of a program that is not relied on. */
+		before = net.requests;
+		for (unsigned i = 12; i < 40; i++)
+			side_send(a, 1000 + i, 64);
+		expect_eq(net.requests - before, leaves ? 28 : 24);
+		play(b, RECEIVES, 240, MS);
+		pair_end();
+	}
+}
+
 #define CASE(fn) { #fn, fn }
 
 const struct virtual_test virtual_times[] = {
@@ -378,5 +412,6 @@ const struct virtual_test virtual_times[] = {
 	CASE(waiting_for_a_receive_uses_up_no_retry_and_no_time_of_it),
 	CASE(an_acknowledgement_leaves_where_the_program_ceases_to_poll),
 	CASE(a_conversation_needs_few_acknowledgements_of_their_own),
+	CASE(small_messages_behind_others_leave_with_the_next_poll),
 	{ NULL, NULL },
 };
