@@ -34,8 +34,9 @@ static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *
 			     p.bytes, 0, &p);
 }
 
-/* Adds the answer, or as many of a run as leave together: r->packet.more is lowered to them. 0; -ENOBUFS: the train has to leave first; -EACCES: the memory may not
- * be read any more, because of *status. */
+/* Adds the answer, or as many of a run as leave together: r->packet.more is lowered to them. 0;
+ * -ENOBUFS: the train has to leave first; -EACCES: the memory may not be read any more, because
+ * of *status. */
 static int add_answer(struct packet_qp *pq, struct packet_train *train,
 		      struct rc_response *r, enum ibv_wc_status *status)
 {
@@ -227,7 +228,7 @@ static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
 }
 
 uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
-		  const uint8_t *payload)
+		      const uint8_t *payload)
 {
 	enum ibv_qp_state state;
 	uint32_t taken = 1;
