@@ -47,10 +47,10 @@ struct iovec *packet_train_begin(struct packet_train *t, const struct packet_fra
 static bool add_text(struct packet_train *t, uint32_t bytes)
 {
 	uint8_t *text = t->text + t->text_bytes;
-	struct iovec *before = &t->iov[t->pieces - 1];
+	struct iovec *before = t->pieces ? &t->iov[t->pieces - 1] : NULL;
 
 	t->text_bytes += bytes;
-	if (t->pieces && (uint8_t *)before->iov_base + before->iov_len == text) {
+	if (before && (uint8_t *)before->iov_base + before->iov_len == text) {
 		before->iov_len += bytes;
 		return false;
 	}
