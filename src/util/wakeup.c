@@ -58,6 +58,19 @@ bool wakeup_take(int fd)
 	       cancel_free_read(fd, &one, sizeof(one), 0) == sizeof(one);
 }
 
+bool wakeup_takes(void)
+{
+	int fd = wakeup_open_counter();
+	bool takes;
+	uint64_t one;
+
+	if (fd < 0)
+		return false;
+	takes = cancel_free_read(fd, &one, sizeof(one), RWF_NOWAIT) >= 0 || errno == EAGAIN;
+	close(fd);
+	return takes;
+}
+
 int wakeup_wait(int fd)
 {
 	uint64_t one;

@@ -35,6 +35,9 @@ uint64_t wakeup_drain(int fd);
  * eventfd without waiting: there nothing is taken from one that blocks. */
 bool wakeup_take(int fd);
 
+/* Can the kernel take an event of a counter that blocks without waiting? */
+bool wakeup_takes(void);
+
 /* Sleeps until there is an event and takes it; 0 or a negative errno: -EINTR, or -EAGAIN
  * where somebody has set O_NONBLOCK and there is none. */
 int wakeup_wait(int fd);

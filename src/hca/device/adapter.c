@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -30,6 +29,7 @@
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/run/touch.h"
+#include "hca/share/arrival.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "util/fence.h"
@@ -72,6 +72,7 @@ static void child_after_fork(void)
 	hca_hold_forked();
 	hca_mapping_stop();
 	hca_live_forked();
+	hca_arrival_forked();
 	progress_forked();
 	hca_fail_forked();
 	hca_faults_forked();
@@ -80,8 +81,14 @@ static void child_after_fork(void)
 	hca_aside_forked();
 }
 
-static void kicked(void *arg, uint32_t events)
+/* A peer has written the eventfd. */
+static void kicked(uint32_t events)
 {
+	(void)events;
+	if (!progress_is_self()) {
+		hca_attention_serve();
+		return;
+	}
 	HCA_COUNT_PROCESS(KICKS_RECEIVED, wakeup_drain(hca_process.kick_fd));
 	atomic_store(&hca_process.kicked, true);
 }
@@ -142,7 +149,7 @@ static int process_start(void)
 	ret = progress_hold();
 	if (ret)
 		goto err_transport;
-	ret = progress_watch(hca_process.kick_fd, EPOLLIN, kicked, NULL);
+	ret = hca_arrival_watch(hca_process.kick_fd, kicked);
 	if (ret)
 		goto err_progress;
 	hca_port_start();
@@ -182,7 +189,7 @@ void hca_process_close(void)
 	if (--hca_process.users == 0) {
 		for (unsigned i = 0; i < hca_process.own_block_count; i++)
 			progress_unwatch(hca_process.block_fds[i]);
-		progress_unwatch(hca_process.kick_fd);
+		hca_arrival_unwatch(hca_process.kick_fd);
 		hca_transports_stop();
 		hca_aside_settle();
 		hca_fail_stop();

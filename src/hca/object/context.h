@@ -25,6 +25,12 @@ struct hca_channel {
 	struct ibv_comp_channel ibv;
 	struct spin lock;
 	struct list ready; /* of hca_cq.event_entry; under `lock` */
+	/* Events of `ready` that the descriptor does not count, because a thread raised them
+	 * that waits for one itself; under `lock`. */
+	unsigned uncounted;
+	/* Where its threads sleep: the number of hca_sleeper_open() plus one; 0: none yet, -1:
+	 * there is none. */
+	_Atomic int sleeper;
 };
 
 struct hca_async_event {

@@ -85,12 +85,17 @@ static void read_setting(void)
 
 static atomic_uint polled; /* bits: hca_transports.at[i] is polled */
 
+static bool is_polled(unsigned i)
+{
+	return atomic_load_explicit(&polled, memory_order_acquire) & 1u << i;
+}
+
 static bool poll_all(struct hca_cq *cq, bool wait)
 {
 	bool moved = false;
 
 	for (unsigned i = 0; i < hca_transports.count; i++)
-		if (atomic_load_explicit(&polled, memory_order_acquire) & 1u << i)
+		if (is_polled(i))
 			moved |= hca_transports.at[i]->poll(cq, wait);
 	return moved;
 }
@@ -103,6 +108,36 @@ static void choose_poll(void)
 	atomic_store(&hca_transports.poll, bits && !(bits & (bits - 1)) ?
 				      hca_transports.at[__builtin_ctz(bits)]->poll :
 				      poll_all);
+}
+
+bool hca_transports_poll_unannounced(void)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < hca_transports.count; i++) {
+		const struct hca_transport_ops *ops = hca_transports.at[i];
+
+		if (is_polled(i) && !(ops->announces && ops->announces()))
+			moved |= ops->poll(NULL, true);
+	}
+	return moved;
+}
+
+void hca_transports_settle(void)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (is_polled(i) && hca_transports.at[i]->settle)
+			hca_transports.at[i]->settle();
+}
+
+bool hca_transports_poll_local(void)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->serves_host)
+			moved |= hca_transports.at[i]->poll(NULL, true);
+	return moved;
 }
 
 void hca_transport_polled(const struct hca_transport_ops *ops)

@@ -49,6 +49,15 @@ static inline bool hca_transports_poll(struct hca_cq *cq, bool wait)
 	return atomic_load_explicit(&hca_transports.poll, memory_order_acquire)(cq, wait);
 }
 
+/* For a caller that has armed a queue and is about to sleep: moves everything, as poll() with `wait`
+ * does, where no thread is woken for it. False: there are no such messages. */
+bool hca_transports_poll_unannounced(void);
+/* Calls hca_transport_ops.settle of all. */
+void hca_transports_settle(void);
+/* Of the transports whose messages peers of this host announce by waking the process. Everything is
+ * moved, after waiting for other threads that are moving messages. False: there are no messages. */
+bool hca_transports_poll_local(void);
+
 /* The transport, which has `polled_later`, is polled from now on. Any thread. */
 void hca_transport_polled(const struct hca_transport_ops *ops);
 /* May the process use this block of QP numbers? process.lock is held. */

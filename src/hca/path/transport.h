@@ -142,6 +142,13 @@ struct hca_transport_ops {
 	 * to sleep need that, because otherwise they would miss what the other thread has
 	 * just moved. */
 	bool (*poll)(struct hca_cq *cq, bool wait);
+	/* The program is about to sleep, as it has armed a queue. True: a thread is woken for what
+	 * has come and was not moved, and for what comes from now on (hca/share/arrival.h); so
+	 * nothing need be looked for. NULL: poll() with `wait` has to be called. */
+	bool (*announces)(void);
+	/* A thread of the program is about to sleep in a call: does what it left for the program's
+	 * next call. NULL: it leaves nothing. */
+	void (*settle)(void);
 	/* It answers other programs of the host about this process (hca/view), and so runs
 	 * even if no queue pair may use it. */
 	bool serves_host;

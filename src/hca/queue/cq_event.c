@@ -128,11 +128,11 @@ void hca_cq_event_fini(struct hca_cq *cq)
 	hca_unlock(&cq->lock);
 }
 
-/* True: there may be more. */
-static bool move_all(void)
+/* Calls `poll` until it finds no messages. True: there may be more. */
+static bool move_all(bool (*poll)(void))
 {
 	for (int i = 0; i < MOVES_WHEN_ARMED && !hca_builds(); i++)
-		if (!hca_poll_transports_surely())
+		if (!poll())
 			return false;
 	return true;
 }
@@ -151,7 +151,7 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	 * find raises the event, as with adapters, although it may have arrived before this
 	 * call. */
 	if (!hca_cq_empty(cq))
-		move_all();
+		move_all(hca_poll_transports_surely);
 	hca_lock(&cq->lock);
 	if (!solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_NEXT);
@@ -159,13 +159,11 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	hca_unlock(&cq->lock);
 	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
-	 * now, after arming, so that their completions raise the event. */
+	 * now, after arming, so that their completions raise the event; those that wake a thread
+	 * are left to it. */
 	hca_attention_release();
-	if (move_all()) {
-		/* The progress thread moves the rest, also when it counts on our polls. */
-		atomic_store(&hca_process.kicked, true);
-		progress_kick();
-	}
+	if (move_all(hca_transports_poll_unannounced))
+		hca_attention_hand_over();
 	hca_leave();
 	return 0;
 }

@@ -38,6 +38,8 @@
  */
 #define HCA_OWNERS 32u
 
+struct hca_channel;
+
 struct hca_self {
 	uint32_t depth;     /* nesting of hca_enter() */
 	uint32_t auto_held; /* locks held that were taken outside of it */
@@ -49,6 +51,8 @@ struct hca_self {
 	uint32_t beside;    /* slow entries of the owner */
 	bool yielded;       /* hca_yield() has given its processor away */
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
+	/* The channel for whose events the thread waits, and moves messages meanwhile; channel.c. */
+	struct hca_channel *waits_for;
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;
 	uint64_t entered_ns; /* the last slow entry */

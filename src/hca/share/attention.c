@@ -55,8 +55,7 @@ void hca_attention_attend(void)
 	if (unlikely(atomic_load(&hca_process.armed_next) > 0 ||
 		     (!armed && atomic_load(&hca_process.armed) > 0))) {
 		hca_attention_release();
-		atomic_store(&hca_process.kicked, true);
-		progress_kick();
+		hca_attention_hand_over();
 	}
 }
 
@@ -70,6 +69,20 @@ void hca_attention_release(void)
 		return;
 	atomic_store(&s->wants_kick, HCA_WAKE_ALL);
 	fence_others(FENCE_HOST, hca_process.membarrier);
+}
+
+void hca_attention_hand_over(void)
+{
+	atomic_store(&hca_process.kicked, true);
+	progress_kick();
+}
+
+void hca_attention_serve(void)
+{
+	for (int i = 0; i < POLLS_PER_WAKE; i++)
+		if (!hca_transports_poll_local())
+			return;
+	hca_attention_hand_over();
 }
 
 /* A peer woke this process while the application polls. If a CQ is armed, the application may

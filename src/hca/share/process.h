@@ -213,6 +213,11 @@ void hca_attention_attend(void);
 void hca_attention_release(void);
 /* A peer has woken this process in another way than by the eventfd. */
 void hca_attention_kicked(void);
+/* The progress thread looks for messages at once, also when it counts on our polls. */
+void hca_attention_hand_over(void);
+/* A peer has woken a thread of the program, which slept in ibv_get_cq_event(), instead of the
+ * progress thread: moves the peers' messages. Inside of hca_enter(). */
+void hca_attention_serve(void);
 /* Processes messages and acknowledgements that have arrived, before a QP is flushed or the program
  * learns that a connection has ended. At most process.lock and locks of librdmacm are held. */
 void hca_take_in(void);

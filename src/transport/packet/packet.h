@@ -185,6 +185,8 @@ void packet_port_wake(void *arg);
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);
 bool packet_pending(struct packet_port *port);
+/* A thread of the program is about to sleep: sends acknowledgements that waited for a reply. */
+void packet_answer(struct packet_port *port);
 
 /* ---- presence.c: which thread moves packets. receive_lock is not held, unless a comment
  * allows it. ---- */
@@ -195,8 +197,8 @@ void packet_moved(struct packet_port *port);
 /* Called when an event says that packets have come; locks of queue pairs may be held. True:
  * polls of the program will move them. */
 bool packet_arrives(struct packet_port *port);
-/* The program is about to sleep, or does not poll. */
-void packet_leave(struct packet_port *port);
+/* The program is about to sleep, or does not poll. True: its polls were relied on until now. */
+bool packet_leave(struct packet_port *port);
 /* Begins to rely on polls, if the program is present; or ceases to. */
 void packet_rely(struct packet_port *port, bool on);
 /* Any lock may be held. */

@@ -8,6 +8,7 @@
 #include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/share/arrival.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
 #include "transport/packet/state.h"
@@ -245,6 +246,41 @@ static void run_waiting(struct packet_port *port)
 	}
 }
 
+/* Is all of the backlog acknowledgements that the program takes along with its reply, or sends
+ * before it sleeps? receive_lock is held. */
+static bool is_left_to_program(struct packet_port *port)
+{
+	return hca_self.waits_for && hca_arrival_aside() && list_empty(&port->waiting) &&
+	       carrier_next_ns(port->carrier) == UINT64_MAX;
+}
+
+/* receive_lock is held. */
+static bool run_backlog(struct packet_port *port)
+{
+	bool moved = !list_empty(&port->answering) && run_answers(port);
+
+	run_waiting(port);
+	if (atomic_load(&port->backlog) && !is_left_to_program(port))
+		packet_look_later(port);
+	return moved;
+}
+
+/* Has the program had its chance to reply when this thread polls? The progress thread polls where
+ * the program does not, which may be about to reply. A program that sleeps for events often arms
+ * its queue and polls until that is empty before it replies. */
+static bool begins_turn(void)
+{
+	return !progress_is_self() && (hca_self.waits_for || !hca_arrival_aside());
+}
+
+/* receive_lock is held. */
+static void next_turn(struct packet_port *port)
+{
+	atomic_store_explicit(&port->turn,
+			      atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
 /* receive_lock is held. */
 static bool poll_locked(struct packet_port *port)
 {
@@ -254,24 +290,15 @@ static bool poll_locked(struct packet_port *port)
 
 	if (unlikely(!carrier))
 		return false;
-	/* The progress thread polls where the program does not, which may be about to reply. */
-	if (!progress_is_self())
-		atomic_store_explicit(
-			&port->turn,
-			atomic_load_explicit(&port->turn, memory_order_relaxed) + 1,
-			memory_order_relaxed);
+	if (begins_turn())
+		next_turn(port);
 	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
 	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed))) {
 		packet_faults_settle(port);
 		packet_look_later(port);
 	}
-	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
-		if (!list_empty(&port->answering))
-			moved |= run_answers(port);
-		run_waiting(port);
-		if (atomic_load(&port->backlog))
-			packet_look_later(port);
-	}
+	if (atomic_load_explicit(&port->backlog, memory_order_relaxed))
+		moved |= run_backlog(port);
 	return moved;
 }
 
@@ -286,6 +313,16 @@ bool packet_poll(struct packet_port *port, bool wait)
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
 	return moved;
+}
+
+void packet_answer(struct packet_port *port)
+{
+	hca_lock(&port->receive_lock);
+	if (port->carrier) {
+		next_turn(port);
+		run_backlog(port);
+	}
+	hca_unlock(&port->receive_lock);
 }
 
 bool packet_pending(struct packet_port *port)

@@ -223,14 +223,18 @@ bool packet_arrives(struct packet_port *port)
 	return packet_is_relied_on(port);
 }
 
-void packet_leave(struct packet_port *port)
+bool packet_leave(struct packet_port *port)
 {
 	struct packet_presence *p = presence_of(port);
+	bool relied = packet_is_relied_on(port);
 
-	if (atomic_load(&p->present))
-		atomic_store(&p->present, false);
 	atomic_store_explicit(&p->since_ns, packet_now_ns(), memory_order_relaxed);
+	/* A thread that becomes present later finds the queue armed. */
+	if (!atomic_load(&p->present) && !relied)
+		return false;
+	atomic_store(&p->present, false);
 	packet_rely(port, false);
+	return relied;
 }
 
 /* ---- work that raises no event ---- */

@@ -256,10 +256,11 @@ static void take_expected(struct request *r)
 			hca_qp_failing(r->pq->qp);
 			complete(r, r->failed, r->look.at + r->f->rc.bytes);
 		} else if (likely(taken.complete)) {
-			/* The completion may wake a thread that answers at once: the
+			/* The completion may wake another thread that answers at once: the
 			 * acknowledgement leaves before. */
 			if (unlikely(atomic_load_explicit(&hca_process.armed,
-							  memory_order_relaxed)))
+							  memory_order_relaxed)) &&
+			    !packet_defers_acknowledgement(r->pq))
 				packet_acknowledge(r->pq);
 			complete(r, IBV_WC_SUCCESS, taken.bytes);
 		} else if (r->answer == RC_OK && r->look.op == RC_SEND) {

@@ -12,6 +12,7 @@
 #include "hca/queue/scatter.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/share/arrival.h"
 #include "hca/share/counters.h"
 #include "transport/packet/state.h"
 #include "util/container_of.h"
@@ -83,6 +84,11 @@ static void fetch_failed(struct packet_qp *pq, const struct rc_response *r,
 static bool is_conversation(const struct packet_qp *pq)
 {
 	return atomic_load_explicit(&pq->replies, memory_order_relaxed) >= REPLIES_TO_WAIT;
+}
+
+bool packet_defers_acknowledgement(const struct packet_qp *pq)
+{
+	return hca_self.waits_for && hca_arrival_aside() && is_conversation(pq);
 }
 
 void packet_count_reply(struct packet_qp *pq)

@@ -201,6 +201,10 @@ bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *trai
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved);
 /* What was carried out is acknowledged, at the end of the queue pair's service. */
 void packet_acknowledge(struct packet_qp *pq);
+/* May the acknowledgement of a message that is complete wait for the program's reply, though a queue
+ * is armed? Only on a thread of the program that was woken by the message and so is the one that
+ * takes the event, where such threads usually reply. */
+bool packet_defers_acknowledgement(const struct packet_qp *pq);
 /* The queue pair ends because a peer's access was refused with this status. */
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status);
 void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,

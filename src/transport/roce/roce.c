@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "hca/host/gid.h"
@@ -27,6 +26,7 @@
 #include "hca/queue/datagram.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/share/arrival.h"
 #include "hca/share/peers.h"
 #include "hca/share/process.h"
 #include "transport/carrier/udp.h"
@@ -84,7 +84,7 @@ unsigned roce_train(void)
 /* 0 or a negative errno. */
 static int rewatch(bool on)
 {
-	return progress_rewatch(carrier_udp_fd(roce.udp), on ? EPOLLIN : 0);
+	return hca_arrival_rewatch(carrier_udp_fd(roce.udp), on);
 }
 
 static void heat(void)
@@ -109,15 +109,19 @@ static void rely(bool on)
 	}
 }
 
-/* On the progress thread. */
-static void readable(void *arg, uint32_t events)
+/* On the progress thread, or on one of the program that slept (hca/share/arrival.h). */
+static void readable(uint32_t events)
 {
 	bool moved = true;
 
-	(void)arg;
 	(void)events;
 	if (packet_arrives(&port))
 		return;
+	/* If there is more, the kernel wakes this thread again, or the progress thread. */
+	if (!progress_is_self()) {
+		packet_poll(&port, true);
+		return;
+	}
 	for (unsigned i = 0; moved && i < POLLS_PER_EVENT; i++)
 		moved = packet_poll(&port, true);
 	if (moved)
@@ -163,11 +167,26 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 	if (!wait && !has_been_quiet())
 		return false;
 	atomic_store(&roce.hot, false);
-	if (wait)
-		packet_leave(&port);
-	else
+	if (!wait)
 		packet_rely(&port, false);
+	else if (!packet_leave(&port))
+		return false;
 	return packet_poll(&port, wait);
+}
+
+static bool roce_announces(void)
+{
+	/* While polls were relied on, nobody else was to look for it. */
+	if (packet_leave(&port) &&
+	    (atomic_load(&port.backlog) || atomic_load(&port.holds_back)))
+		packet_look_later(&port);
+	return !atomic_load(&port.blind);
+}
+
+static void roce_settle(void)
+{
+	if (unlikely(atomic_load_explicit(&port.backlog, memory_order_relaxed)))
+		packet_answer(&port);
 }
 
 static bool roce_pending(void)
@@ -243,7 +262,7 @@ static int open_port(void)
 	ret = open_carrier();
 	if (ret)
 		goto err_sockets;
-	ret = progress_watch(carrier_udp_fd(roce.udp), EPOLLIN, readable, NULL);
+	ret = hca_arrival_watch(carrier_udp_fd(roce.udp), readable);
 	if (ret)
 		goto err_port;
 	atomic_store(&roce.open, true);
@@ -318,7 +337,7 @@ static void roce_stop(void)
 	open = atomic_exchange(&roce.open, false);
 	pthread_mutex_unlock(&port.presence.lock);
 	if (open) {
-		progress_unwatch(carrier_udp_fd(roce.udp));
+		hca_arrival_unwatch(carrier_udp_fd(roce.udp));
 		packet_port_close(&port);
 		roce_sockets_close(&roce.sockets);
 	}
@@ -470,6 +489,8 @@ const struct hca_transport_ops roce_ops = {
 	.expired = packet_expired,
 	.poll = roce_poll,
 	.polled_later = true,
+	.announces = roce_announces,
+	.settle = roce_settle,
 	.pending = roce_pending,
 	.faults = roce_faults,
 	.gsi = &roce_gsi_ops,
