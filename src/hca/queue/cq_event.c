@@ -146,12 +146,15 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		return 0;
 	hca_enter();
 	/* A program that arms a queue with completions in it polls next: messages that have
-	 * arrived are moved before the queue is armed, so that they raise no event. A program
+	 * arrived are moved before the queue is armed, so that they raise no event; sockets, where
+	 * that takes a system call, are not looked at twice in a row. A program
 	 * whose queue is empty may have polled for the last time: a message that the poll did not
 	 * find raises the event, as with adapters, although it may have arrived before this
 	 * call. */
 	if (!hca_cq_empty(cq))
-		move_all(hca_poll_transports_surely);
+		move_all(hca_self.looked ? hca_transports_poll_local :
+					   hca_poll_transports_surely);
+	hca_self.looked = false;
 	hca_lock(&cq->lock);
 	if (!solicited_only)
 		set_armed(cq, HCA_CQ_ARMED_NEXT);

@@ -53,6 +53,7 @@ struct hca_self {
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
 	/* The channel for whose events the thread waits, and moves messages meanwhile; channel.c. */
 	struct hca_channel *waits_for;
+	bool looked; /* it has moved messages so, and armed no queue since */
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;
 	uint64_t entered_ns; /* the last slow entry */

@@ -437,6 +437,7 @@ int hca_sleeper_wait(int sleeper, struct hca_channel *for_events_of)
 			continue;
 		hca_enter();
 		run(events[i].data.u64, events[i].events);
+		hca_self.looked = true;
 		hca_leave();
 	}
 	hca_self.waits_for = NULL;

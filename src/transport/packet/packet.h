@@ -151,6 +151,8 @@ struct packet_port {
 	struct spin wait_lock; /* a leaf */
 	struct list waiting;   /* requesters that found the carrier full, or wait for a poll */
 	atomic_uint backlog;   /* entries of both lists */
+	/* Until then they are acknowledgements that wait for a reply; 0: some are not. */
+	_Atomic uint64_t reply_until_ns;
 	/* Who looks at keys and copies by them (fence.c). */
 	atomic_uint copying[2], phase;
 };
@@ -185,6 +187,8 @@ void packet_port_wake(void *arg);
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);
 bool packet_pending(struct packet_port *port);
+/* Is all of the backlog acknowledgements that may still wait for a reply of the program? */
+bool packet_waits_for_reply(const struct packet_port *port);
 /* A thread of the program is about to sleep: sends acknowledgements that waited for a reply. */
 void packet_answer(struct packet_port *port);
 

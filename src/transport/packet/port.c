@@ -22,6 +22,7 @@
 #define ANSWER_BUDGET PACKET_TRAIN_MAX /* packets of one responder, before the others' turn */
 /* So much of a unit takes as long as an answer: the peer gets it before the next unit is taken. */
 #define ANSWERED_BYTES 16384u
+#define REPLY_NS 20000u    /* for which polls leave acknowledgements to a reply */
 
 void packet_port_wake(void *arg)
 {
@@ -46,7 +47,8 @@ void packet_wait(struct packet_qp *pq)
 	spin_unlock(&port->wait_lock);
 	/* First the count, then the look: a thread that ceases to rely on polls does so first and
 	 * reads the count afterwards (presence.c). */
-	if (fresh && atomic_fetch_add(&port->backlog, 1) == 0)
+	if (fresh && (atomic_fetch_add(&port->backlog, 1) == 0 ||
+		      atomic_exchange(&port->reply_until_ns, 0)))
 		packet_look_later(port);
 }
 
@@ -246,12 +248,23 @@ static void run_waiting(struct packet_port *port)
 	}
 }
 
-/* Is all of the backlog acknowledgements that the program takes along with its reply, or sends
- * before it sleeps? receive_lock is held. */
-static bool is_left_to_program(struct packet_port *port)
+/* Leaves the backlog to the program, if that is acknowledgements alone: it takes them along with its
+ * reply, or sends them before it sleeps. False: it is not. receive_lock is held. */
+static bool leave_to_program(struct packet_port *port)
 {
-	return hca_self.waits_for && hca_arrival_aside() && list_empty(&port->waiting) &&
-	       carrier_next_ns(port->carrier) == UINT64_MAX;
+	bool leave = hca_self.waits_for && hca_arrival_aside() &&
+		     carrier_next_ns(port->carrier) == UINT64_MAX;
+
+	atomic_store(&port->reply_until_ns, leave ? packet_now_ns() + REPLY_NS : 0);
+	if (!leave)
+		return false;
+	/* A requester that comes to wait behind this look finds the time. */
+	spin_lock(&port->wait_lock);
+	leave = list_empty(&port->waiting);
+	spin_unlock(&port->wait_lock);
+	if (!leave)
+		atomic_store(&port->reply_until_ns, 0);
+	return leave;
 }
 
 /* receive_lock is held. */
@@ -260,9 +273,16 @@ static bool run_backlog(struct packet_port *port)
 	bool moved = !list_empty(&port->answering) && run_answers(port);
 
 	run_waiting(port);
-	if (atomic_load(&port->backlog) && !is_left_to_program(port))
+	if (atomic_load(&port->backlog) && !leave_to_program(port))
 		packet_look_later(port);
 	return moved;
+}
+
+bool packet_waits_for_reply(const struct packet_port *port)
+{
+	uint64_t until_ns = atomic_load_explicit(&port->reply_until_ns, memory_order_relaxed);
+
+	return until_ns && packet_now_ns() < until_ns;
 }
 
 /* Has the program had its chance to reply when this thread polls? The progress thread polls where

@@ -154,7 +154,8 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 		packet_polled(&port);
 	if (!wait && !atomic_load_explicit(&roce.hot, memory_order_relaxed) &&
 	    !atomic_load_explicit(&port.blind, memory_order_relaxed) &&
-	    !atomic_load_explicit(&port.backlog, memory_order_relaxed) &&
+	    (!atomic_load_explicit(&port.backlog, memory_order_relaxed) ||
+	     packet_waits_for_reply(&port)) &&
 	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;
 	moved = packet_poll(&port, wait);
