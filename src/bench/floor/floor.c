@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of floor measurements and the command that runs them. */
+/* `busbar bench floor`: the command that runs the measurements. */
 #define LOG_ROOM "bench"
 #include "bench/floor/floor.h"
 
@@ -7,104 +7,11 @@
 #include <getopt.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench/floor/floor_parts.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
-
-const struct floor_measure floor_measures[] = {
-	{ "cacheline_oneway_ns", "cache line to another CPU, one way", "ns", 0,
-	  floor_cacheline },
-	{ "eventfd_wakeup_ns", "waking a sleeping process (eventfd)", "ns", 0,
-	  floor_eventfd },
-	{ "udp_rtt_64_ns", "UDP loopback round trip 64 B, polling", "ns", 64,
-	  floor_udp },
-	{ "udp_packets_rtt_64_ns", "the same with what packets of RoCE v2 need", "ns", 64,
-	  floor_udp_packets },
-	{ "tcp_rtt_64_ns", "TCP loopback round trip 64 B, polling", "ns", 64,
-	  floor_tcp },
-	{ "vm_writev_8_ns", "process_vm_writev 8 B", "ns", 8, floor_vm_writev },
-	{ "vm_writev_64k_ns", "process_vm_writev 64 KiB", "ns", 64 << 10,
-	  floor_vm_writev },
-	{ "vm_writev_1m_ns", "process_vm_writev 1 MiB", "ns", 1 << 20,
-	  floor_vm_writev },
-	{ "vm_readv_8_ns", "process_vm_readv 8 B", "ns", 8, floor_vm_readv },
-	{ "vm_readv_64k_ns", "process_vm_readv 64 KiB", "ns", 64 << 10,
-	  floor_vm_readv },
-	{ "memcpy_4k_gbs", "memcpy 4 KiB", "GB/s", 4 << 10, floor_memcpy },
-	{ "memcpy_64k_gbs", "memcpy 64 KiB", "GB/s", 64 << 10, floor_memcpy },
-	{ "memcpy_1m_gbs", "memcpy 1 MiB", "GB/s", 1 << 20, floor_memcpy },
-	{ "system_call_ns", "system call that does nothing", "ns", 0,
-	  floor_system_call },
-	{ "clock_gettime_ns", "clock_gettime", "ns", 0, floor_clock_gettime },
-	{ "clock_ticks_ns", "busbar's own clock", "ns", 0, floor_clock_ticks },
-	{ "paced_100k_missed", "steps an empty loop misses at 100 kHz", "%",
-	  100000, floor_paced },
-	{ "paced_100k_missed_busy", "the same while the other CPU spins", "%",
-	  100000, floor_paced_busy },
-};
-
-const size_t floor_measure_count = ARRAY_SIZE(floor_measures);
-
-int floor_pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
-}
-
-int floor_default_cpus(struct floor_cpus *cpus)
-{
-	cpu_set_t set;
-
-	*cpus = (struct floor_cpus){ -1, -1 };
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return -errno;
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &set))
-			continue;
-		if (cpus->first < 0) {
-			cpus->first = i;
-		} else {
-			cpus->second = i;
-			break;
-		}
-	}
-	return cpus->first < 0 ? -ENODEV : 0;
-}
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-void floor_measure_run(const struct floor_measure *m,
-		       const struct floor_cpus *cpus, struct floor_result *r)
-{
-	double rounds[FLOOR_ROUNDS];
-	bool rate = !strcmp(m->unit, "GB/s");
-	cpu_set_t before;
-
-	*r = (struct floor_result){ .err = -errno };
-	if (sched_getaffinity(0, sizeof(before), &before))
-		return;
-	r->err = floor_pin(cpus->first);
-	if (!r->err)
-		r->err = m->run(cpus, m->size_bytes, rounds);
-	sched_setaffinity(0, sizeof(before), &before);
-	if (r->err)
-		return;
-	qsort(rounds, FLOOR_ROUNDS, sizeof(rounds[0]), compare_double);
-	r->median = rounds[FLOOR_ROUNDS / 2];
-	r->best = rate ? rounds[FLOOR_ROUNDS - 1] : rounds[0];
-}
 
 static void print_help(FILE *out)
 {
@@ -166,8 +73,8 @@ int bench_floor_main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct floor_result results[ARRAY_SIZE(floor_measures)];
-	bool wanted[ARRAY_SIZE(floor_measures)], json = false, failed = false;
+	struct floor_result results[FLOOR_MEASURES_MAX];
+	bool wanted[FLOOR_MEASURES_MAX], json = false, failed = false;
 	struct floor_cpus cpus;
 	int opt, err = floor_default_cpus(&cpus);
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #define FLOOR_ROUNDS 15
+#define FLOOR_MEASURES_MAX 32
 
 struct floor_cpus {
 	int first;  /* of the measuring process */

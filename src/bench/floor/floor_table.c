@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of floor measurements, in the order in which they are printed. */
+#include "bench/floor/floor_parts.h"
+#include "util/container_of.h"
+
+const struct floor_measure floor_measures[] = {
+	{ "cacheline_oneway_ns", "cache line to another CPU, one way", "ns", 0,
+	  floor_cacheline },
+	{ "eventfd_wakeup_ns", "waking a sleeping process (eventfd)", "ns", 0,
+	  floor_eventfd },
+	{ "udp_rtt_64_ns", "UDP loopback round trip 64 B, polling", "ns", 64,
+	  floor_udp },
+	{ "udp_packets_rtt_64_ns", "the same with what packets of RoCE v2 need", "ns", 64,
+	  floor_udp_packets },
+	{ "tcp_rtt_64_ns", "TCP loopback round trip 64 B, polling", "ns", 64,
+	  floor_tcp },
+	{ "vm_writev_8_ns", "process_vm_writev 8 B", "ns", 8, floor_vm_writev },
+	{ "vm_writev_64k_ns", "process_vm_writev 64 KiB", "ns", 64 << 10,
+	  floor_vm_writev },
+	{ "vm_writev_1m_ns", "process_vm_writev 1 MiB", "ns", 1 << 20,
+	  floor_vm_writev },
+	{ "vm_readv_8_ns", "process_vm_readv 8 B", "ns", 8, floor_vm_readv },
+	{ "vm_readv_64k_ns", "process_vm_readv 64 KiB", "ns", 64 << 10,
+	  floor_vm_readv },
+	{ "memcpy_4k_gbs", "memcpy 4 KiB", "GB/s", 4 << 10, floor_memcpy },
+	{ "memcpy_64k_gbs", "memcpy 64 KiB", "GB/s", 64 << 10, floor_memcpy },
+	{ "memcpy_1m_gbs", "memcpy 1 MiB", "GB/s", 1 << 20, floor_memcpy },
+	{ "system_call_ns", "system call that does nothing", "ns", 0,
+	  floor_system_call },
+	{ "clock_gettime_ns", "clock_gettime", "ns", 0, floor_clock_gettime },
+	{ "clock_ticks_ns", "busbar's own clock", "ns", 0, floor_clock_ticks },
+	{ "paced_100k_missed", "steps an empty loop misses at 100 kHz", "%",
+	  100000, floor_paced },
+	{ "paced_100k_missed_busy", "the same while the other CPU spins", "%",
+	  100000, floor_paced_busy },
+};
+
+const size_t floor_measure_count = ARRAY_SIZE(floor_measures);
+
+_Static_assert(ARRAY_SIZE(floor_measures) <= FLOOR_MEASURES_MAX, "room in the results");
