@@ -14,23 +14,39 @@ if [ "$status" -ne 0 ]; then
 	echo "$json"
 	exit 1
 fi
+for wrong in '--between here' '--between a=10.0.0.1,b=10.0.0.256' '--between =10.0.0.1,b=10.0.0.2' \
+	'--round-ms 0' '--round-ms 1x'; do
+	# shellcheck disable=SC2086 # words
+	"$BUSBAR" bench floor $wrong clock_ticks_ns >/dev/null 2>&1
+	[ $? -eq 2 ] || {
+		echo "failed: $wrong is taken"
+		exit 1
+	}
+done
 echo "$json" | awk '
 	function bad(why) { print "failed: " why; failed = 1 }
 	/"median"/ {
 		gsub(/[":,{}]/, " ")
 		median[$1] = $3; best[$1] = $5; n++
-		if (!($3 > 0) && $1 !~ /_missed(_busy)?$/) bad($1 " has median " $3)
+		# Nothing may arrive in a round in which the receiver gets no processor.
+		if ($1 ~ /_stream_/ ? !($5 > 0) : !($3 > 0) && $1 !~ /_missed(_busy)?$/)
+			bad($1 " has median " $3 ", best " $5)
 		rate = $1 ~ /_gbs$/
+		if ($1 ~ /_rtt_/ && !($7 > 0 && $9 >= $7)) bad($1 " has p50 " $7 ", p99 " $9)
 		if (rate ? $5 < $3 : $5 > $3) bad($1 ": best " $5 ", median " $3)
 	}
 	END {
-		if (n != 18) bad(n " measurements instead of 18")
+		if (n != 23) bad(n " measurements instead of 23")
 		# Loose bounds that no real machine leaves.
 		if (median["cacheline_oneway_ns"] < 5) bad("a cache line faster than 5 ns")
 		if (median["udp_rtt_64_ns"] < 2 * best["system_call_ns"])
 			bad("a UDP round trip cheaper than its system calls")
 		if (median["udp_packets_rtt_64_ns"] < 2 * best["system_call_ns"])
 			bad("packets cheaper than their system calls")
+		if (median["tcp_sleeping_rtt_64_ns"] < 2 * best["system_call_ns"])
+			bad("a sleeper answers before its system calls")
+		if (best["udp_stream_1040_gbs"] > 10 * best["memcpy_64k_gbs"])
+			bad("UDP is faster than copying")
 		if (median["vm_writev_1m_ns"] < median["vm_writev_8_ns"])
 			bad("1 MiB copied faster than 8 bytes")
 		if (median["vm_readv_64k_ns"] < best["vm_readv_8_ns"])

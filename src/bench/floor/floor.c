@@ -13,14 +13,18 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
+#define ROUND_MS_MAX 60000
+
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar bench floor [--json] [--cpus A,B] [NAME...]\n"
+	fputs("usage: busbar bench floor [--json] [--cpus A,B] [--between HOSTS] [--round-ms N] [NAME...]\n"
 	      "\n"
-	      "Measures what this machine can do at best, in less than four seconds.\n"
+	      "Measures what this machine can do at best, in about four seconds.\n"
 	      "\n"
 	      "  -j, --json      one JSON object instead of a table\n"
 	      "  -c, --cpus A,B  the CPUs of the two processes (the first two allowed)\n"
+	      "  -b, --between A=ADDRESS,B=ADDRESS  sockets of these two network namespaces (root)\n"
+	      "  -r, --round-ms N  each of the 15 rounds takes so long (7)\n"
 	      "  -h, --help      this text\n"
 	      "\n"
 	      "names (all when none is given):\n", out);
@@ -41,6 +45,28 @@ static int parse_cpus(const char *text, struct floor_cpus *cpus)
 			  text);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int parse_hosts(const char *text, struct floor_host hosts[2])
+{
+	if (floor_hosts_parse(text, hosts))
+		return 0;
+	log_error("--between '%s' is not usable, expected two network namespaces with an IPv4 "
+		  "address of each, such as A=10.77.0.1,B=10.77.0.2", text);
+	return -EINVAL;
+}
+
+static int parse_round(const char *text, uint64_t *round_ns)
+{
+	unsigned ms;
+	int end = 0;
+
+	if (sscanf(text, "%u%n", &ms, &end) != 1 || text[end] || !ms || ms > ROUND_MS_MAX) {
+		log_error("--round-ms '%s' is not usable, expected 1 to %d", text, ROUND_MS_MAX);
+		return -EINVAL;
+	}
+	*round_ns = ms * UINT64_C(1000000);
 	return 0;
 }
 
@@ -70,20 +96,24 @@ int bench_floor_main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "cpus", required_argument, NULL, 'c' },
+		{ "between", required_argument, NULL, 'b' },
+		{ "round-ms", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct floor_result results[FLOOR_MEASURES_MAX];
 	bool wanted[FLOOR_MEASURES_MAX], json = false, failed = false;
-	struct floor_cpus cpus;
-	int opt, err = floor_default_cpus(&cpus);
+	struct floor_setting setting;
+	int opt, err = floor_default_setting(&setting);
 
-	while ((opt = getopt_long(argc, argv, "jc:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "jc:b:r:h", options, NULL)) != -1) {
 		if (opt == 'h') {
 			print_help(stdout);
 			return 0;
 		}
-		if (opt == '?' || (opt == 'c' && parse_cpus(optarg, &cpus)))
+		if (opt == '?' || (opt == 'c' && parse_cpus(optarg, &setting.cpus)) ||
+		    (opt == 'b' && parse_hosts(optarg, setting.hosts)) ||
+		    (opt == 'r' && parse_round(optarg, &setting.round_ns)))
 			return 2;
 		json |= opt == 'j';
 	}
@@ -98,9 +128,9 @@ int bench_floor_main(int argc, char **argv)
 	for (size_t i = 0; i < floor_measure_count; i++) {
 		results[i].err = -ECANCELED;
 		if (wanted[i])
-			floor_measure_run(&floor_measures[i], &cpus, &results[i]);
+			floor_measure_run(&floor_measures[i], &setting, &results[i]);
 		failed |= wanted[i] && results[i].err;
 	}
-	(json ? floor_print_json : floor_print_text)(&cpus, results, stdout);
+	(json ? floor_print_json : floor_print_text)(&setting.cpus, results, stdout);
 	return failed;
 }

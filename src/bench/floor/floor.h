@@ -9,19 +9,43 @@
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define FLOOR_ROUNDS 15
 #define FLOOR_MEASURES_MAX 32
+
+struct hist;
 
 struct floor_cpus {
 	int first;  /* of the measuring process */
 	int second; /* of its partner; -1: there is only one CPU */
 };
 
+/* Where a socket is. */
+struct floor_host {
+	char netns[64];      /* a name of `ip netns`; empty: the process' own namespace */
+	struct in_addr address;
+};
+
+struct floor_setting {
+	struct floor_cpus cpus;
+	struct floor_host hosts[2]; /* of the measuring process' socket, of its partner's */
+	uint64_t round_ns;   /* each of the rounds takes about as long */
+};
+
+/* What a measurement gives. */
+struct floor_rounds {
+	double value[FLOOR_ROUNDS];
+	struct hist *trips;  /* ns of each round trip over sockets, else empty */
+};
+
 struct floor_result {
 	double median, best; /* over FLOOR_ROUNDS rounds, in the unit below */
+	double p50, p99;     /* of single round trips; 0: the measurement has none */
 	int err;             /* negative errno: it could not be measured */
 };
 
@@ -31,8 +55,8 @@ struct floor_measure {
 	const char *unit;    /* "ns", "GB/s" or "%" */
 	size_t size_bytes;   /* argument of `run`, 0 if it needs none */
 	/* Fills `rounds` with one figure each; 0 or a negative errno. */
-	int (*run)(const struct floor_cpus *cpus, size_t size_bytes,
-		   double rounds[FLOOR_ROUNDS]);
+	int (*run)(const struct floor_setting *setting, size_t size_bytes,
+		   struct floor_rounds *rounds);
 };
 
 extern const struct floor_measure floor_measures[];
@@ -40,10 +64,15 @@ extern const size_t floor_measure_count;
 
 /* The first two CPUs that this process may use. 0 or a negative errno. */
 int floor_default_cpus(struct floor_cpus *cpus);
+/* These CPUs, loopback, and rounds with which all measurements take about four seconds. 0 or a
+ * negative errno. */
+int floor_default_setting(struct floor_setting *setting);
+/* "A=10.77.0.1,B=10.77.0.2": two network namespaces with an address of each; false: it is not. */
+bool floor_hosts_parse(const char *text, struct floor_host hosts[2]);
 
 /* Measures entry `m`; restores the caller's CPU affinity. */
 void floor_measure_run(const struct floor_measure *m,
-		       const struct floor_cpus *cpus, struct floor_result *r);
+		       const struct floor_setting *setting, struct floor_result *r);
 
 /* Results are in the order of floor_measures; those that were not asked for have
  * -ECANCELED and are not printed. */

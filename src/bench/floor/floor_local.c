@@ -23,7 +23,7 @@ static inline void keep(const void *p)
 }
 
 /* The ns per call of `op`, called in batches until the round's time is over. */
-static double time_op(void (*op)(void *arg), void *arg)
+static double time_op(void (*op)(void *arg), void *arg, uint64_t round_ns)
 {
 	const unsigned batch = 256;
 	uint64_t start = clock_ticks(), elapsed_ns, count = 0;
@@ -33,15 +33,15 @@ static double time_op(void (*op)(void *arg), void *arg)
 			op(arg);
 		count += batch;
 		elapsed_ns = clock_ticks_to_ns(clock_ticks() - start);
-	} while (elapsed_ns < FLOOR_ROUND_NS);
+	} while (elapsed_ns < round_ns);
 	return (double)elapsed_ns / (double)count;
 }
 
 static void time_rounds(void (*op)(void *arg), void *arg,
-			double rounds[FLOOR_ROUNDS])
+			const struct floor_setting *setting, struct floor_rounds *rounds)
 {
 	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
-		rounds[i] = time_op(op, arg);
+		rounds->value[i] = time_op(op, arg, setting->round_ns);
 }
 
 static void op_clock_gettime(void *arg)
@@ -64,24 +64,24 @@ static void op_system_call(void *arg)
 	syscall(SYS_getppid);
 }
 
-int floor_clock_gettime(const struct floor_cpus *cpus, size_t size_bytes,
-			double rounds[FLOOR_ROUNDS])
+int floor_clock_gettime(const struct floor_setting *setting, size_t size_bytes,
+			struct floor_rounds *rounds)
 {
-	time_rounds(op_clock_gettime, NULL, rounds);
+	time_rounds(op_clock_gettime, NULL, setting, rounds);
 	return 0;
 }
 
-int floor_clock_ticks(const struct floor_cpus *cpus, size_t size_bytes,
-		      double rounds[FLOOR_ROUNDS])
+int floor_clock_ticks(const struct floor_setting *setting, size_t size_bytes,
+		      struct floor_rounds *rounds)
 {
-	time_rounds(op_clock_ticks, NULL, rounds);
+	time_rounds(op_clock_ticks, NULL, setting, rounds);
 	return 0;
 }
 
-int floor_system_call(const struct floor_cpus *cpus, size_t size_bytes,
-		      double rounds[FLOOR_ROUNDS])
+int floor_system_call(const struct floor_setting *setting, size_t size_bytes,
+		      struct floor_rounds *rounds)
 {
-	time_rounds(op_system_call, NULL, rounds);
+	time_rounds(op_system_call, NULL, setting, rounds);
 	return 0;
 }
 
@@ -98,8 +98,8 @@ static void op_memcpy(void *arg)
 	keep(c->to);
 }
 
-int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
-		 double rounds[FLOOR_ROUNDS])
+int floor_memcpy(const struct floor_setting *setting, size_t size_bytes,
+		 struct floor_rounds *rounds)
 {
 	struct copy c = { .size_bytes = size_bytes };
 	int err = -ENOMEM;
@@ -111,9 +111,9 @@ int floor_memcpy(const struct floor_cpus *cpus, size_t size_bytes,
 	/* Written to, so that page faults are not measured. */
 	memset(c.to, 1, size_bytes);
 	memset(c.from, 2, size_bytes);
-	time_rounds(op_memcpy, &c, rounds);
+	time_rounds(op_memcpy, &c, setting, rounds);
 	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
-		rounds[i] = (double)size_bytes / rounds[i]; /* B/ns = GB/s */
+		rounds->value[i] = (double)size_bytes / rounds->value[i]; /* B/ns = GB/s */
 	err = 0;
 out_free:
 	free(c.to);
@@ -126,8 +126,8 @@ out_free:
  * that the host, its other guests and the kernel take. One figure over all rounds,
  * because such pauses come only a few times a second.
  */
-int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
-		double rounds[FLOOR_ROUNDS])
+int floor_paced(const struct floor_setting *setting, size_t size_bytes,
+		struct floor_rounds *rounds)
 {
 	uint64_t period = clock_ns_to_ticks(NSEC_PER_SEC / size_bytes);
 	uint64_t start = clock_ticks(), next = start + period;
@@ -145,7 +145,7 @@ int floor_paced(const struct floor_cpus *cpus, size_t size_bytes,
 		missed += passed - 1;
 	}
 	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
-		rounds[i] = 100.0 * (double)missed / (double)steps;
+		rounds->value[i] = 100.0 * (double)missed / (double)steps;
 	return 0;
 }
 
@@ -166,21 +166,21 @@ static void *spin(void *arg)
 }
 
 /* The same while the other CPU is busy, as with two gateways that poll. */
-int floor_paced_busy(const struct floor_cpus *cpus, size_t size_bytes,
-		     double rounds[FLOOR_ROUNDS])
+int floor_paced_busy(const struct floor_setting *setting, size_t size_bytes,
+		     struct floor_rounds *rounds)
 {
-	struct spinner s = { .cpu = cpus->second };
+	struct spinner s = { .cpu = setting->cpus.second };
 	pthread_t thread;
 	int err;
 
-	if (cpus->second < 0)
+	if (setting->cpus.second < 0)
 		return -ENODEV;
 	err = -pthread_create(&thread, NULL, spin, &s);
 	if (err)
 		return err;
 	while (!atomic_load(&s.started))
 		cpu_relax();
-	err = floor_paced(cpus, size_bytes, rounds);
+	err = floor_paced(setting, size_bytes, rounds);
 	atomic_store(&s.stop, true);
 	pthread_join(thread, NULL);
 	return s.err ? s.err : err;

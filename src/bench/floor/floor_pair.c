@@ -22,6 +22,7 @@
 
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/hist.h"
 
 static int wait_for(const _Atomic uint64_t *word, uint64_t value)
 {
@@ -47,8 +48,7 @@ static void partner_run(struct pair *p, void (*partner)(struct pair *),
 	_exit(0);
 }
 
-static int pair_start(struct pair *p, const struct floor_cpus *cpus,
-		      void (*partner)(struct pair *))
+int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(struct pair *))
 {
 	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
 	pid_t parent = getpid();
@@ -74,7 +74,7 @@ static int pair_start(struct pair *p, const struct floor_cpus *cpus,
 	return 0;
 }
 
-static void pair_stop(struct pair *p)
+void pair_stop(struct pair *p)
 {
 	atomic_store(&p->shared->stop, true);
 	/* Killed, because it may sleep in a system call; it has nothing to clean up. */
@@ -84,35 +84,38 @@ static void pair_stop(struct pair *p)
 }
 
 /* Fills `rounds` with ns per call of `trip`, after one round to warm up. */
-static int pair_rounds(struct pair *p, int (*trip)(struct pair *),
-		       double rounds[FLOOR_ROUNDS])
+static int pair_rounds(struct pair *p, int (*trip)(struct pair *), uint64_t round_ns,
+		       struct floor_rounds *rounds)
 {
 	for (int i = -1; i < FLOOR_ROUNDS; i++) {
-		uint64_t start = clock_ticks(), elapsed_ns, count = 0;
+		uint64_t start = clock_ticks(), elapsed_ns = 0, count = 0;
 
 		do {
+			uint64_t before_ns = elapsed_ns;
 			int err = trip(p);
 
 			if (err)
 				return err;
 			count++;
 			elapsed_ns = clock_ticks_to_ns(clock_ticks() - start);
-		} while (elapsed_ns < FLOOR_ROUND_NS);
+			if (i >= 0 && p->each)
+				hist_record(rounds->trips, elapsed_ns - before_ns);
+		} while (elapsed_ns < round_ns);
 		if (i >= 0)
-			rounds[i] = (double)elapsed_ns / (double)count;
+			rounds->value[i] = (double)elapsed_ns / (double)count;
 	}
 	return 0;
 }
 
-int pair_measure(struct pair *p, const struct floor_cpus *cpus,
-			void (*partner)(struct pair *),
-			int (*trip)(struct pair *), double rounds[FLOOR_ROUNDS])
+int pair_measure(struct pair *p, const struct floor_setting *setting,
+		 void (*partner)(struct pair *), int (*trip)(struct pair *),
+		 struct floor_rounds *rounds)
 {
-	int err = pair_start(p, cpus, partner);
+	int err = pair_start(p, &setting->cpus, partner);
 
 	if (err)
 		return err;
-	err = pair_rounds(p, trip, rounds);
+	err = pair_rounds(p, trip, setting->round_ns, rounds);
 	pair_stop(p);
 	return err;
 }
@@ -156,15 +159,15 @@ static int cacheline_trips(struct pair *p)
 	return 0;
 }
 
-int floor_cacheline(const struct floor_cpus *cpus, size_t size_bytes,
-		    double rounds[FLOOR_ROUNDS])
+int floor_cacheline(const struct floor_setting *setting, size_t size_bytes,
+		    struct floor_rounds *rounds)
 {
 	struct pair p = { 0 };
-	int err = pair_measure(&p, cpus, cacheline_partner, cacheline_trips,
+	int err = pair_measure(&p, setting, cacheline_partner, cacheline_trips,
 			       rounds);
 
 	for (unsigned i = 0; i < FLOOR_ROUNDS && !err; i++)
-		rounds[i] /= 2.0 * CACHELINE_BATCH;
+		rounds->value[i] /= 2.0 * CACHELINE_BATCH;
 	return err;
 }
 
@@ -192,8 +195,8 @@ static int vm_readv_trip(struct pair *p)
 	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
 }
 
-static int vm_measure(int (*trip)(struct pair *), const struct floor_cpus *cpus,
-		      size_t size_bytes, double rounds[FLOOR_ROUNDS])
+static int vm_measure(int (*trip)(struct pair *), const struct floor_setting *setting,
+		      size_t size_bytes, struct floor_rounds *rounds)
 {
 	struct pair p = { .size_bytes = size_bytes };
 	int err;
@@ -203,21 +206,21 @@ static int vm_measure(int (*trip)(struct pair *), const struct floor_cpus *cpus,
 	if (p.buffer == MAP_FAILED)
 		return -errno;
 	memset(p.buffer, 2, size_bytes);
-	err = pair_measure(&p, cpus, sleeping_partner, trip, rounds);
+	err = pair_measure(&p, setting, sleeping_partner, trip, rounds);
 	munmap(p.buffer, size_bytes);
 	return err;
 }
 
-int floor_vm_writev(const struct floor_cpus *cpus, size_t size_bytes,
-		    double rounds[FLOOR_ROUNDS])
+int floor_vm_writev(const struct floor_setting *setting, size_t size_bytes,
+		    struct floor_rounds *rounds)
 {
-	return vm_measure(vm_writev_trip, cpus, size_bytes, rounds);
+	return vm_measure(vm_writev_trip, setting, size_bytes, rounds);
 }
 
-int floor_vm_readv(const struct floor_cpus *cpus, size_t size_bytes,
-		   double rounds[FLOOR_ROUNDS])
+int floor_vm_readv(const struct floor_setting *setting, size_t size_bytes,
+		   struct floor_rounds *rounds)
 {
-	return vm_measure(vm_readv_trip, cpus, size_bytes, rounds);
+	return vm_measure(vm_readv_trip, setting, size_bytes, rounds);
 }
 
 /* ---- wake-up: time from the write to the partner's first store ---- */
@@ -251,8 +254,7 @@ static int wait_until_asleep(int stat_fd)
 	return -ETIMEDOUT;
 }
 
-static int eventfd_rounds(struct pair *p, int stat_fd,
-			  double rounds[FLOOR_ROUNDS])
+static int eventfd_rounds(struct pair *p, int stat_fd, struct floor_rounds *rounds)
 {
 	const unsigned wakeups = 40;
 
@@ -273,13 +275,13 @@ static int eventfd_rounds(struct pair *p, int stat_fd,
 				return err;
 			ticks += clock_ticks() - start;
 		}
-		rounds[i] = (double)clock_ticks_to_ns(ticks) / wakeups;
+		rounds->value[i] = (double)clock_ticks_to_ns(ticks) / wakeups;
 	}
 	return 0;
 }
 
-int floor_eventfd(const struct floor_cpus *cpus, size_t size_bytes,
-		  double rounds[FLOOR_ROUNDS])
+int floor_eventfd(const struct floor_setting *setting, size_t size_bytes,
+		  struct floor_rounds *rounds)
 {
 	struct pair p = { 0 };
 	char path[64];
@@ -288,7 +290,7 @@ int floor_eventfd(const struct floor_cpus *cpus, size_t size_bytes,
 	if (fd < 0)
 		return -errno;
 	p.fd[0] = p.fd[1] = fd;
-	err = pair_start(&p, cpus, eventfd_partner);
+	err = pair_start(&p, &setting->cpus, eventfd_partner);
 	if (err)
 		goto out_close;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)p.partner);

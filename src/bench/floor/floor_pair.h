@@ -30,9 +30,11 @@ struct pair {
 	int cpu;
 	/* The forked partner inherits these. */
 	int fd[2];       /* sockets: ours, the partner's; or the same eventfd twice */
+	const struct floor_host *hosts; /* of the sockets */
 	char *buffer;    /* private memory at the same address in both */
 	size_t size_bytes;
 	uint64_t count;  /* pings sent so far */
+	bool each;       /* each trip counts, not only the mean of a round */
 };
 
 /* Has `deadline_ns` passed? Reads the clock only every 1024 calls. */
@@ -41,10 +43,15 @@ static inline bool overdue(unsigned *spins, uint64_t deadline_ns)
 	return ++*spins % 1024 == 0 && clock_now_ns() > deadline_ns;
 }
 
+/* Starts the partner, which runs `partner`, and waits until it does. 0 or a negative errno;
+ * -ENODEV: there is one CPU. */
+int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(struct pair *));
+void pair_stop(struct pair *p);
+
 /* Fills `rounds` with ns per call of `trip`, which `partner` answers. 0 or a negative
  * errno; -ETIMEDOUT: the machine gave the partner no time; -ENODEV: there is one CPU. */
-int pair_measure(struct pair *p, const struct floor_cpus *cpus,
+int pair_measure(struct pair *p, const struct floor_setting *setting,
 		 void (*partner)(struct pair *), int (*trip)(struct pair *),
-		 double rounds[FLOOR_ROUNDS]);
+		 struct floor_rounds *rounds);
 
 #endif

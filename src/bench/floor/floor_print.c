@@ -63,8 +63,11 @@ void floor_print_json(const struct floor_cpus *cpus,
 		if (r->err)
 			fprintf(out, "{\"error\": \"%s\"}", why_not(r->err));
 		else
-			fprintf(out, "{\"median\": %.2f, \"best\": %.2f}",
-				r->median, r->best);
+			fprintf(out, "{\"median\": %.2f, \"best\": %.2f", r->median, r->best);
+		if (!r->err && r->p50 > 0)
+			fprintf(out, ", \"p50\": %.0f, \"p99\": %.0f", r->p50, r->p99);
+		if (!r->err)
+			fputs("}", out);
 	}
 	fprintf(out, "\n}\n");
 }

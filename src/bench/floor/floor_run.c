@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/floor/floor_parts.h"
+#include "util/hist.h"
 
 static int compare_double(const void *a, const void *b)
 {
@@ -16,22 +17,26 @@ static int compare_double(const void *a, const void *b)
 }
 
 void floor_measure_run(const struct floor_measure *m,
-		       const struct floor_cpus *cpus, struct floor_result *r)
+		       const struct floor_setting *setting, struct floor_result *r)
 {
-	double rounds[FLOOR_ROUNDS];
+	struct hist trips;
+	struct floor_rounds rounds = { .trips = &trips };
 	bool rate = !strcmp(m->unit, "GB/s");
 	cpu_set_t before;
 
+	hist_init(&trips);
 	*r = (struct floor_result){ .err = -errno };
 	if (sched_getaffinity(0, sizeof(before), &before))
 		return;
-	r->err = floor_pin(cpus->first);
+	r->err = floor_pin(setting->cpus.first);
 	if (!r->err)
-		r->err = m->run(cpus, m->size_bytes, rounds);
+		r->err = m->run(setting, m->size_bytes, &rounds);
 	sched_setaffinity(0, sizeof(before), &before);
 	if (r->err)
 		return;
-	qsort(rounds, FLOOR_ROUNDS, sizeof(rounds[0]), compare_double);
-	r->median = rounds[FLOOR_ROUNDS / 2];
-	r->best = rate ? rounds[FLOOR_ROUNDS - 1] : rounds[0];
+	qsort(rounds.value, FLOOR_ROUNDS, sizeof(rounds.value[0]), compare_double);
+	r->median = rounds.value[FLOOR_ROUNDS / 2];
+	r->best = rate ? rounds.value[FLOOR_ROUNDS - 1] : rounds.value[0];
+	r->p50 = (double)hist_percentile(&trips, 50);
+	r->p99 = (double)hist_percentile(&trips, 99);
 }

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor measurements over sockets: both sides poll without sleeping. */
+/* Round trips over sockets: both sides poll, or both sleep. */
 #include "bench/floor/floor_pair.h"
+#include "bench/floor/floor_socket_pair.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Of <linux/udp.h>, which older systems do not have them in. */
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define MESSAGE_MAX 64
 
@@ -63,66 +54,38 @@ static int socket_trip(struct pair *p)
 			       &p->shared->stop);
 }
 
-static int bind_loopback(int fd, struct sockaddr_in *addr)
+/* The same of who sleeps until something comes. */
+static int receive_sleeping(int fd, char *buf, size_t size)
 {
-	socklen_t len = sizeof(*addr);
+	for (size_t got = 0; got < size;) {
+		ssize_t n = recv(fd, buf + got, size - got, 0);
 
-	*addr = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) ||
-	    getsockname(fd, (struct sockaddr *)addr, &len))
-		return -errno;
+		if (n > 0)
+			got += (size_t)n;
+		else if (n == 0)
+			return -ECONNRESET;
+		else if (errno != EINTR)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	}
 	return 0;
 }
 
-static int udp_sockets(int fd[2])
+static void sleeping_echo_partner(struct pair *p)
 {
-	struct sockaddr_in addr[2];
-	int err = 0;
+	char message[MESSAGE_MAX];
 
-	fd[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	fd[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd[0] < 0 || fd[1] < 0)
-		return -errno;
-	for (int i = 0; i < 2 && !err; i++)
-		err = bind_loopback(fd[i], &addr[i]);
-	for (int i = 0; i < 2 && !err; i++)
-		if (connect(fd[i], (struct sockaddr *)&addr[!i],
-			    sizeof(addr[0])))
-			err = -errno;
-	return err;
+	while (!receive_sleeping(p->fd[1], message, p->size_bytes))
+		if (send(p->fd[1], message, p->size_bytes, MSG_NOSIGNAL) < 0)
+			return;
 }
 
-static int tcp_sockets(int fd[2])
+static int sleeping_socket_trip(struct pair *p)
 {
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	const int one = 1;
-	struct sockaddr_in addr;
-	int err;
+	char message[MESSAGE_MAX] = "";
 
-	if (listener < 0)
+	if (send(p->fd[0], message, p->size_bytes, MSG_NOSIGNAL) < 0)
 		return -errno;
-	err = bind_loopback(listener, &addr);
-	if (!err && listen(listener, 1))
-		err = -errno;
-	if (err)
-		goto out_close;
-	err = -ENOTCONN;
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd[0] < 0 ||
-	    connect(fd[0], (struct sockaddr *)&addr, sizeof(addr)))
-		goto out_close;
-	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd[1] < 0)
-		goto out_close;
-	for (int i = 0; i < 2; i++)
-		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	err = 0;
-out_close:
-	close(listener);
-	return err;
+	return receive_sleeping(p->fd[0], message, p->size_bytes);
 }
 
 /* ---- what packets of RoCE v2 need of UDP ---- */
@@ -133,7 +96,7 @@ out_close:
 #define CONTROL_BYTES 256
 
 /* Not connected: source and destination stand with each packet. */
-static int packet_sockets(int fd[2])
+static int packet_sockets(const struct floor_host hosts[2], int fd[2])
 {
 	static const struct {
 		int level, option;
@@ -144,8 +107,8 @@ static int packet_sockets(int fd[2])
 	int err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
-		fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		err = fd[i] < 0 ? -errno : bind_loopback(fd[i], &addr);
+		fd[i] = floor_host_socket(&hosts[i], SOCK_DGRAM, &addr);
+		err = fd[i] < 0 ? fd[i] : 0;
 		for (unsigned k = 0; k < ARRAY_SIZE(options) && !err; k++)
 			if (setsockopt(fd[i], options[k].level, options[k].option, &one,
 				       sizeof(one)))
@@ -169,7 +132,7 @@ static void add_control(struct msghdr *m, int level, int type, const void *data,
 /* A message and the acknowledgement of the last one, in one call. */
 static int packets_send(const struct pair *p, int from, const struct sockaddr_in *to)
 {
-	const struct in_pktinfo source = { .ipi_spec_dst.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct in_pktinfo source = { .ipi_spec_dst = p->hosts[from].address };
 	const uint16_t segment = (uint16_t)(PACKET_HEADERS + p->size_bytes);
 	char bytes[PACKET_HEADERS + MESSAGE_MAX + ACK_BYTES] = "";
 	_Alignas(struct cmsghdr) char control[CONTROL_BYTES];
@@ -230,36 +193,53 @@ static int packet_trip(struct pair *p)
 	return err ? err : packets_receive(p, 0, &from);
 }
 
-static int socket_measure(int (*sockets)(int fd[2]), void (*partner)(struct pair *),
-			  int (*trip)(struct pair *), const struct floor_cpus *cpus,
-			  size_t size_bytes, double rounds[FLOOR_ROUNDS])
+typedef int (*sockets_fn)(const struct floor_host hosts[2], int fd[2]);
+
+static int socket_measure(sockets_fn sockets, void (*partner)(struct pair *),
+			  int (*trip)(struct pair *), const struct floor_setting *setting,
+			  size_t size_bytes, struct floor_rounds *rounds)
 {
-	struct pair p = { .fd = { -1, -1 }, .size_bytes = size_bytes };
-	int err = sockets(p.fd);
+	struct pair p = { .fd = { -1, -1 }, .size_bytes = size_bytes,
+			  .hosts = setting->hosts, .each = true };
+	int err = sockets(setting->hosts, p.fd);
 
 	if (!err)
-		err = pair_measure(&p, cpus, partner, trip, rounds);
-	for (int i = 0; i < 2; i++)
-		if (p.fd[i] >= 0)
-			close(p.fd[i]);
+		err = pair_measure(&p, setting, partner, trip, rounds);
+	floor_sockets_close(p.fd);
 	return err;
 }
 
-int floor_udp(const struct floor_cpus *cpus, size_t size_bytes,
-	      double rounds[FLOOR_ROUNDS])
+int floor_udp(const struct floor_setting *setting, size_t size_bytes,
+	      struct floor_rounds *rounds)
 {
-	return socket_measure(udp_sockets, echo_partner, socket_trip, cpus, size_bytes, rounds);
+	return socket_measure(floor_udp_sockets, echo_partner, socket_trip, setting,
+			      size_bytes, rounds);
 }
 
-int floor_tcp(const struct floor_cpus *cpus, size_t size_bytes,
-	      double rounds[FLOOR_ROUNDS])
+int floor_tcp(const struct floor_setting *setting, size_t size_bytes,
+	      struct floor_rounds *rounds)
 {
-	return socket_measure(tcp_sockets, echo_partner, socket_trip, cpus, size_bytes, rounds);
+	return socket_measure(floor_tcp_sockets, echo_partner, socket_trip, setting,
+			      size_bytes, rounds);
 }
 
-int floor_udp_packets(const struct floor_cpus *cpus, size_t size_bytes,
-		      double rounds[FLOOR_ROUNDS])
+int floor_udp_sleeping(const struct floor_setting *setting, size_t size_bytes,
+		       struct floor_rounds *rounds)
 {
-	return socket_measure(packet_sockets, packet_partner, packet_trip, cpus, size_bytes,
-			      rounds);
+	return socket_measure(floor_udp_sockets, sleeping_echo_partner, sleeping_socket_trip, setting,
+			      size_bytes, rounds);
+}
+
+int floor_tcp_sleeping(const struct floor_setting *setting, size_t size_bytes,
+		       struct floor_rounds *rounds)
+{
+	return socket_measure(floor_tcp_sockets, sleeping_echo_partner, sleeping_socket_trip, setting,
+			      size_bytes, rounds);
+}
+
+int floor_udp_packets(const struct floor_setting *setting, size_t size_bytes,
+		      struct floor_rounds *rounds)
+{
+	return socket_measure(packet_sockets, packet_partner, packet_trip, setting,
+			      size_bytes, rounds);
 }

@@ -273,15 +273,15 @@ static json_t *one_measure(const struct floor_result *r)
 
 json_t *machine_floor(const atomic_bool *stop)
 {
-	struct floor_cpus cpus;
+	struct floor_setting setting;
 	json_t *floor;
-	int err = floor_default_cpus(&cpus);
+	int err = floor_default_setting(&setting);
 
 	if (err)
 		return json_pack("{s:s}", "error", strerror(-err));
 	clock_init();
-	floor = json_pack("{s:s, s:[i, i]}", "clock", clock_source(), "cpus", cpus.first,
-			  cpus.second);
+	floor = json_pack("{s:s, s:[i, i]}", "clock", clock_source(), "cpus", setting.cpus.first,
+			  setting.cpus.second);
 	for (size_t i = 0; floor && i < floor_measure_count; i++) {
 		struct floor_result r;
 
@@ -289,7 +289,7 @@ json_t *machine_floor(const atomic_bool *stop)
 			json_decref(floor);
 			return NULL;
 		}
-		floor_measure_run(&floor_measures[i], &cpus, &r);
+		floor_measure_run(&floor_measures[i], &setting, &r);
 		json_object_set_new(floor, floor_measures[i].name, one_measure(&r));
 	}
 	return floor;

@@ -48,14 +48,14 @@ static double seconds(const json_t *given, double scale)
 }
 
 /* Its median. What a machine cannot do is left out of the case. */
-static int measure_one(const struct floor_measure *m, const struct floor_cpus *cpus,
+static int measure_one(const struct floor_measure *m, const struct floor_setting *setting,
 		       const struct bench_context *context)
 {
 	struct result_figure figure = { .name = m->name, .label = m->label,
 					.unit = m->unit };
 	struct floor_result r;
 
-	floor_measure_run(m, cpus, &r);
+	floor_measure_run(m, setting, &r);
 	if (r.err) {
 		log_warn("%s was not measured: %s", m->name,
 			 r.err == -ENODEV ? "it needs two CPUs" : strerror(-r.err));
@@ -68,15 +68,15 @@ static int measure_one(const struct floor_measure *m, const struct floor_cpus *c
 static int run(const json_t *given, const struct bench_context *context)
 {
 	const char *measure = measure_of(given);
-	struct floor_cpus cpus;
-	int ret = floor_default_cpus(&cpus);
+	struct floor_setting setting;
+	int ret = floor_default_setting(&setting);
 
 	clock_init();
 	for (size_t i = 0; !ret && i < floor_measure_count; i++) {
 		if (context->stop && atomic_load(context->stop))
 			return -EINTR;
 		if (is_wanted(measure, i))
-			ret = measure_one(&floor_measures[i], &cpus, context);
+			ret = measure_one(&floor_measures[i], &setting, context);
 		context->progress(context, (double)(i + 1) / (double)floor_measure_count);
 	}
 	return ret;
