@@ -92,6 +92,10 @@ expect 2 program --sise 8
 says "did you mean 'size'"
 expect 2 program --program ib_send_bw --cycles
 says 'counts in no cycles'
+expect 2 program --program ibv_rc_pingpong --type UC
+says 'has type RC'
+expect 2 program --between here
+says 'two network namespaces'
 expect 0 program --help
 says 'busbar bench program'
 expect 0 list

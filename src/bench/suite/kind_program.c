@@ -3,6 +3,7 @@
 #define LOG_ROOM "bench/program"
 #include "bench/suite/kind_program.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -27,7 +28,9 @@
 
 static const struct bench_parameter parameters[] = {
 	{ "program", 's', NULL, "ib_send_lat",
-	  "of perftest: ib_send_lat, ib_write_bw ...; or ucx_perftest: active messages of UCX over shared memory, one way" },
+	  "of perftest: ib_send_lat, ib_write_bw ...; ibv_rc_pingpong; or ucx_perftest" },
+	{ "test", 's', NULL, "ucp_am_lat",
+	  "of ucx_perftest: ucp_am_lat, ucp_am_bw, tag_lat, tag_bw ..." },
 	{ "type", 's', "RC|UC|UD", "RC", "service type" },
 	{ "size", 'i', "1..8388608", "32", "bytes of a message" },
 	{ "iterations", 'i', "5..100000000", "10000", "messages" },
@@ -40,6 +43,8 @@ static const struct bench_parameter parameters[] = {
 	{ "mtu", 'i', "0|256|512|1024|2048|4096", "0", "path MTU in bytes; 0: the port's" },
 	{ "device", 's', NULL, "soft0", "adapter; soft0 is busbar's own" },
 	{ "cpus", 's', NULL, "", "CPUs of server and client: A,B; else the first two" },
+	{ "between", 's', NULL, "",
+	  "network namespaces of server and client with an address of each: A=10.0.0.1,B=10.0.0.2; UCX goes over TCP then" },
 	{ "arguments", 's', NULL, "", "further arguments of both" },
 	{ .name = NULL },
 };
@@ -65,6 +70,21 @@ static bool is_latency(const json_t *p)
 static bool is_ucx(const json_t *p)
 {
 	return !strcmp(text_of(p, "program"), "ucx_perftest");
+}
+
+static bool is_ucx_rate(const json_t *p)
+{
+	return strstr(text_of(p, "test"), "_bw") != NULL;
+}
+
+static bool is_pingpong(const json_t *p)
+{
+	return !strcmp(text_of(p, "program"), "ibv_rc_pingpong");
+}
+
+static bool is_between(const json_t *p)
+{
+	return *text_of(p, "between") != '\0';
 }
 
 static long long iterations(const json_t *p, double scale)
@@ -93,13 +113,14 @@ static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
 static int check(const json_t *p)
 {
 	const char *program = text_of(p, "program"), *type = text_of(p, "type");
+	struct floor_host hosts[2];
 	struct floor_cpus cpus;
 
-	if (!is_ucx(p) &&
+	if (!is_ucx(p) && !is_pingpong(p) &&
 	    (strncmp(program, "ib_", 3) || strchr(program, '/') ||
 	     (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw")))) {
 		log_error("program '%s' is not usable, expected one of perftest's ib_..._lat or "
-			  "ib_..._bw, or ucx_perftest", program);
+			  "ib_..._bw, ibv_rc_pingpong or ucx_perftest", program);
 		return -EINVAL;
 	}
 	if (json_is_true(json_object_get(p, "cycles")) && !is_latency(p)) {
@@ -112,6 +133,16 @@ static int check(const json_t *p)
 	}
 	if (!strcmp(type, "UC") && !strncmp(program, "ib_read", 7)) {
 		log_error("program %s cannot use type UC, which has no READ", program);
+		return -EINVAL;
+	}
+	if (is_pingpong(p) && (strcmp(type, "RC") || strcmp(text_of(p, "connect"), "plain"))) {
+		log_error("program %s has type RC and makes its queue pair itself", program);
+		return -EINVAL;
+	}
+	if (is_between(p) && !floor_hosts_parse(text_of(p, "between"), hosts)) {
+		log_error("between '%s' is not usable, expected two network namespaces with an "
+			  "IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
+			  text_of(p, "between"));
 		return -EINVAL;
 	}
 	if (!parse_cpus(p, &cpus)) {
@@ -137,10 +168,24 @@ static void add_ucx(struct process_words *l, const json_t *p, double scale, int 
 {
 	process_words_add(l, "ucx_perftest");
 	process_words_add(l, "-t");
-	process_words_add(l, "ucp_am_lat");
+	process_words_add(l, text_of(p, "test"));
 	process_words_number(l, "-s", number_of(p, "size"));
 	process_words_number(l, "-n", iterations(p, scale));
 	process_words_number(l, "-p", port);
+}
+
+static void add_pingpong(struct process_words *l, const json_t *p, double scale, int port)
+{
+	process_words_add(l, text_of(p, "program"));
+	process_words_add(l, "-d");
+	process_words_add(l, text_of(p, "device"));
+	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_number(l, "-n", iterations(p, scale));
+	process_words_number(l, "-p", port);
+	if (number_of(p, "mtu"))
+		process_words_number(l, "-m", number_of(p, "mtu"));
+	if (json_is_true(json_object_get(p, "events")))
+		process_words_add(l, "-e");
 }
 
 static void add_perftest(struct process_words *l, const json_t *p, double scale, int port)
@@ -171,15 +216,25 @@ static void add_perftest(struct process_words *l, const json_t *p, double scale,
 /* The command line of one side. */
 static void make_line(struct process_words *l, const json_t *p, double scale, int port, bool client)
 {
+	char server[INET_ADDRSTRLEN] = "127.0.0.1";
+	struct floor_host hosts[2];
+
+	if (is_between(p) && floor_hosts_parse(text_of(p, "between"), hosts)) {
+		inet_ntop(AF_INET, &hosts[0].address, server, sizeof(server));
+		process_words_split(l, "ip netns exec");
+		process_words_add(l, hosts[client].netns);
+	}
 	if (own_adapter(p))
 		process_words_exec(l, NULL);
 	if (is_ucx(p))
 		add_ucx(l, p, scale, port);
+	else if (is_pingpong(p))
+		add_pingpong(l, p, scale, port);
 	else
 		add_perftest(l, p, scale, port);
 	process_words_split(l, text_of(p, "arguments"));
 	if (client)
-		process_words_add(l, "127.0.0.1");
+		process_words_add(l, server);
 }
 
 static const struct process_variable large_mtu[] = {
@@ -193,6 +248,19 @@ static const struct process_variable shared_memory[] = {
 	{ .name = NULL },
 };
 
+static const struct process_variable tcp[] = {
+	{ "UCX_TLS", "tcp,self", .gives_way = true },
+	{ .name = NULL },
+};
+
+/* What the programs find set. Inside of a host the adapter has no link whose MTU it has to keep. */
+static const struct process_variable *variables(const json_t *p)
+{
+	if (is_ucx(p))
+		return is_between(p) ? tcp : shared_memory;
+	return own_adapter(p) && !is_between(p) ? large_mtu : NULL;
+}
+
 static int run_pair(const json_t *p, const struct bench_context *context,
 		    const char *server_out, const char *client_out)
 {
@@ -204,11 +272,7 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 
 	if (port < 0)
 		return port;
-	/* Inside of a host the adapter has no link whose MTU it has to keep. */
-	if (own_adapter(p))
-		server.set = client.set = large_mtu;
-	else if (is_ucx(p))
-		server.set = client.set = shared_memory;
+	server.set = client.set = variables(p);
 	parse_cpus(p, &cpus);
 	server.cpu = cpus.first;
 	client.cpu = cpus.second;
@@ -251,7 +315,7 @@ static int run(const json_t *p, const struct bench_context *context)
 
 	if (!process_is_installed(program)) {
 		log_warn("%s is not installed (package %s)", program,
-			 is_ucx(p) ? "ucx-utils" : "perftest");
+			 is_ucx(p) ? "ucx-utils" : is_pingpong(p) ? "ibverbs-utils" : "perftest");
 		return -EOPNOTSUPP;
 	}
 	if (asprintf(&server, "%s/server.txt", dir) < 0)
@@ -263,7 +327,8 @@ static int run(const json_t *p, const struct bench_context *context)
 	if ((!ret || ret == -EIO) && (is_refused(client) || is_refused(server)))
 		ret = -EOPNOTSUPP;
 	else if (!ret)
-		ret = is_ucx(p) ? program_read_ucx(client, context->result) :
+		ret = is_ucx(p) ? program_read_ucx(client, is_ucx_rate(p), context->result) :
+		      is_pingpong(p) ? program_read_pingpong(client, context->result) :
 		      is_latency(p) ? program_read_latency(client, context->result) :
 				      program_read_bandwidth(client, context->result);
 	else if (ret != -EINTR && server && client) {
@@ -277,7 +342,7 @@ static int run(const json_t *p, const struct bench_context *context)
 
 const struct bench_kind bench_kind_program = {
 	.name = "program",
-	.summary = "a program of perftest or UCX, between two processes of this host",
+	.summary = "a program of perftest or UCX, between two processes",
 	.parameters = parameters,
 	.check = check,
 	.seconds = seconds,

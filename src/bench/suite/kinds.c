@@ -51,7 +51,7 @@ static const struct entry entries[] = {
 	{ "ripc", "messages and files by ripc, or by plain TCP",
 	  .lacks = "it needs libibverbs and librdmacm, which this build lacks" },
 #endif
-	{ "program", "a program of perftest, between two processes",
+	{ "program", "a program of perftest or UCX, between two processes",
 	  .kind = &bench_kind_program },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP",
 	  .kind = &bench_kind_mpi },

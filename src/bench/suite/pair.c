@@ -31,10 +31,19 @@ int pair_free_port(void)
 	return ret;
 }
 
-/* Does a TCP socket of this network namespace listen there? */
-static bool listens_in(const char *table, int port)
+/* A table of the network namespace of a process, "tcp"; NULL: it has ended. */
+static FILE *open_table(pid_t pid, const char *name)
 {
-	FILE *f = fopen(table, "re");
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, name);
+	return fopen(path, "re");
+}
+
+/* Does a TCP socket of the namespace listen there? */
+static bool listens_in(pid_t pid, const char *table, int port)
+{
+	FILE *f = open_table(pid, table);
 	char line[300];
 	bool found = false;
 
@@ -49,28 +58,30 @@ static bool listens_in(const char *table, int port)
 	return found;
 }
 
-/* The same of busbar's own connection manager, whose ports are names of sockets. */
-static bool cm_listens(int port)
+/* The same of busbar's own connection manager, whose ports are names of sockets: one for this
+ * host, and one for others, which has the service ID of port space TCP. */
+static bool cm_listens(pid_t pid, int port)
 {
-	FILE *f = fopen("/proc/net/unix", "re");
-	char line[300], part[20];
+	FILE *f = open_table(pid, "unix");
+	char line[300], part[20], service[50];
 	bool found = false;
 
 	snprintf(part, sizeof(part), ".%d.", port);
+	snprintf(service, sizeof(service), "@busbar.roce.service.106%04x.", (unsigned)port);
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		char *name = strstr(line, "@busbar.cm.");
 
-		found = name && strstr(name, part);
+		found = (name && strstr(name, part)) || strstr(line, service);
 	}
 	if (f)
 		fclose(f);
 	return found;
 }
 
-static bool listens(int port)
+static bool listens(pid_t pid, int port)
 {
-	return listens_in("/proc/net/tcp", port) || listens_in("/proc/net/tcp6", port) ||
-	       cm_listens(port);
+	return listens_in(pid, "tcp", port) || listens_in(pid, "tcp6", port) ||
+	       cm_listens(pid, port);
 }
 
 static int await_listener(struct process *server, int port, const atomic_bool *stop)
@@ -78,7 +89,7 @@ static int await_listener(struct process *server, int port, const atomic_bool *s
 	uint64_t until = clock_monotonic_ns_slow() + LISTEN_SECONDS * NSEC_PER_SEC;
 	int status;
 
-	while (!listens(port)) {
+	while (!listens(server->pid, port)) {
 		if (atomic_load(stop))
 			return -EINTR;
 		if (process_has_ended(server, &status))

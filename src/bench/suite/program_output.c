@@ -181,28 +181,64 @@ int program_read_latency(const char *path, struct result_case *c)
 	return ret;
 }
 
-/* "Final: 200000 0.154 0.156 0.156 ...": messages, then microseconds one way. */
-int program_read_ucx(const char *path, struct result_case *c)
+/* A pingpong of ibverbs-utils: "1000 iters in 0.01 seconds = 12.34 usec/iter", and an iteration
+ * is a round trip. */
+int program_read_pingpong(const char *path, struct result_case *c)
 {
 	FILE *f = fopen(path, "re");
-	double median = 0, mean = 0;
-	char line[1000];
 	bool found = false;
-	int ret;
+	char line[1000];
+	double us = 0;
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Final: %*u %lf %lf", &median, &mean) == 2)
-			found = isfinite(median) && isfinite(mean);
+		if (sscanf(line, "%*u iters in %*f seconds = %lf usec/iter", &us) == 1)
+			found = isfinite(us);
 	if (f)
 		fclose(f);
 	if (!found) {
 		log_error("%s has no line of results", path);
 		return -EBADMSG;
 	}
-	ret = result_case_figure(c, &(struct result_figure){
-		"program_median", "the program's median", "ns", median * 1000 });
-	return ret ? ret : result_case_figure(c, &(struct result_figure){
-		"program_mean", "the program's mean", "ns", mean * 1000 });
+	return result_case_figure(c, &(struct result_figure){
+		"program_mean", "the program's mean, half a round trip", "ns", us * 1000 / 2 });
+}
+
+/* "Final: 200000 0.154 0.156 0.156 0.4 0.4 6.4e6 6.4e6": messages; the median, the last mean and
+ * the mean of microseconds; MiB a second and messages a second, each since the last report and of
+ * the whole. A test of bandwidth has the time of a call in the place of that of one way. */
+int program_read_ucx(const char *path, bool rate, struct result_case *c)
+{
+	static const struct {
+		size_t at;
+		struct column column;
+	} columns[] = {
+		{ 1, { "program_median", "the program's median", "ns", 1000 } },
+		{ 2, { "program_mean", "the program's mean", "ns", 1000 } },
+		{ 5, { "bandwidth", "bandwidth", "MiB/s", 1 } },
+		{ 7, { "message_rate", "messages a second", "1/s", 1 } },
+	};
+	const size_t first = rate ? 2 : 0;
+	double v[8] = { 0 };
+	FILE *f = fopen(path, "re");
+	char line[1000];
+	size_t count = 0;
+	int ret = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Final:", 6))
+			count = program_numbers(line + 6, v, ARRAY_SIZE(v));
+	if (f)
+		fclose(f);
+	if (count < (rate ? 8 : 3)) {
+		log_error("%s has no line of results", path);
+		return -EBADMSG;
+	}
+	for (size_t i = first; !ret && i < first + 2; i++)
+		ret = result_case_figure(c, &(struct result_figure){
+			.name = columns[i].column.name, .label = columns[i].column.label,
+			.unit = columns[i].column.unit,
+			.value = v[columns[i].at] * columns[i].column.factor });
+	return ret;
 }
 
 int program_read_bandwidth(const char *path, struct result_case *c)

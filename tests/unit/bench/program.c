@@ -83,9 +83,31 @@ static void ucx_prints_a_final_line(void **state)
 {
 	char *path = begin("[thread 0] 1000 0.9 0.9 0.9\nFinal:  20000  0.511  4.440  4.440\n");
 
-	assert_int_equal(program_read_ucx(path, c), 0);
+	assert_int_equal(program_read_ucx(path, false, c), 0);
 	assert_true(fabs(figure("program_median") - 511) < 1e-9);
 	assert_true(fabs(figure("program_mean") - 4440) < 1e-9);
+	end(path);
+}
+
+static void ucx_prints_rates_behind_the_times(void **state)
+{
+	char *path = begin("[thread 0] 9 0.1 0.1 0.1 1 1 1 1\n"
+			   "Final: 100000 0.021 35.04 35.04 1774.46 1783.57 28391 28537\n");
+
+	assert_int_equal(program_read_ucx(path, true, c), 0);
+	assert_true(fabs(figure("bandwidth") - 1783.57) < 1e-9);
+	assert_true(fabs(figure("message_rate") - 28537) < 1e-9);
+	assert_true(figure("program_median") == 0);
+	end(path);
+}
+
+static void an_iteration_of_a_pingpong_is_a_round_trip(void **state)
+{
+	char *path = begin("8192000 bytes in 0.01 seconds = 6553.60 Mbit/sec\n"
+			   "1000 iters in 0.01 seconds = 10.50 usec/iter\n");
+
+	assert_int_equal(program_read_pingpong(path, c), 0);
+	assert_true(fabs(figure("program_mean") - 5250) < 1e-9);
 	end(path);
 }
 
@@ -93,7 +115,9 @@ static void an_output_without_a_result_is_an_error(void **state)
 {
 	char *path = begin("cannot connect\nFinal: none\n");
 
-	assert_int_equal(program_read_ucx(path, c), -EBADMSG);
+	assert_int_equal(program_read_ucx(path, false, c), -EBADMSG);
+	assert_int_equal(program_read_ucx(path, true, c), -EBADMSG);
+	assert_int_equal(program_read_pingpong(path, c), -EBADMSG);
 	assert_int_equal(program_read_latency(path, c), -EBADMSG);
 	end(path);
 }
@@ -115,6 +139,8 @@ int main(void)
 		cmocka_unit_test(times_are_microseconds),
 		cmocka_unit_test(or_cycles_of_the_clock_whatever_the_heading_says),
 		cmocka_unit_test(ucx_prints_a_final_line),
+		cmocka_unit_test(ucx_prints_rates_behind_the_times),
+		cmocka_unit_test(an_iteration_of_a_pingpong_is_a_round_trip),
 		cmocka_unit_test(an_output_without_a_result_is_an_error),
 	};
 
