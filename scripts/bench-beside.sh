@@ -15,16 +15,17 @@
 # For an idle machine with two processors.
 set -eu
 cd "$(dirname "$0")/.."
-BUILD=build CPUS=${CPUS:-} RUNS=${RUNS:-5} SCALE=${SCALE:-100} json=
+BUILD=build THAN='' CPUS=${CPUS:-} RUNS=${RUNS:-5} SCALE=${SCALE:-100} json=
 
 usage() {
 	cat <<-'END'
-		usage: scripts/bench-beside.sh [--build DIR] [--json] [ROW...]
+		usage: scripts/bench-beside.sh [--build DIR] [--than DIR] [--json] [ROW...]
 		       scripts/bench-beside.sh --list
 
 		Measures the adapter and the gateway beside sockets, UCX and system calls, in turns.
 
 		  --build DIR  folder of the build (build)
+		  --than DIR   another build: ours are measured with that, too, in the same turns
 		  --json       one JSON object instead of a table
 		  --list       the rows: where, ours, beside what, and the wanted ratio
 		  --help       this text
@@ -38,8 +39,12 @@ usage() {
 	END
 }
 
+# The rows; with another build each of ours is beside that, too.
 table() {
-	grep -v '^#' scripts/bench-beside.rows
+	awk -F'|' -v than="$THAN" '
+		!/^#/ { print }
+		!/^#/ && than != "" && !seen[$1, $3]++ { print $1 "|" $2 "|" $3 "|than_" $3 "|" }' \
+		scripts/bench-beside.rows
 }
 
 die() {
@@ -59,9 +64,10 @@ while [ $# -gt 0 ]; do
 		exit 0
 		;;
 	--json) json=1 ;;
-	--build)
-		[ $# -gt 1 ] || die "--build needs a folder"
-		BUILD=$2
+	--build | --than)
+		[ $# -gt 1 ] || die "$1 needs a folder"
+		[ -x "$2/busbar" ] || die "$2/busbar is not there; run 'make build' first"
+		[ "$1" = --build ] && BUILD=$2 || THAN=$(realpath "$2")
 		shift
 		;;
 	-*) die "there is no option $1; see --help" ;;
@@ -94,8 +100,9 @@ case $CPUS in
 	;;
 esac
 [ -n "$rows" ] || rows=$(table | cut -d'|' -f1 | uniq | tr '\n' ' ')
-BUSBAR=$(realpath "$BUILD")/busbar EPOLL=$(realpath "$BUILD")/examples/epoll
-[ -x "$BUSBAR" ] || die "$BUSBAR is not there; run 'make build' first"
+[ -x "$BUILD/busbar" ] || die "$BUILD/busbar is not there; run 'make build' first"
+BUILD=$(realpath "$BUILD") EPOLL=$(realpath "$BUILD")/examples/epoll
+BUSBAR=$BUILD/busbar
 
 # shellcheck source=scripts/two-hosts.sh
 . scripts/two-hosts.sh
@@ -229,9 +236,10 @@ epoll() {
 
 # measure NAME: its figures into $tmp/values. 77: the tool is missing; another status: it failed.
 measure() {
-	measured=$1
-	case $1 in
-	write64k | send64k | read64k) stream "ib_${1%64k}_bw" 65536 "$messages_64k" ;;
+	measured=$1 work=${1#than_} BUSBAR=$BUILD/busbar
+	[ "$work" = "$1" ] || BUSBAR=$THAN/busbar
+	case $work in
+	write64k | send64k | read64k) stream "ib_${work%64k}_bw" 65536 "$messages_64k" ;;
 	write1m) stream ib_write_bw 1048576 5000 ;;
 	rate8) need ib_send_bw perftest && program ib_send_bw 8 2000000 &&
 		record messages message_rate value 0.000001 ;;
@@ -259,7 +267,7 @@ measure() {
 	epoll_rdma) epoll epoll-rdma "$BUSBAR" exec --quiet -- ;;
 	epoll_tcp) epoll epoll-tcp ;;
 	node_event) node --polling event --timer timerfd --catch-up 0 ;;
-	node_*) node --polling "${1#node_}" ;;
+	node_*) node --polling "${work#node_}" ;;
 	esac
 }
 
