@@ -122,6 +122,9 @@ static void works(struct pair *p, const struct use *u)
 	side_wait_ok(&p->a, SEND_CQ, 1);
 	if (ops[u->op].send || ops[u->op].imm)
 		side_wait_ok(&p->b, RECV_CQ, 2);
+	/* Nothing tells that a WRITE has arrived, but what comes behind it. */
+	else if (u->type == IBV_QPT_UC)
+		works(p, &(struct use){ .type = u->type, .length = lengths[0] });
 }
 
 static void ours_is_missing(struct pair *p, const struct use *u, enum how how)
