@@ -24,7 +24,8 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 {
 	memset(rq, 0, sizeof(*rq));
 	rq->p = *p;
-	rq->post_psn = rq->send_psn = rq->unacked = rq->top_psn = p->psn & RC_PSN_MASK;
+	rq->post_psn = rq->send_psn = rq->unacked = rq->top_psn = rq->asked_psn =
+		p->psn & RC_PSN_MASK;
 	rq->retries = p->retry_cnt;
 	rq->rnr_retries = p->rnr_retry;
 	rc_pace_open(&rq->pace, p->line_bps);
@@ -95,6 +96,18 @@ static bool is_first_again(const struct rc_requester *rq)
 	return rq->send_psn == rq->unacked && rq->top_psn != rq->unacked;
 }
 
+/* How many packets from `psn` on, which is the next one, may be sent that do not ask for an
+ * acknowledgement: of each half of a window one asks, so that the window advances, and in any
+ * case one of the least that it may become. */
+static uint32_t may_be_silent(const struct rc_requester *rq, uint32_t psn)
+{
+	uint32_t half = (rq->window.size + 1) / 2;
+	uint32_t period = half < rq->window.least ? half : rq->window.least;
+	uint32_t silent = (uint32_t)rc_psn_diff(psn, rq->asked_psn);
+
+	return silent + 1 < period ? period - 1 - silent : 0;
+}
+
 static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 		     struct rc_tx *tx)
 {
@@ -136,12 +149,11 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 			    (e->flags & (RC_IMM | RC_INVALIDATE | RC_SOLICITED));
 		p->imm = e->imm;
 	}
-	/* In a long message also twice per smallest window, so that the window advances. What is
-	 * sent again asks at once: perhaps only an acknowledgement was lost. So do slow
+	/* What is sent again asks at once: perhaps only an acknowledgement was lost. So do slow
 	 * packets, or the timeout would come before the next one that asks. */
 	if (rq->p.reliable &&
 	    ((p->flags & RC_LAST) || is_first_again(rq) || rc_pace_is_slow(&rq->pace) ||
-	     requests_before(e, rq->send_psn) % ((rq->p.window + 1) / 2) == 0))
+	     !may_be_silent(rq, rq->send_psn)))
 		p->flags |= RC_ACK_REQ;
 }
 
@@ -150,7 +162,6 @@ static void describe(const struct rc_requester *rq, const struct rc_wqe *e,
 static uint32_t more_of(const struct rc_requester *rq, const struct rc_wqe *e,
 			const struct rc_packet *p)
 {
-	uint32_t period = (rq->p.window + 1) / 2;
 	uint32_t more, may;
 
 	if (p->flags || is_read(e) || rq->pace.active)
@@ -158,7 +169,7 @@ static uint32_t more_of(const struct rc_requester *rq, const struct rc_wqe *e,
 	more = ((e->last_psn - p->psn) & RC_PSN_MASK) - 1;
 	if (!rq->p.reliable)
 		return more;
-	may = period - 1 - requests_before(e, p->psn) % period;
+	may = may_be_silent(rq, p->psn) - 1;
 	more = more < may ? more : may;
 	may = rq->window.size - 1 - outstanding(rq, e);
 	more = more < may ? more : may;
@@ -203,6 +214,8 @@ struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t
 		rc_window_asked(&rq->window, tx->packet.psn, rq->unacked, now_ns);
 	rq->send_psn = is_read(e) ? rc_psn_add(e->last_psn, 1) :
 				    rc_psn_add(rq->send_psn, 1 + tx->packet.more);
+	if (tx->packet.flags & RC_ACK_REQ)
+		rq->asked_psn = rq->send_psn;
 	if (tx->packet.flags & RC_LAST) {
 		rq->next++;
 		rq->reads += is_read(e);
@@ -232,7 +245,7 @@ static uint32_t find(const struct rc_requester *rq, uint32_t psn)
 static void go_back(struct rc_requester *rq, uint32_t psn)
 {
 	rq->next = find(rq, psn);
-	rq->send_psn = psn;
+	rq->send_psn = rq->asked_psn = psn;
 	rq->reads = 0;
 	for (uint32_t i = rq->tail; i != rq->next; i++)
 		rq->reads += is_read(rc_entry(rq, i));
@@ -260,7 +273,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	rq->rnr_retries = rq->p.rnr_retry;
 	/* After going back an answer may acknowledge packets that were to be sent again. */
 	if (rc_psn_diff(psn, rq->send_psn) > 0) {
-		rq->send_psn = psn;
+		rq->send_psn = rq->asked_psn = psn;
 		rq->next = find(rq, psn);
 		rq->reads = 0;
 		for (uint32_t i = rq->tail; i != rq->next; i++)

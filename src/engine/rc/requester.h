@@ -65,6 +65,8 @@ struct rc_requester {
 	uint32_t send_psn;   /* PSN of the next packet, in entry `next` */
 	uint32_t unacked;    /* the oldest unacknowledged PSN */
 	uint32_t top_psn;    /* the PSN after the highest one ever sent */
+	uint32_t asked_psn;  /* the PSN after the last packet that asked for an acknowledgement;
+			      * after going back the first one that is sent again */
 	uint32_t post_requests, post_ssn;
 	uint32_t reads;      /* entries in [tail, next) that count for max_rd_atomic */
 	uint32_t limit_ssn;  /* the last SSN that the responder's credits allow */

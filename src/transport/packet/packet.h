@@ -143,7 +143,11 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
+	uint32_t unanswered_bytes; /* that came since they had their turns; receive_lock */
 	atomic_uint turn;      /* polls of the program; changes under receive_lock */
+	bool streams;          /* a long unit came; set under receive_lock */
+	/* Of the progress thread alone: how often it will not linger, and did so in vain. */
+	uint8_t linger_skips, linger_vain;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */

@@ -20,8 +20,13 @@
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET PACKET_TRAIN_MAX /* packets of one responder, before the others' turn */
-/* So much of a unit takes as long as an answer: the peer gets it before the next unit is taken. */
-#define ANSWERED_BYTES 16384u
+/* So much is taken in between two answers: some of a window, so that the peer need not wait for the
+ * end of a long poll; but an answer costs as much as a train. */
+#define ANSWERED_BYTES 98304u
+/* A unit of so many bytes is a part of a stream (linger()). */
+#define STREAM_BYTES 16384u
+#define LINGER_NS 50000u
+#define LINGER_VAIN_MOST 6u
 #define REPLY_NS 20000u    /* for which polls leave acknowledgements to a reply */
 
 void packet_port_wake(void *arg)
@@ -85,6 +90,7 @@ static bool run_answers(struct packet_port *port)
 	struct list turn, *entry;
 	bool moved = false;
 
+	port->unanswered_bytes = 0;
 	list_init(&turn);
 	list_splice(&turn, &port->answering);
 	while ((entry = list_pop(&turn))) {
@@ -152,6 +158,7 @@ struct arrival {
 	struct icrc_series series;
 	size_t bytes;
 	unsigned packets; /* without the last one where that was delivered in front of the first */
+	bool asks;        /* there is a request among them */
 };
 
 /* How many packets behind packet `k`, which lies at `from`, make a run with it. */
@@ -186,6 +193,7 @@ static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes,
 	f.stride = (uint32_t)length;
 	f.rc.more = f.rc.flags || f.service == PACKET_UD || a->unit->count > 1 ?
 			    0 : run_behind(a, k, bytes, length, header);
+	a->asks |= f.rc.op < RC_ACK;
 	k = 1 + f.rc.more; /* packet_receive() changes it */
 	packet_receive(a->port, a->unit, &f, bytes + header);
 	return k;
@@ -214,7 +222,10 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		}
 		at += n * length;
 	}
-	if (a.bytes >= ANSWERED_BYTES && !list_empty(&a.port->answering))
+	a.port->streams |= a.bytes >= STREAM_BYTES;
+	if (a.asks)
+		a.port->unanswered_bytes += (uint32_t)a.bytes;
+	if (a.port->unanswered_bytes >= ANSWERED_BYTES && !list_empty(&a.port->answering))
 		run_answers(a.port);
 }
 
@@ -322,6 +333,31 @@ static bool poll_locked(struct packet_port *port)
 	return moved;
 }
 
+/* Behind a part of a stream the progress thread looks for the next one for a while before it goes to
+ * sleep: to be woken for each train takes both ends longer than the train. Each time in vain makes
+ * it sleep at once more often. */
+static bool linger(struct packet_port *port)
+{
+	uint64_t until_ns;
+	bool moved = false;
+
+	port->streams = false;
+	if (port->linger_skips) {
+		port->linger_skips--;
+		return false;
+	}
+	until_ns = packet_now_ns() + LINGER_NS;
+	while (!moved && packet_now_ns() < until_ns) {
+		cpu_relax();
+		hca_lock(&port->receive_lock);
+		moved = poll_locked(port);
+		hca_unlock(&port->receive_lock);
+	}
+	port->linger_vain = moved ? 0 : (uint8_t)MIN(port->linger_vain + 1u, LINGER_VAIN_MOST);
+	port->linger_skips = (uint8_t)((1u << port->linger_vain) - 1);
+	return moved;
+}
+
 bool packet_poll(struct packet_port *port, bool wait)
 {
 	bool moved;
@@ -332,6 +368,8 @@ bool packet_poll(struct packet_port *port, bool wait)
 		return false;
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
+	if (unlikely(!moved && wait && progress_is_self() && port->streams))
+		moved = linger(port);
 	return moved;
 }
 
