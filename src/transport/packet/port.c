@@ -16,7 +16,8 @@
 #include "util/list.h"
 #include "util/spin.h"
 
-#define RECEIVE_BUDGET 32u /* units a poll */
+/* Units a poll: more than an answer has packets, or a queue of responses could only grow. */
+#define RECEIVE_BUDGET 96u
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET PACKET_TRAIN_MAX /* packets of one responder, before the others' turn */
