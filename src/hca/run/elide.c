@@ -15,6 +15,7 @@
 #define LOG_ROOM "hca"
 #include "hca/run/elide.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "hca/run/progress.h"
@@ -77,6 +78,22 @@ static bool is_self(uintptr_t owner)
 	return owner - (uintptr_t)&hca_self < HCA_OWNERS;
 }
 
+/* For a thread that needs the processor to go on. */
+#define REST_NS 10000
+
+static void make_way(void)
+{
+	const struct timespec rest = { .tv_nsec = REST_NS };
+
+	/* The kernel lets a thread that has yielded wait later, also when it is woken for work that
+	 * nobody else does, for milliseconds. A short sleep has no such price, but for threads of
+	 * the program the kernel makes it longer. */
+	if (progress_is_self())
+		nanosleep(&rest, NULL);
+	else
+		sched_yield();
+}
+
 static void wait_for_owner(uintptr_t owner)
 {
 	unsigned tries = 0;
@@ -86,7 +103,7 @@ static void wait_for_owner(uintptr_t owner)
 	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
 				    memory_order_acquire)) {
 		if (++tries % 256 == 0)
-			sched_yield();
+			make_way();
 		cpu_relax();
 	}
 }

@@ -59,9 +59,8 @@ struct packet_medium {
 	 * no opcode for it. */
 	bool uc_invalidates;
 	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
-	/* How long an acknowledgement may wait for the program's next poll after the request
-	 * came, if the program usually replies before that poll: the reply takes it along.
-	 * 0, or otherwise: it leaves with the poll that brought the request. */
+	/* How long an acknowledgement may wait if the program usually replies before its next poll: the
+	 * reply takes it along. 0, or otherwise: it leaves with the poll that brought the request. */
 	uint64_t ack_delay_ns;
 	/* Writes the header; how many bytes. */
 	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
@@ -143,6 +142,7 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
+	bool no_waiting;       /* also acknowledgements that may wait leave; receive_lock */
 	uint32_t unanswered_bytes; /* that came since they had their turns; receive_lock */
 	atomic_uint turn;      /* polls of the program; changes under receive_lock */
 	bool streams;          /* a long unit came; set under receive_lock */

@@ -379,7 +379,9 @@ void packet_answer(struct packet_port *port)
 	hca_lock(&port->receive_lock);
 	if (port->carrier) {
 		next_turn(port);
+		port->no_waiting = true;
 		run_backlog(port);
+		port->no_waiting = false;
 	}
 	hca_unlock(&port->receive_lock);
 }
@@ -470,7 +472,7 @@ void packet_port_end(struct packet_port *port)
 	while (!(mine = hca_trylock(&port->receive_lock)) && ++tries <= TRIES_AT_END)
 		sched_yield();
 	if (mine) {
-		port->turn++; /* no later poll is waited for */
+		port->no_waiting = true;
 		if (port->carrier)
 			run_answers(port);
 		hca_unlock(&port->receive_lock);

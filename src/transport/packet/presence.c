@@ -37,7 +37,7 @@
 /* Between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
 /* Behind one, which may have left an acknowledgement that waits for a reply of the program. */
-#define LOOK_AGAIN_NS UINT64_C(20000)
+#define LOOK_AGAIN_NS UINT64_C(60000)
 #define POLLS_PER_LOOK 64u
 
 static struct packet_presence *presence_of(struct packet_port *port)

@@ -290,7 +290,6 @@ uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
 
 	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
 		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
-	pq->asked_turn = pq->port->turn;
 	rc_look(&pq->responder, &f->rc, &r.look);
 	if (likely(r.look.verdict == RC_EXPECTED)) {
 		if (unlikely(!pq->qp->established && hca_qp_state(pq->qp) == IBV_QPS_RTR))

@@ -101,14 +101,14 @@ void packet_count_reply(struct packet_qp *pq)
 
 /* Answers that leave together, `budget` at most. How many; 0: there are none, or (*full)
  * the carrier had no room. */
-static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool *full)
+static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once, bool *full)
 {
 	struct rc_responder *rs = &pq->responder;
 	struct rc_respond_mark before;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool waits = rs->p.ack_delay_ns && is_conversation(pq);
-	bool early = !waits || pq->asked_turn != turn;
+	bool early = at_once || pq->port->no_waiting || !waits;
 	/* The time is asked for only where it is looked at. */
 	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
 	bool acknowledges = false;
@@ -147,11 +147,9 @@ void packet_acknowledge(struct packet_qp *pq)
 	struct rc_response r;
 	bool full = false;
 
-	/* What waited does not wait any more. */
-	pq->asked_turn = pq->port->turn - 1;
 	while (!full && rc_respond_next(&pq->responder, true, 0, &r) &&
 	       (r.packet.op == RC_ACK || r.packet.op == RC_CNP))
-		send_answers(pq, 1, &full);
+		send_answers(pq, 1, true, &full);
 }
 
 bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *train,
@@ -176,7 +174,7 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 		return false;
 	}
 	while (budget) {
-		unsigned sent = send_answers(pq, budget, &full);
+		unsigned sent = send_answers(pq, budget, false, &full);
 
 		if (!sent)
 			break;

@@ -45,7 +45,6 @@ struct packet_qp {
 	struct rc_responder responder;
 	bool connected;         /* RTR was entered */
 	bool answering;
-	unsigned asked_turn;    /* of the port, when a request came last */
 	/* Also written under sq_lock alone: a lost count costs a packet at most. */
 	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
 	atomic_uint replies;    /* how often in succession a request was posted before
