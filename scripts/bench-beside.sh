@@ -243,7 +243,7 @@ measure() {
 	write1m) stream ib_write_bw 1048576 5000 ;;
 	rate8) need ib_send_bw perftest && program ib_send_bw 8 2000000 &&
 		record messages message_rate value 0.000001 ;;
-	send64) latency ib_send_lat 64 20000 --cycles ;;
+	send64) latency ib_send_lat 64 "$messages" --cycles ;;
 	send8) latency ib_send_lat 8 10000 ;;
 	write8) latency ib_write_lat 8 10000 ;;
 	write8_uc) latency ib_write_lat 8 10000 --type UC ;;
@@ -273,10 +273,12 @@ measure() {
 
 # enter PLACE: makes it; 1, said, where this host cannot.
 enter() {
-	mtu=${1%+*} between='' gid='' in_a='' in_b='' udp_stream=udp_stream_1040_gbs round_ms=20 messages_64k=5000
+	mtu=${1%+*} between='' gid='' in_a='' in_b='' udp_stream=udp_stream_1040_gbs round_ms=20
+	messages_64k=5000 messages=20000
 	case $1 in
 	lossy) mtu=1500 round_ms=300 messages_64k=1000 ;;
 	9000*) udp_stream=udp_stream_4112_gbs ;;
+	*+*) messages_64k=1000 messages=4000 ;;
 	esac
 	if [ "$mtu" != here ]; then
 		why=$(two_hosts "$mtu") || {
@@ -312,7 +314,8 @@ turn() {
 		measure "$name" || result=$?
 		[ "$result" -eq 0 ] || [ "$result" -eq 77 ] || {
 			failures=$((failures + 1))
-			note "row $row, turn $run: $name failed: $(tail -n 1 "$tmp/errors")"
+			note "row $row, turn $run: $name failed:"
+			grep -v '#bytes' "$tmp/errors" >&2 || true
 		}
 	done
 }
@@ -334,11 +337,12 @@ for row in $rows; do
 			run=$((run + 1))
 			turn
 		done
+		stop_started
+		run=$this
+		machine
 	fi
 	stop_started
 	remove_hosts
-	run=$this
-	machine
 done
 [ ! -t 2 ] || printf '\r\033[K' >&2
 
