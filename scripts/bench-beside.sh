@@ -7,8 +7,8 @@
 # unmodified, and with examples/epoll; it adds the turns, two network namespaces joined by a pair
 # of Ethernet interfaces (scripts/two-hosts.sh, needs root) and busy loops.
 #
-# The interval of a ratio holds the true median in at least 93 of 100 cases; with five turns it
-# goes from the lowest to the highest. Latencies are halves of round trips as perftest prints
+# The interval of a ratio holds the true median in at least 93 of 100 cases, from five turns on;
+# with five or fewer (three: 75 of 100) it goes from the lowest to the highest. Latencies are halves of round trips as perftest prints
 # them, of READ and of atomics whole ones. What is wanted is a bound to compare with: nothing is
 # judged. Run `bench-beside.sh --help` for the options.
 #
