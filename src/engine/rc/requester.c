@@ -192,7 +192,8 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	if (rq->p.reliable) {
 		if ((rq->send_psn == e->first_psn || is_read(e)) && !may_begin(rq, e))
 			return false;
-		if (outstanding(rq, e) >= rq->window.size || !response_fits(rq, e))
+		if (rq->window.closed || outstanding(rq, e) >= rq->window.size ||
+		    !response_fits(rq, e))
 			return false;
 		/* Unacknowledged PSNs must stay comparable. */
 		if (rc_psn_diff(rq->send_psn, rq->unacked) >= RC_PACKETS_MAX)
@@ -212,6 +213,8 @@ struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t
 	rq->pace_at_ns = rc_pace_waits(&rq->pace, now_ns) ? rq->pace.next_ns : 0;
 	if ((tx->packet.flags & RC_ACK_REQ) && rq->send_psn == rq->top_psn)
 		rc_window_asked(&rq->window, tx->packet.psn, rq->unacked, now_ns);
+	rq->window.closed = rq->p.reliable && outstanding(rq, e) + 1 + tx->packet.more >=
+						      rq->window.size;
 	rq->send_psn = is_read(e) ? rc_psn_add(e->last_psn, 1) :
 				    rc_psn_add(rq->send_psn, 1 + tx->packet.more);
 	if (tx->packet.flags & RC_ACK_REQ)
@@ -251,6 +254,7 @@ static void go_back(struct rc_requester *rq, uint32_t psn)
 		rq->reads += is_read(rc_entry(rq, i));
 	rq->timeout_at_ns = 0;
 	rc_window_repeat(&rq->window);
+	rq->window.closed = false;
 	rq->gone_back++;
 }
 
@@ -259,6 +263,18 @@ static struct rc_done fail(struct rc_requester *rq, enum ibv_wc_status status)
 	rq->failed = true;
 	rq->timeout_at_ns = rq->rnr_until_ns = rq->pace_at_ns = 0;
 	return (struct rc_done){ rq->tail, status };
+}
+
+/* A window that was used up opens when a quarter of it is free, so that trains are not cut to what
+ * each acknowledgement makes free; or when no packet on its way asks for one. */
+static void open_window(struct rc_requester *rq)
+{
+	uint32_t size = rq->window.size;
+
+	if (rq->window.closed &&
+	    (rq->next == rq->head || rc_psn_diff(rq->unacked, rq->asked_psn) >= 0 ||
+	     outstanding(rq, rc_entry(rq, rq->next)) <= size - (size + 3) / 4))
+		rq->window.closed = false;
 }
 
 /* All packets before `psn` are acknowledged. */
@@ -286,6 +302,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	}
 	rq->timeout_at_ns = rq->unacked == rq->send_psn || !rq->p.timeout_ns ?
 				    0 : now_ns + rq->p.timeout_ns;
+	open_window(rq);
 }
 
 /* True: a READ or atomic before `psn` has no response, or not all of it; `*missing` is

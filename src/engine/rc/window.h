@@ -16,6 +16,7 @@ struct rc_window {
 	uint32_t size;       /* packets now; least <= size <= limit */
 	uint32_t least, usual, most;
 	uint32_t limit;      /* `most`, but for losses */
+	bool closed;         /* it was used up, and little of it is free again */
 	bool timed;          /* the members below hold a packet that asks */
 	uint32_t psn;        /* its PSN */
 	uint32_t from;       /* the oldest unacknowledged PSN when it left */

@@ -340,6 +340,28 @@ static void one_of_half_a_window_asks_for_an_acknowledgement(void)
 	check(rc_psn_diff(rq.send_psn, rq.asked_psn) < 32, "that has one that asks, too");
 }
 
+static void a_window_that_was_full_opens_by_a_quarter(void)
+{
+	struct rc_requester rq;
+
+	open_requester(&rq, 0);
+	ring[0] = (struct rc_wqe){ .op = RC_SEND, .length = 256 * 1000 };
+	rc_post(&rq);
+	rc_window_open(&rq.window, 64, 128, 128);
+	check(send_all(&rq) == 128, "a window");
+	acknowledge(&rq, 30, RC_CREDITS_UNLIMITED);
+	check(send_all(&rq) == 0, "too little is free");
+	acknowledge(&rq, 31, RC_CREDITS_UNLIMITED);
+	check(send_all(&rq) == 32, "a quarter");
+	/* It becomes smaller: more of it is used up than three quarters, by packets that do not
+	 * ask for an acknowledgement. */
+	rc_window_open(&rq.window, 64, 64, 64);
+	rq.window.closed = true;
+	rq.asked_psn = rc_psn_add(PSN, 110);
+	acknowledge(&rq, 109, RC_CREDITS_UNLIMITED);
+	check(send_all(&rq) == 14, "all of it is used");
+}
+
 /* Of a response: packets [number, number + more]; how many of them were taken. */
 static uint32_t respond_more(struct rc_requester *rq, uint32_t number, uint32_t more)
 {
@@ -431,6 +453,7 @@ int main(void)
 {
 	a_run_of_a_response_counts_as_its_packets();
 	one_of_half_a_window_asks_for_an_acknowledgement();
+	a_window_that_was_full_opens_by_a_quarter();
 	the_window_is_that_of_the_path();
 	a_loss_makes_the_window_smaller_for_a_while();
 	a_copy_of_a_nak_costs_no_retry();
