@@ -20,7 +20,7 @@
 #define RECEIVE_BUDGET 96u
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
-#define ANSWER_BUDGET PACKET_TRAIN_MAX /* packets of one responder, before the others' turn */
+#define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn; or a train */
 /* So much is taken in between two answers: some of a window, so that the peer need not wait for the
  * end of a long poll; but an answer costs as much as a train. */
 #define ANSWERED_BYTES 98304u
@@ -88,6 +88,7 @@ void packet_forget(struct packet_qp *pq)
 /* All take their turns; those that have more to say come again. */
 static bool run_answers(struct packet_port *port)
 {
+	unsigned budget = MAX(ANSWER_BUDGET, port->medium->train());
 	struct list turn, *entry;
 	bool moved = false;
 
@@ -99,7 +100,7 @@ static bool run_answers(struct packet_port *port)
 
 		pq->answering = false;
 		atomic_fetch_sub(&port->backlog, 1);
-		if (packet_respond(pq, ANSWER_BUDGET, &moved))
+		if (packet_respond(pq, budget, &moved))
 			packet_owes(pq);
 	}
 	return moved;
