@@ -85,17 +85,12 @@ static void read_setting(void)
 
 static atomic_uint polled; /* bits: hca_transports.at[i] is polled */
 
-static bool is_polled(unsigned i)
-{
-	return atomic_load_explicit(&polled, memory_order_acquire) & 1u << i;
-}
-
 static bool poll_all(struct hca_cq *cq, bool wait)
 {
 	bool moved = false;
 
 	for (unsigned i = 0; i < hca_transports.count; i++)
-		if (is_polled(i))
+		if (atomic_load_explicit(&polled, memory_order_acquire) & 1u << i)
 			moved |= hca_transports.at[i]->poll(cq, wait);
 	return moved;
 }
@@ -117,7 +112,7 @@ bool hca_transports_poll_unannounced(void)
 	for (unsigned i = 0; i < hca_transports.count; i++) {
 		const struct hca_transport_ops *ops = hca_transports.at[i];
 
-		if (is_polled(i) && !(ops->announces && ops->announces()))
+		if (!ops->announces || !ops->announces())
 			moved |= ops->poll(NULL, true);
 	}
 	return moved;
@@ -126,7 +121,7 @@ bool hca_transports_poll_unannounced(void)
 void hca_transports_settle(void)
 {
 	for (unsigned i = 0; i < hca_transports.count; i++)
-		if (is_polled(i) && hca_transports.at[i]->settle)
+		if (hca_transports.at[i]->settle)
 			hca_transports.at[i]->settle();
 }
 

@@ -152,7 +152,8 @@ struct hca_transport_ops {
 	/* It answers other programs of the host about this process (hca/view), and so runs
 	 * even if no queue pair may use it. */
 	bool serves_host;
-	/* poll() is called from hca_transport_polled() on, instead of from the start on. */
+	/* poll() is called from hca_transport_polled() on, instead of from the start on. Needs
+	 * `announces`, which is called from the start on. */
 	bool polled_later;
 	/* Is there work that needs the progress thread's ticks? NULL: never. */
 	bool (*pending)(void);

@@ -4,10 +4,14 @@
 #include "hca/share/arrival.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hca/run/elide.h"
@@ -33,6 +37,8 @@
 #define PAUSE_NS UINT64_C(60000)
 #define PAUSE_MOST_NS UINT64_C(1000000)
 #define PAUSE_PART 16
+/* A thread that gets no processor for so long is not waited for any more. */
+#define AWAITS_NS UINT64_C(4000000)
 
 struct arrival {
 	int fd; /* -1: free place */
@@ -54,6 +60,8 @@ static struct {
 	uint64_t aside_ns;      /* since then */
 	bool glancing;          /* between the two looks of `glance` */
 	uint64_t looks;         /* looks() at the first of them */
+	uint64_t cpu_ns;        /* the processor time of `last` then */
+	uint64_t looked_ns;     /* when a glance last found that the program had looked */
 	uint32_t glance_visits; /* `visits` at the first look of the last glance */
 	struct progress_timer glance;
 
@@ -61,6 +69,9 @@ static struct {
 	uint64_t seen_ns;
 	uint32_t seen_visits;
 
+	/* The thread that left its sleep last: its number and its processor time. */
+	_Atomic pid_t last;
+	_Atomic clockid_t last_clock;
 	atomic_uint asleep; /* threads in hca_sleeper_wait() */
 	atomic_uint visits; /* how often one has left it, or found an event without it */
 } arrivals = {
@@ -158,6 +169,40 @@ static void set_aside(bool aside)
 	}
 }
 
+static uint64_t last_cpu_ns(void)
+{
+	clockid_t of = atomic_load(&arrivals.last_clock);
+	struct timespec t;
+
+	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
+}
+
+/* Is the thread ready to run, by /proc/PID/task/TID/stat? */
+static bool last_is_ready(void)
+{
+	char path[64], text[128] = "";
+	const char *state;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)atomic_load(&arrivals.last));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		text[0] = 0;
+	close(fd);
+	state = strrchr(text, ')');
+	return state && !strncmp(state, ") R", 3);
+}
+
+/* Between the two looks: has the thread that was woken last hardly run, because others have the
+ * processors? It looks when it gets one. */
+static bool awaits_processor(void)
+{
+	return last_cpu_ns() - arrivals.cpu_ns < GLANCE_NS / 2 &&
+	       progress_now_ns() - arrivals.looked_ns < AWAITS_NS && last_is_ready();
+}
+
 /* Messages wait if no thread of the program sleeps here and none looks. Where one has slept since
  * the last glance nothing happens, so there is no use in further glances either. */
 static bool is_needed(void)
@@ -165,8 +210,12 @@ static bool is_needed(void)
 	bool asleep = atomic_load(&arrivals.asleep) > 0;
 	uint32_t visits = atomic_load(&arrivals.visits);
 
+	if (asleep || looks() != arrivals.looks)
+		arrivals.looked_ns = progress_now_ns();
+	else if (arrivals.glancing)
+		return !awaits_processor();
 	if (arrivals.glancing)
-		return !asleep && looks() == arrivals.looks;
+		return false;
 	if (asleep && visits == arrivals.glance_visits)
 		return true;
 	arrivals.glance_visits = visits;
@@ -185,6 +234,7 @@ static void on_glance(struct progress_timer *t)
 	} else {
 		arrivals.glancing = !arrivals.glancing;
 		arrivals.looks = looks();
+		arrivals.cpu_ns = last_cpu_ns();
 		progress_timer_arm(t, next_glance_ns(progress_now_ns()));
 	}
 	pthread_mutex_unlock(&arrivals.lock);
@@ -385,8 +435,29 @@ static void run(uint64_t data, uint32_t events)
 	pthread_mutex_unlock(&arrivals.lock);
 }
 
+static pid_t own_number(void)
+{
+	static _Thread_local pid_t number __attribute__((tls_model("initial-exec")));
+
+	if (unlikely(!number))
+		number = (pid_t)syscall(SYS_gettid);
+	return number;
+}
+
+static __attribute__((noinline)) void become_last(void)
+{
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(pthread_self(), &clock))
+		clock = 0;
+	atomic_store(&arrivals.last_clock, clock);
+	atomic_store(&arrivals.last, own_number());
+}
+
 static void leave_sleep(void)
 {
+	if (unlikely(atomic_load_explicit(&arrivals.last, memory_order_relaxed) != own_number()))
+		become_last();
 	atomic_fetch_add(&arrivals.visits, 1);
 	atomic_fetch_sub(&arrivals.asleep, 1);
 }

@@ -265,7 +265,7 @@ static void run_waiting(struct packet_port *port)
  * reply, or sends them before it sleeps. False: it is not. receive_lock is held. */
 static bool leave_to_program(struct packet_port *port)
 {
-	bool leave = hca_self.waits_for && hca_arrival_aside() &&
+	bool leave = !progress_is_self() && hca_arrival_aside() &&
 		     carrier_next_ns(port->carrier) == UINT64_MAX;
 
 	atomic_store(&port->reply_until_ns, leave ? packet_now_ns() + REPLY_NS : 0);

@@ -158,6 +158,13 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 	     packet_waits_for_reply(&port)) &&
 	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;
+	/* A program that sleeps for events usually polls once more in vain before. Nothing is late
+	 * by that, as the kernel wakes it if it does. */
+	if (!wait && hca_arrival_aside() &&
+	    !atomic_load_explicit(&roce.misses, memory_order_relaxed)) {
+		atomic_store_explicit(&roce.misses, 1, memory_order_relaxed);
+		return false;
+	}
 	moved = packet_poll(&port, wait);
 	if (moved) {
 		heat();
@@ -177,6 +184,8 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 
 static bool roce_announces(void)
 {
+	if (!atomic_load_explicit(&roce.open, memory_order_acquire))
+		return true;
 	/* While polls were relied on, nobody else was to look for it. */
 	if (packet_leave(&port) &&
 	    (atomic_load(&port.backlog) || atomic_load(&port.holds_back)))
