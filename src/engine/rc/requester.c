@@ -68,6 +68,17 @@ static uint32_t outstanding(const struct rc_requester *rq, const struct rc_wqe *
 	       requests_before(rc_entry(rq, rq->tail), rq->unacked);
 }
 
+void rc_load(const struct rc_requester *rq, uint32_t *unacked, uint32_t *waiting)
+{
+	const struct rc_wqe *e = rc_entry(rq, rq->next);
+
+	*unacked = *waiting = 0;
+	if (rq->next == rq->head)
+		return;
+	*unacked = outstanding(rq, e);
+	*waiting = rq->post_requests - requests_before(e, rq->send_psn);
+}
+
 /* May the entry's first packet, or a READ, be sent now? */
 static bool may_begin(const struct rc_requester *rq, const struct rc_wqe *e)
 {

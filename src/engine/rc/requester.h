@@ -126,6 +126,10 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
  * `more` to the packets that were. Completes entries of UC. */
 struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
 
+/* If something waits to be sent: how many request packets do, and how many were sent and are
+ * unacknowledged. Else 0 and 0. */
+void rc_load(const struct rc_requester *rq, uint32_t *unacked, uint32_t *waiting);
+
 /* A packet of the responder, or an RC_CNP (UC as well), came: where does its payload go? */
 void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet,
 		   struct rc_place *place);

@@ -284,20 +284,28 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 	}
 }
 
-/* Small messages that a program posts one by one behind others leave together: with its next poll,
- * which it makes without a gap, or when there are some. */
+/* Messages that a program posts one by one behind others leave together, when there is a train of
+ * them or with the next poll. Small ones need few before them, if the program polls without a
+ * gap. */
 #define GATHER_BEHIND 8u
 #define GATHER_MOST 16u
-#define GATHER_BYTES 512u
+#define GATHER_BYTES 4096u
 
 static bool gathers(const struct packet_qp *pq)
 {
 	const struct rc_requester *rq = &pq->requester;
+	uint32_t unacked, waiting, train = pq->port->medium->train();
 
-	return rq->next - rq->tail >= GATHER_BEHIND && rq->head != rq->next &&
-	       rq->head - rq->next < GATHER_MOST && !pq->polled &&
+	rc_load(rq, &unacked, &waiting);
+	if (!unacked || pq->polled || train == 1 ||
+	    waiting >= MIN(train, PACKET_TRAIN_BYTES / rq->p.mtu))
+		return false;
+	/* An acknowledgement is on its way, and it is soon here. */
+	if (unacked >= 2 * rq->window.least)
+		return true;
+	return rq->next - rq->tail >= GATHER_BEHIND && rq->head - rq->next < GATHER_MOST &&
 	       rc_entry(rq, rq->next)->length <= GATHER_BYTES &&
-	       packet_is_relied_on(pq->port) && pq->port->medium->train() > 1;
+	       packet_is_relied_on(pq->port);
 }
 
 /* False: the queue pair has failed. */

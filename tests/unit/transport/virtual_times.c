@@ -368,6 +368,7 @@ static void small_messages_behind_others_leave_with_the_next_poll(void)
 
 		pair_start(&(struct options){ .timeout = 18 });
 		converse(200);
+		virtual_train = 32;
 		expect(packet_is_relied_on(&hosts[0].port));
 		for (unsigned i = 0; i < 40; i++)
 			side_receive(b, 1000 + i, 0, 64);
