@@ -145,7 +145,7 @@ struct packet_port {
 	bool no_waiting;       /* also acknowledgements that may wait leave; receive_lock */
 	uint32_t unanswered_bytes; /* that came since they had their turns; receive_lock */
 	atomic_uint turn;      /* polls of the program; changes under receive_lock */
-	bool streams;          /* a long unit came; set under receive_lock */
+	atomic_bool streams;   /* a long unit came */
 	/* Of the progress thread alone: how often it will not linger, and did so in vain. */
 	uint8_t linger_skips, linger_vain;
 	struct list targets;   /* of XRC; receive_lock */

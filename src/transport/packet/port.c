@@ -16,8 +16,7 @@
 #include "util/list.h"
 #include "util/spin.h"
 
-/* Units a poll: more than an answer has packets, or a queue of responses could only grow. */
-#define RECEIVE_BUDGET 96u
+#define RECEIVE_BUDGET 32u /* units a poll */
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn; or a train */
@@ -160,7 +159,6 @@ struct arrival {
 	struct icrc_series series;
 	size_t bytes;
 	unsigned packets; /* without the last one where that was delivered in front of the first */
-	bool asks;        /* there is a request among them */
 };
 
 /* How many packets behind packet `k`, which lies at `from`, make a run with it. */
@@ -195,7 +193,6 @@ static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes,
 	f.stride = (uint32_t)length;
 	f.rc.more = f.rc.flags || f.service == PACKET_UD || a->unit->count > 1 ?
 			    0 : run_behind(a, k, bytes, length, header);
-	a->asks |= f.rc.op < RC_ACK;
 	k = 1 + f.rc.more; /* packet_receive() changes it */
 	packet_receive(a->port, a->unit, &f, bytes + header);
 	return k;
@@ -224,9 +221,9 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		}
 		at += n * length;
 	}
-	a.port->streams |= a.bytes >= STREAM_BYTES;
-	if (a.asks)
-		a.port->unanswered_bytes += (uint32_t)a.bytes;
+	if (a.bytes >= STREAM_BYTES)
+		atomic_store_explicit(&a.port->streams, true, memory_order_relaxed);
+	a.port->unanswered_bytes += (uint32_t)a.bytes;
 	if (a.port->unanswered_bytes >= ANSWERED_BYTES && !list_empty(&a.port->answering))
 		run_answers(a.port);
 }
@@ -343,7 +340,7 @@ static bool linger(struct packet_port *port)
 	uint64_t until_ns;
 	bool moved = false;
 
-	port->streams = false;
+	atomic_store_explicit(&port->streams, false, memory_order_relaxed);
 	if (port->linger_skips) {
 		port->linger_skips--;
 		return false;
@@ -370,7 +367,8 @@ bool packet_poll(struct packet_port *port, bool wait)
 		return false;
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
-	if (unlikely(!moved && wait && progress_is_self() && port->streams))
+	if (unlikely(!moved && wait && progress_is_self() &&
+		     atomic_load_explicit(&port->streams, memory_order_relaxed)))
 		moved = linger(port);
 	return moved;
 }
