@@ -192,7 +192,7 @@ static void carry_out_nothing(struct request *r)
 
 /* Unreliable messages are lost where a reliable one is answered with a NAK, but for a
  * receive that cannot be written. */
-static void forgive(struct request *r)
+static void drop_uc_error(struct request *r)
 {
 	if (r->pq->service != PACKET_UC)
 		return;
@@ -248,7 +248,7 @@ static void take_expected(struct request *r)
 		carry_out_nothing(r);
 	else
 		carry_out(r);
-	forgive(r);
+	drop_uc_error(r);
 	count_answer(r);
 	taken = take(r);
 	if (r->receive) {
@@ -298,7 +298,7 @@ uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
 	} else {
 		if (r.look.verdict == RC_WRONG)
 			r.refused = IBV_WC_REM_INV_REQ_ERR;
-		forgive(&r);
+		drop_uc_error(&r);
 		take(&r);
 	}
 	/* The NAK goes out first: afterwards the program may end the queue pair. */

@@ -81,14 +81,14 @@ static void fetch_failed(struct packet_qp *pq, const struct rc_response *r,
 }
 
 /* Does the program reply to what it receives before it polls again? */
-static bool is_conversation(const struct packet_qp *pq)
+static bool replies_before_polling(const struct packet_qp *pq)
 {
 	return atomic_load_explicit(&pq->replies, memory_order_relaxed) >= REPLIES_TO_WAIT;
 }
 
 bool packet_defers_acknowledgement(const struct packet_qp *pq)
 {
-	return hca_self.waits_for && hca_arrival_aside() && is_conversation(pq);
+	return hca_self.waits_for && hca_arrival_aside() && replies_before_polling(pq);
 }
 
 void packet_count_reply(struct packet_qp *pq)
@@ -107,7 +107,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	struct rc_respond_mark before;
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
-	bool waits = rs->p.ack_delay_ns && is_conversation(pq);
+	bool waits = rs->p.ack_delay_ns && replies_before_polling(pq);
 	bool early = at_once || pq->port->no_waiting || !waits;
 	/* The time is asked for only where it is looked at. */
 	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();

@@ -87,7 +87,7 @@ static int rewatch(bool on)
 	return hca_arrival_rewatch(carrier_udp_fd(roce.udp), on);
 }
 
-static void heat(void)
+static void poll_hot(void)
 {
 	atomic_store_explicit(&roce.misses, 0, memory_order_relaxed);
 	if (!atomic_load(&roce.hot))
@@ -101,7 +101,7 @@ static void rely(bool on)
 	int ret = atomic_load(&roce.open) ? rewatch(!on) : 0;
 
 	if (on) {
-		heat();
+		poll_hot();
 	} else if (unlikely(ret && !atomic_exchange(&port.blind, true))) {
 		log_error("the sockets cannot be watched (%s): they are looked at all the time",
 			  strerror(-ret));
@@ -167,7 +167,7 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 	}
 	moved = packet_poll(&port, wait);
 	if (moved) {
-		heat();
+		poll_hot();
 		if (likely(cq))
 			packet_moved(&port);
 		return true;
@@ -434,7 +434,7 @@ static void roce_close(struct hca_qp *qp)
 
 static void roce_transmit(struct hca_qp *qp)
 {
-	heat();
+	poll_hot();
 	packet_transmit(qp);
 }
 
@@ -442,7 +442,7 @@ static int roce_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 {
 	if (!atomic_load_explicit(&roce.open, memory_order_acquire))
 		return hca_datagram_lose(qp, e);
-	heat();
+	poll_hot();
 	return packet_datagram(&port, qp, e);
 }
 
