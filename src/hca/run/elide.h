@@ -50,7 +50,6 @@ struct hca_self {
 	_Atomic uint8_t *elided;
 	uint32_t beside;    /* slow entries of the owner */
 	bool yielded;       /* hca_yield() has given its processor away */
-	bool shares;        /* the last time another thread took it */
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
 	/* The channel for whose events the thread waits, and moves messages meanwhile; channel.c. */
 	struct hca_channel *waits_for;

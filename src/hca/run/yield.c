@@ -29,8 +29,6 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 
-/* A yield takes longer if another thread is ready to run. */
-#define TAKEN_NS 3000
 /* An answer takes microseconds, a time slice of the scheduler milliseconds. */
 #define DEAR_NS 500000
 /* Other threads are running if they used at least this fraction of the time (1/32). */
@@ -87,7 +85,6 @@ void hca_yield(void)
 	sched_yield();
 	hca_self.yielded = true;
 	end_ns = clock_monotonic_ns_slow();
-	hca_self.shares = end_ns - start_ns >= TAKEN_NS;
 	if (unlikely(end_ns - start_ns >= DEAR_NS) && others_run(end_ns))
 		atomic_store_explicit(&quiet_until_ns,
 				      end_ns + QUIET_FACTOR * (end_ns - start_ns),

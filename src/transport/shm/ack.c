@@ -30,10 +30,9 @@
 #include "util/list.h"
 #include "util/log.h"
 
-/* About 25 us. A peer that may be waiting for the processor of who polls gets it by yields (cq.c);
- * its progress thread would take one of them. */
-#define IDLE_POLLS_TO_KICK 1024
-#define IDLE_POLLS_TO_KICK_SHARED 4096
+/* About 50 us, with one or two yields of who polls (cq.c): a peer that shares its processor has had
+ * it by then. */
+#define IDLE_POLLS_TO_KICK 2048
 #define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
 
@@ -221,9 +220,7 @@ static void wake_idle_peer(struct shm_link *l)
 	/* If the peer's application has stopped polling, its progress thread takes over
 	 * at its next tick only; waking it is sooner. A target that carries out
 	 * operations for us may not poll at all, so it is woken earlier. */
-	if (likely((!l->idle_polls || l->idle_polls % (hca_self.shares ?
-							       IDLE_POLLS_TO_KICK_SHARED :
-							       IDLE_POLLS_TO_KICK)) &&
+	if (likely((!l->idle_polls || l->idle_polls % IDLE_POLLS_TO_KICK) &&
 		   (l->idle_polls != IDLE_POLLS_TO_KICK_TARGET ||
 		    atomic_load_explicit(&l->path, memory_order_relaxed) !=
 			    SHM_PATH_TARGET)))

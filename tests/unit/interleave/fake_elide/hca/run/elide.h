@@ -13,7 +13,7 @@
 struct hca_self {
 	uint32_t depth, since_move, polls;
 	_Atomic uint8_t *elided;
-	bool polls_found, looked, shares;
+	bool polls_found, looked;
 };
 extern struct hca_self hca_self;
 
