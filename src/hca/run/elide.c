@@ -78,9 +78,9 @@ static bool is_self(uintptr_t owner)
 	return owner - (uintptr_t)&hca_self < HCA_OWNERS;
 }
 
-/* For a thread that needs the processor to go on. */
 #define REST_NS 10000
 
+/* Gives the processor to the owner, who may need it to leave. */
 static void make_way(void)
 {
 	const struct timespec rest = { .tv_nsec = REST_NS };

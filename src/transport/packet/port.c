@@ -141,7 +141,8 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 }
 
 /* Could the program see that the packet, a request, comes before what the acknowledgement behind
- * it completes? The parts of a READ response stay in front of what follows them. A thread alone that polls two queues finds both behind the poll that brings the unit. */
+ * it completes? The parts of a READ response stay in front of what follows them. A thread alone that
+ * polls two queues finds both behind the poll that brings the unit. */
 static bool order_shows(const struct packet_frame *f)
 {
 	const struct hca_qp *qp = hca_qp_find(f->dst_qpn);

@@ -99,8 +99,8 @@ void packet_count_reply(struct packet_qp *pq)
 		atomic_store_explicit(&pq->replies, replies + 1, memory_order_relaxed);
 }
 
-/* Answers that leave together, `budget` at most. How many; 0: there are none, or (*full)
- * the carrier had no room. */
+/* Answers that leave together, `budget` packets at most; `at_once`: also an acknowledgement that
+ * could wait for a reply. How many; 0: there are none, or (*full) the carrier had no room. */
 static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once, bool *full)
 {
 	struct rc_responder *rs = &pq->responder;
