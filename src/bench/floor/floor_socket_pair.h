@@ -4,14 +4,7 @@
 #define BENCH_FLOOR_SOCKET_PAIR_H
 
 #include "bench/floor/floor_parts.h"
-
-/* Of <linux/udp.h>, which older systems do not have them in. */
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
+#include "util/udp_offload.h"
 
 /* 0 or a negative errno; fd[i] is -1, or has to be closed also after an error. A call that
  * sleeps in one gives up after a second. */

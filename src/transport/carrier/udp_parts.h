@@ -15,16 +15,7 @@
 #include "transport/carrier/drainer.h"
 #include "transport/carrier/udp.h"
 #include "util/container_of.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-#ifndef SOL_UDP
-#define SOL_UDP 17
-#endif
+#include "util/udp_offload.h"
 
 /* Datagrams that one call receives; each has room for the longest train. */
 #define UDP_RECEIVE_BATCH 16

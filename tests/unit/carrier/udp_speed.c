@@ -23,16 +23,7 @@
 #include "check.h"
 #include "transport/carrier/udp.h"
 #include "util/clock.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-#ifndef SOL_UDP
-#define SOL_UDP 17
-#endif
+#include "util/udp_offload.h"
 
 enum {
 	SMALL = 64, PACKET = 4160, TRAIN = 15 * PACKET,
