@@ -294,7 +294,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	if (psn == rq->unacked)
 		return;
 	rq->unacked = psn;
-	rc_window_advanced(&rq->window, psn, now_ns);
+	rc_window_advanced(&rq->window, psn, rq->top_psn, now_ns);
 	rq->went_back = rq->obeyed = false;
 	rq->retries = rq->p.retry_cnt;
 	rq->rnr_retries = rq->p.rnr_retry;

@@ -413,7 +413,7 @@ static uint32_t window_behind(uint64_t delay_ns, uint64_t packet_ns, uint32_t mo
 		for (uint32_t i = acked; i < acked + 32; i++)
 			link = (link > left_ns[i % 4096] ? link : left_ns[i % 4096]) + packet_ns;
 		now = link + delay_ns;
-		rc_window_advanced(&w, acked + 32, now);
+		rc_window_advanced(&w, acked + 32, sent, now);
 		check(w.size >= 64 && w.size <= most, "within its bounds");
 	}
 	return w.size;
@@ -440,17 +440,64 @@ static void a_loss_makes_the_window_smaller_for_a_while(void)
 	check(w.size == 64, "never fewer than the least");
 	for (uint32_t i = 0; i < 12; i++) {
 		rc_window_asked(&w, i, i, 10 * i);
-		rc_window_advanced(&w, i + 1, 10 * i + 5);
+		rc_window_advanced(&w, i + 1, i + 1, 10 * i + 5);
 	}
 	check(w.size == 256, "it grows again");
 	rc_window_asked(&w, 100, 100, 1000);
 	rc_window_repeat(&w);
-	rc_window_advanced(&w, 101, 1001);
+	rc_window_advanced(&w, 101, 101, 1001);
 	check(w.delay_ns == 5, "what is sent again measures nothing");
+}
+
+/* A window that is used up; no acknowledgement for `gap_ns`, then one of each 32 packets, a step
+ * apart. Returns the window behind `rounds` of that. */
+static uint32_t window_behind_gaps(uint64_t gap_ns, uint64_t step_ns, unsigned rounds)
+{
+	uint32_t sent = 0, acked = 0;
+	uint64_t now = 1;
+	struct rc_window w;
+
+	rc_window_open(&w, 64, 256, 4096);
+	for (; rounds; rounds--) {
+		for (; sent - acked < w.size; sent++)
+			if (sent % 32 == 31)
+				rc_window_asked(&w, sent, acked, now);
+		now += gap_ns;
+		for (uint32_t top = sent; acked != top; now += step_ns) {
+			w.closed = acked + w.size == top;
+			acked += top - acked < 32 ? top - acked : 32;
+			rc_window_advanced(&w, acked, sent, now);
+			check(w.size >= 64 && w.size <= 4096, "within its bounds");
+		}
+	}
+	return w.size;
+}
+
+static void a_stall_makes_the_window_larger_for_a_while(void)
+{
+	struct rc_window w;
+
+	check(window_behind_gaps(3000000, 1000, 1) >= 512, "twice as large");
+	check(window_behind_gaps(3000000, 1000, 12) > 3000, "what the other end has work for");
+	check(window_behind_gaps(3000000, 1000, 12) > 3000, "what the other end has work for");
+	check(window_behind_gaps(100000, 1000, 12) < 900, "no stall: too short");
+	check(window_behind_gaps(3000000, 1000000, 12) < 900, "no stall: the path is slow");
+	rc_window_open(&w, 64, 256, 4096);
+	rc_window_asked(&w, 0, 0, 1);
+	rc_window_advanced(&w, 1, 1, 100);
+	w.closed = true;
+	rc_window_advanced(&w, 257, 257, 5000000);
+	check(w.size >= 512, "a stall");
+	for (uint32_t i = 257; i < 800; i++) {
+		rc_window_asked(&w, i, i, 6000000 + 10 * i);
+		rc_window_advanced(&w, i + 1, i + 1, 6000000 + 10 * i + 5);
+	}
+	check(w.size < 260, "it returns");
 }
 
 int main(void)
 {
+	a_stall_makes_the_window_larger_for_a_while();
 	a_run_of_a_response_counts_as_its_packets();
 	one_of_half_a_window_asks_for_an_acknowledgement();
 	a_window_that_was_full_opens_by_a_quarter();
