@@ -290,19 +290,6 @@ bool shm_harvest(struct shm_link *l, bool look)
 	return moved;
 }
 
-/* Could the program see the message before the completions that its acknowledgement brings? It
- * could where both share a queue, by the order of events, or with several threads. A single thread
- * that polls a queue without sends finds the completions when it polls the other queue; leaving
- * them to that poll makes an answer 4 % cheaper. */
-static bool order_shows(const struct shm_header *h)
-{
-	const struct hca_qp *qp = hca_qp_find(h->dst_qpn);
-
-	return !hca_self.elided || !qp || !qp->recv_cq ||
-	       atomic_load_explicit(&qp->recv_cq->sends, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca_process.armed, memory_order_relaxed);
-}
-
 static void harvest_now(struct shm_link *l, bool look)
 {
 	/* Waits for a sender that has published the slot and not counted it yet, and for a thread
@@ -323,15 +310,10 @@ static bool is_due(const struct shm_link *l, uint32_t ack)
 	return shm_is_awaited(l, ack) || (!hca_self.elided && spin_is_held(&l->ack_lock));
 }
 
-void shm_harvest_before(struct shm_link *l, const struct shm_header *h)
+void shm_harvest_before(struct shm_link *l)
 {
-	if (!is_due(l, atomic_load_explicit(&l->acked_hint, memory_order_relaxed)))
-		return;
-	if (!order_shows(h)) {
-		atomic_store_explicit(&shm.put_off, true, memory_order_relaxed);
-		return;
-	}
-	harvest_now(l, false);
+	if (is_due(l, atomic_load_explicit(&l->acked_hint, memory_order_relaxed)))
+		harvest_now(l, false);
 }
 
 static bool is_twin(const struct shm_link *l, const struct shm_link *other)
@@ -354,12 +336,12 @@ static struct shm_link *twin_of(struct shm_link *l)
 	return l->twin;
 }
 
-void shm_harvest_twin(struct shm_link *l, const struct shm_header *h)
+void shm_harvest_twin(struct shm_link *l, const struct hca_qp *qp)
 {
 	struct shm_link *o = twin_of(l);
 
 	if (!o || !is_due(o, atomic_load_explicit(&l->rx_pos, memory_order_relaxed)) ||
-	    !order_shows(h))
+	    !shm_order_shows(qp))
 		return;
 	atomic_store_explicit(
 		&l->rx->ack.word,

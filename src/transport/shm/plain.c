@@ -189,9 +189,9 @@ complete(struct shm_link *l, uint32_t pos, struct hca_qp *qp, const struct hca_r
 /* False: not the usual message, or it cannot be received here; nothing was done, and
  * shm_receive_other() handles it. */
 static inline __attribute__((always_inline)) bool
-take(struct shm_link *l, uint32_t pos, const struct shm_slot *slot, const struct shm_header *h)
+take(struct shm_link *l, uint32_t pos, const struct shm_slot *slot, const struct shm_header *h,
+     struct hca_qp *qp)
 {
-	struct hca_qp *qp = hca_qp_find(h->dst_qpn);
 	struct hca_rwqe *e;
 	void *to;
 
@@ -238,15 +238,17 @@ bool shm_receive(struct shm_link *l)
 	start = pos = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);
 	while (pos - start < SHM_RECEIVE_BUDGET && (s = shm_slot_ready(l, pos))) {
 		struct shm_header h;
+		struct hca_qp *qp;
 		uint32_t ack;
 
 		shm_slot_read(s, &h, &ack);
 		/* The slot's second cache line is still in the sender's cache. */
 		if (h.length > SHM_FIRST_LINE)
 			__builtin_prefetch(&s->payload[SHM_FIRST_LINE]);
-		shm_take_hint(l, &h, ack);
+		qp = hca_qp_find(h.dst_qpn);
+		shm_take_hint(l, qp, ack);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
-		if (unlikely(!take(l, pos, s, &h))) {
+		if (unlikely(!take(l, pos, s, &h, qp))) {
 			if (shm_receive_other(l, s, h)) {
 				l->rx_marks++;
 				kick = true;

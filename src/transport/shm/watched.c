@@ -51,7 +51,7 @@ bool shm_receive_watched(struct shm_link *l, bool at_once)
 		if (fate == SHM_WAIT && !at_once)
 			break;
 		shm_slot_read(s, &h, &ack);
-		shm_take_hint(l, &h, ack);
+		shm_take_hint(l, hca_qp_find(h.dst_qpn), ack);
 		PROBE(receive, h.dst_qpn, h.src_qpn, h.psn, h.length, h.op);
 		if (take(l, s, &h, fate)) {
 			l->rx_marks++;
