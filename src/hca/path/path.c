@@ -195,6 +195,14 @@ void hca_transports_forked(void)
 		hca_transports.at[i]->forked();
 }
 
+bool hca_transports_peer_ran_on(unsigned cpu)
+{
+	for (unsigned i = 0; i < hca_transports.count; i++)
+		if (hca_transports.at[i]->peer_ran_on && hca_transports.at[i]->peer_ran_on(cpu))
+			return true;
+	return false;
+}
+
 bool hca_transports_pending(void)
 {
 	for (unsigned i = 0; i < hca_transports.count; i++)

@@ -112,6 +112,9 @@ int hca_transports_group(const union ibv_gid *gid, bool joined);
  * wrong; -EOPNOTSUPP: none of them can, as `notes` says. Progress thread, without a lock. */
 int hca_transports_faults(const char *text, char *notes, size_t notes_bytes);
 
+/* Calls hca_transport_ops.peer_ran_on of all: is it so for any? */
+bool hca_transports_peer_ran_on(unsigned cpu);
+
 /* Does any transport have work for the progress thread's ticks? */
 bool hca_transports_pending(void);
 

@@ -149,6 +149,8 @@ struct hca_transport_ops {
 	/* A thread of the program is about to sleep in a call: does what it left for the program's
 	 * next call. NULL: it leaves nothing. */
 	void (*settle)(void);
+	/* Did a peer last run on processor `cpu`, so that it may be waiting for it? NULL: no. */
+	bool (*peer_ran_on)(unsigned cpu);
 	/* It answers other programs of the host about this process (hca/view), and so runs
 	 * even if no queue pair may use it. */
 	bool serves_host;

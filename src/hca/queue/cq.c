@@ -5,6 +5,7 @@
  */
 #define LOG_ROOM "hca"
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,6 +293,16 @@ void hca_cq_move(struct hca_cq *cq)
 	hca_cq_move_again(cq);
 }
 
+/* Lets other threads have the processor, and peers know that they may be among these. */
+static void wait_elsewhere(void)
+{
+	uint32_t on = (uint32_t)(sched_getcpu() + 1);
+
+	if (atomic_load_explicit(&hca_process.segment->polled_on, memory_order_relaxed) != on)
+		atomic_store_explicit(&hca_process.segment->polled_on, on, memory_order_relaxed);
+	hca_yield(hca_transports_peer_ran_on);
+}
+
 /* Runs timers that are overdue, and yields the processor if none of the last polls found a
  * completion. If no other thread is ready to run, that costs a fraction of a microsecond; else
  * milliseconds. Then the caller looks once more, because a message that came meanwhile is older
@@ -301,8 +312,10 @@ static __attribute__((noinline)) void pause_between_polls(void)
 	/* Timers take sq_locks; between ibv_wr_start() and its end one is held. */
 	if (!hca_self.depth)
 		progress_run_overdue();
-	if (!hca_self.polls_found)
-		hca_yield();
+	if (hca_self.polls_found)
+		hca_self.vain_since_ns = 0;
+	else
+		wait_elsewhere();
 	hca_self.polls_found = false;
 }
 
@@ -325,7 +338,8 @@ static inline __attribute__((always_inline)) bool moved(struct hca_cq *cq, bool 
 		carry_on(cq);
 		later = true;
 	}
-	if (unlikely(++hca_self.polls % POLLS_BETWEEN_PAUSES == 0)) {
+	if (unlikely(++hca_self.polls >= POLLS_BETWEEN_PAUSES)) {
+		hca_self.polls = 0;
 		pause_between_polls();
 		later = !found;
 	}

@@ -79,11 +79,11 @@ static bool is_self(uintptr_t owner)
 }
 
 #define REST_NS 10000
+#define REST_MOST_DOUBLINGS 4u
 
-/* Gives the processor to the owner, who may need it to leave. */
-static void make_way(void)
+void hca_make_way(unsigned nth)
 {
-	const struct timespec rest = { .tv_nsec = REST_NS };
+	const struct timespec rest = { .tv_nsec = REST_NS << MIN(nth / 2, REST_MOST_DOUBLINGS) };
 
 	/* The kernel lets a thread that has yielded wait later, also when it is woken for work that
 	 * nobody else does, for milliseconds. A short sleep has no such price, but for threads of
@@ -103,7 +103,7 @@ static void wait_for_owner(uintptr_t owner)
 	while (atomic_load_explicit(&hca_elision.inside[owner % HCA_OWNERS],
 				    memory_order_acquire)) {
 		if (++tries % 256 == 0)
-			make_way();
+			hca_make_way(tries / 256);
 		cpu_relax();
 	}
 }
@@ -181,7 +181,7 @@ void hca_enter_slow(void)
 		/* Before the work, so that this entry finds messages that come meanwhile. */
 		if (unlikely(hca_self.beside >= BESIDE_TO_YIELD)) {
 			hca_self.beside = 0;
-			hca_yield();
+			hca_yield(NULL);
 		}
 		announce();
 		hca_self.beside += owns;

@@ -44,13 +44,16 @@ struct hca_self {
 	uint32_t depth;     /* nesting of hca_enter() */
 	uint32_t auto_held; /* locks held that were taken outside of it */
 	uint32_t streak;    /* slow entries since another thread's last one, close together */
-	uint32_t since_move, polls; /* counts of polls, cq.c */
+	/* Counts of polls, cq.c. A poll in vain that takes as long as others of shared memory counts
+	 * as many. */
+	uint32_t since_move, polls;
 	/* Not NULL: the thread is inside as the owner and takes no locks. Points to its
 	 * byte of hca_elision.inside. */
 	_Atomic uint8_t *elided;
 	uint32_t beside;    /* slow entries of the owner */
 	bool yielded;       /* hca_yield() has given its processor away */
 	bool polls_found;   /* a poll found a completion since the last pause, cq.c */
+	uint64_t vain_since_ns; /* when hca_yield() was first called since then; 0: not */
 	/* The channel for whose events the thread waits, and moves messages meanwhile; channel.c. */
 	struct hca_channel *waits_for;
 	bool looked; /* it has moved messages so, and armed no queue since */
@@ -76,6 +79,8 @@ extern _Thread_local struct hca_self hca_self
 void hca_elision_start(void);
 /* In a forked child. */
 void hca_elision_forked(void);
+/* Gives the processor to the thread that the caller waits for; for the `nth` time in a row. */
+void hca_make_way(unsigned nth);
 /* hca_enter() for long work: the caller takes the locks even if it is the owner, so that other
  * threads wait only for locks that it holds. */
 void hca_enter_with_locks(void);

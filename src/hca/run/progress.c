@@ -275,11 +275,58 @@ static void ask_for_short_slices(void)
 		log_debug("the progress thread has a usual time slice: %m");
 }
 
+static bool stopping(void)
+{
+	bool stop;
+
+	pthread_mutex_lock(&progress.lock);
+	stop = progress.stop;
+	pthread_mutex_unlock(&progress.lock);
+	return stop;
+}
+
+static bool is_any_due_inside(void)
+{
+	bool due;
+
+	pthread_mutex_lock(&progress.lock);
+	due = next_inside_ns() <= progress_now_ns();
+	pthread_mutex_unlock(&progress.lock);
+	return due;
+}
+
+/* Handles events and timers. To enter is dear where a thread of the program is inside and has lost
+ * its processor, so it is left out where there is nothing to do inside. */
+static void handle(const struct epoll_event *events, int n)
+{
+	bool inside = false;
+
+	for (int i = 0; i < n; i++) {
+		int fd = (int)(uint32_t)events[i].data.u64;
+
+		if (fd == progress.wake_fd)
+			wakeup_drain(fd);
+		else
+			inside = true;
+	}
+	if (!inside && !is_any_due_inside())
+		return;
+	hca_enter();
+	for (int i = 0; i < n; i++)
+		if ((int)(uint32_t)events[i].data.u64 != progress.wake_fd)
+			run_watch((int)(uint32_t)events[i].data.u64,
+				  (uint32_t)(events[i].data.u64 >> 32), events[i].events);
+	pthread_mutex_lock(&progress.run_lock);
+	run_timers(&progress.wheels[ORDINARY]);
+	run_timers(&progress.wheels[BY_POLLERS]);
+	pthread_mutex_unlock(&progress.run_lock);
+	hca_leave();
+}
+
 static void *progress_main(void *arg)
 {
 	struct epoll_event events[32];
 	clockid_t cpu_clock;
-	bool stop = false;
 
 	on_progress_thread = true;
 	if (!pthread_getcpuclockid(pthread_self(), &cpu_clock))
@@ -288,35 +335,14 @@ static void *progress_main(void *arg)
 	ask_for_short_slices();
 	/* Its shortest timers are of 20 µs; usually the kernel adds up to 50. */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
-	while (!stop) {
-		uint64_t until_ns;
+	while (!stopping()) {
+		uint64_t until_ns = tick();
 		int n;
 
-		hca_enter();
-		until_ns = tick();
-		hca_leave();
 		do {
 			n = wait_events(events, ARRAY_SIZE(events), sleep_ns(until_ns));
 		} while (!run_light(until_ns) && n == 0);
-		hca_enter();
-		for (int i = 0; i < n; i++) {
-			int fd = (int)(uint32_t)events[i].data.u64;
-
-			if (fd == progress.wake_fd) {
-				wakeup_drain(fd);
-				continue;
-			}
-			run_watch(fd, (uint32_t)(events[i].data.u64 >> 32),
-				  events[i].events);
-		}
-		pthread_mutex_lock(&progress.run_lock);
-		run_timers(&progress.wheels[ORDINARY]);
-		run_timers(&progress.wheels[BY_POLLERS]);
-		pthread_mutex_unlock(&progress.run_lock);
-		hca_leave();
-		pthread_mutex_lock(&progress.lock);
-		stop = progress.stop;
-		pthread_mutex_unlock(&progress.lock);
+		handle(events, n);
 	}
 	return NULL;
 }

@@ -4,16 +4,14 @@
 #include "hca/share/arrival.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "hca/host/thread.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
@@ -177,30 +175,12 @@ static uint64_t last_cpu_ns(void)
 	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
 }
 
-/* Is the thread ready to run, by /proc/PID/task/TID/stat? */
-static bool last_is_ready(void)
-{
-	char path[64], text[128] = "";
-	const char *state;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)atomic_load(&arrivals.last));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) <= 0)
-		text[0] = 0;
-	close(fd);
-	state = strrchr(text, ')');
-	return state && !strncmp(state, ") R", 3);
-}
-
 /* Between the two looks: has the thread that was woken last hardly run, because others have the
  * processors? It looks when it gets one. */
 static bool awaits_processor(void)
 {
 	return last_cpu_ns() - arrivals.cpu_ns < GLANCE_NS / 2 &&
-	       progress_now_ns() - arrivals.looked_ns < AWAITS_NS && last_is_ready();
+	       progress_now_ns() - arrivals.looked_ns < AWAITS_NS && hca_thread_is_ready((pid_t)atomic_load(&arrivals.last));
 }
 
 /* Messages wait if no thread of the program sleeps here and none looks. Where one has slept since

@@ -90,18 +90,35 @@ void hca_attention_serve(void)
  * more of them. */
 static bool look_when_kicked(void)
 {
+	bool more = true;
+
+	hca_enter();
 	if (atomic_load(&hca_process.armed) == 0) {
 		hca_poll_transports(NULL);
-		return false;
+		more = false;
 	}
-	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports_surely())
-			return false;
-	return true;
+	for (int i = 0; i < POLLS_PER_WAKE && more; i++)
+		more = hca_poll_transports_surely();
+	hca_leave();
+	return more;
 }
 
-/* The application has polled since the last tick. When to look again, in ms: whoever armed a
- * CQ may be asleep behind those polls. */
+/* Has the application polled in the last TICK_MS? The thread may also be woken much sooner behind
+ * the last look, and a thread that polls may have lost its processor. */
+static bool polls_now(uint64_t polls)
+{
+	static uint64_t before, seen_ns;
+	uint64_t now_ns = progress_now_ns();
+
+	if (polls != before) {
+		before = polls;
+		seen_ns = now_ns;
+	}
+	return now_ns - seen_ns < TICK_MS * UINT64_C(1000000);
+}
+
+/* The application polls. When to look again, in ms: whoever armed a CQ may be asleep behind those
+ * polls. */
 static int next_look_ms(bool more)
 {
 	if (more) {
@@ -111,20 +128,26 @@ static int next_look_ms(bool more)
 	return atomic_load(&hca_process.armed) && hca_transports_pending() ? 1 : TICK_MS;
 }
 
-int hca_attention_tick(void)
+/* Moves messages that no thread of the application moves. When to look again, in ms; -1: not before
+ * a wake-up. */
+static int look_for_all(void)
 {
-	static uint64_t polls_before;
-	uint64_t polls = atomic_load_explicit(&hca_process.polls,
-					      memory_order_relaxed);
-	struct hca_segment *s;
-	int timeout_ms = -1;
-	bool more;
+	int again_ms = 0;
 
-	/* The adapter may be stopped now, while librdmacm holds the progress thread. */
-	pthread_mutex_lock(&hca_process.tick_lock);
-	s = hca_process.segment;
-	if (!s)
-		goto out;
+	hca_enter();
+	for (int i = 0; i < POLLS_PER_WAKE && !again_ms; i++)
+		/* What was moved before may have left something for later. */
+		if (!hca_poll_transports_surely())
+			again_ms = hca_transports_pending() ? 1 : -1;
+	hca_leave();
+	return again_ms;
+}
+
+/* With process.tick_lock, and while the adapter is open. */
+static int tick(struct hca_segment *s)
+{
+	uint64_t polls = atomic_load_explicit(&hca_process.polls, memory_order_relaxed);
+
 	HCA_COUNT_PROCESS(TICKS, 1);
 	polls_publish(s);
 	if (unlikely(!atomic_load_explicit(&s->alive, memory_order_relaxed)))
@@ -132,29 +155,29 @@ int hca_attention_tick(void)
 	if (atomic_load(&hca_process.ticking)) {
 		/* Woken while the application polls: a peer has waited longer than
 		 * the time between two polls, so messages are moved here. */
-		more = atomic_exchange(&hca_process.kicked, false) && look_when_kicked();
-		if (polls != polls_before) {
-			polls_before = polls;
-			timeout_ms = next_look_ms(more);
-			goto out;
-		}
+		bool more = atomic_exchange(&hca_process.kicked, false) && look_when_kicked();
+
+		if (polls_now(polls))
+			return next_look_ms(more);
 		atomic_store(&hca_process.ticking, false);
 		hca_attention_release();
 	}
-	timeout_ms = hca_transports_pending() ? 1 : -1;
 	if (!atomic_load_explicit(&s->wants_kick, memory_order_relaxed) &&
-	    timeout_ms < 0)
-		goto out;
-	for (int i = 0; i < POLLS_PER_WAKE; i++)
-		if (!hca_poll_transports_surely()) {
-			/* What they moved may have left something for later. */
-			timeout_ms = hca_transports_pending() ? 1 : -1;
-			goto out;
-		}
-	timeout_ms = 0;
-out:
+	    !hca_transports_pending())
+		return -1;
+	return look_for_all();
+}
+
+int hca_attention_tick(void)
+{
+	int again_ms = -1;
+
+	/* The adapter may be stopped now, while librdmacm holds the progress thread. */
+	pthread_mutex_lock(&hca_process.tick_lock);
+	if (hca_process.segment)
+		again_ms = tick(hca_process.segment);
 	pthread_mutex_unlock(&hca_process.tick_lock);
-	return timeout_ms;
+	return again_ms;
 }
 
 /* Calls of the transports' poll(); each processes many messages. */

@@ -82,7 +82,9 @@ struct hca_segment {
 		uint64_t bytes;
 		/* Number of accessible entries of the table of keys; it only grows. */
 		_Atomic uint32_t key_count;
-		uint32_t reserved0[5];
+		/* The processor on which a thread last polled in vain, plus 1; 0: unknown. */
+		_Atomic uint32_t polled_on;
+		uint32_t reserved0[4];
 		cache_aligned _Atomic uint32_t wants_kick;
 		/* This process executes membarrier(2): peers need no fence. */
 		_Atomic uint32_t membarrier;

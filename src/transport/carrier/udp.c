@@ -300,6 +300,11 @@ int carrier_udp_fd(const struct carrier *c)
 	return udp_of(c)->fd;
 }
 
+int carrier_udp_came_on(const struct carrier *c)
+{
+	return get_int(udp_of(c)->fd, SOL_SOCKET, SO_INCOMING_CPU, -1);
+}
+
 int carrier_udp_bring(struct carrier *c, uint16_t known)
 {
 	return set_brought(udp_of(c), known & CARRIER_TOS, known & CARRIER_TTL);

@@ -104,6 +104,10 @@ int carrier_udp_open(const struct carrier_udp_params *params, struct carrier **o
 
 int carrier_udp_fd(const struct carrier *c);
 
+/* The processor that brought the last packet: between sockets of a host that of the sender. -1: none
+ * came. */
+int carrier_udp_came_on(const struct carrier *c);
+
 /*
  * Which of CARRIER_TOS and CARRIER_TTL deliveries bring from now on; at first both. They
  * cost about 0.1 us a system call that receives, so an owner without use for them (they are

@@ -103,6 +103,7 @@ struct packet_presence {
 	atomic_bool present;  /* the program polls without a gap */
 	atomic_bool relied;   /* its polls move the packets; changes under `lock` */
 	atomic_bool left;     /* the program stopped to poll while packets waited */
+	atomic_bool displaced; /* while it is present, `look` is to poll once in its place */
 	/* While not present: when the last poll was, and when the last gap ended. */
 	_Atomic uint64_t polled_ns, since_ns;
 	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
@@ -110,8 +111,11 @@ struct packet_presence {
 	pthread_mutex_t lock; /* guards the members below */
 	bool glancing;        /* between the two looks of `glance` */
 	bool ran;             /* the thread had the processor when the program stopped to poll */
+	uint64_t looked_ns;   /* when the first look was */
+	uint64_t busy_until_ns; /* the program's thread lost its processor a second before */
 	uint64_t polls, cpu_ns; /* number of polls and time of the processor at the first look */
 	clockid_t cpu_clock;  /* of the thread that polls */
+	pid_t tid;            /* of that thread */
 	long sleeps;          /* how often that thread had slept when it became present */
 	struct progress_timer glance; /* looks whether the program still polls */
 	struct progress_timer look;   /* polls for what raises no event */
@@ -146,7 +150,9 @@ struct packet_port {
 	uint32_t unanswered_bytes; /* that came since they had their turns; receive_lock */
 	atomic_uint turn;      /* polls of the program; changes under receive_lock */
 	atomic_bool streams;   /* a long unit came */
-	/* Of the progress thread alone: how often it will not linger, and did so in vain. */
+	/* Of the progress thread alone: it has carried out a request; how often it will not linger,
+	 * and did so in vain. */
+	bool serves;
 	uint8_t linger_skips, linger_vain;
 	struct list targets;   /* of XRC; receive_lock */
 	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */

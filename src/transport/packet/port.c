@@ -8,6 +8,7 @@
 #include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
+#include "hca/run/yield.h"
 #include "hca/share/arrival.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
@@ -19,6 +20,7 @@
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
+#define TRIES_TO_REST 256u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn; or a train */
 /* So much is taken in between two answers: some of a window, so that the peer need not wait for the
  * end of a long poll; but an answer costs as much as a train. */
@@ -26,6 +28,7 @@
 /* A unit of so many bytes is a part of a stream (linger()). */
 #define STREAM_BYTES 16384u
 #define LINGER_NS 50000u
+#define LINGER_POLLS 512u
 #define LINGER_VAIN_MOST 6u
 #define REPLY_NS 20000u    /* for which polls leave acknowledgements to a reply */
 
@@ -333,23 +336,49 @@ static bool poll_locked(struct packet_port *port)
 	return moved;
 }
 
-/* Behind a part of a stream the progress thread looks for the next one for a while before it goes to
- * sleep: to be woken for each train takes both ends longer than the train. Each time in vain makes
- * it sleep at once more often. */
+/* The holder may have lost its processor, for milliseconds. */
+static void lock_to_receive(struct packet_port *port)
+{
+	unsigned tries = 0;
+
+	if (!progress_is_self()) {
+		hca_lock(&port->receive_lock);
+		return;
+	}
+	while (!hca_trylock(&port->receive_lock))
+		if (++tries % TRIES_TO_REST)
+			cpu_relax();
+		else
+			hca_make_way(tries / TRIES_TO_REST);
+}
+
+/* May another packet soon follow the last ones? */
+static bool more_expected(struct packet_port *port)
+{
+	bool streams = atomic_load_explicit(&port->streams, memory_order_relaxed);
+	bool serves = port->serves;
+
+	atomic_store_explicit(&port->streams, false, memory_order_relaxed);
+	port->serves = false;
+	return streams || (serves && !hca_others_compute(progress_now_ns()));
+}
+
+/* Behind a part of a stream, and behind a request that it has carried out for a program that does
+ * nothing else, the progress thread looks for the next one for a while before it goes to sleep: to be
+ * woken takes longer than the work. Each time in vain makes it sleep at once more often. */
 static bool linger(struct packet_port *port)
 {
 	uint64_t until_ns;
 	bool moved = false;
 
-	atomic_store_explicit(&port->streams, false, memory_order_relaxed);
 	if (port->linger_skips) {
 		port->linger_skips--;
 		return false;
 	}
 	until_ns = packet_now_ns() + LINGER_NS;
-	while (!moved && packet_now_ns() < until_ns) {
+	for (unsigned i = 0; i < LINGER_POLLS && !moved && packet_now_ns() < until_ns; i++) {
 		cpu_relax();
-		hca_lock(&port->receive_lock);
+		lock_to_receive(port);
 		moved = poll_locked(port);
 		hca_unlock(&port->receive_lock);
 	}
@@ -363,13 +392,12 @@ bool packet_poll(struct packet_port *port, bool wait)
 	bool moved;
 
 	if (wait)
-		hca_lock(&port->receive_lock);
+		lock_to_receive(port);
 	else if (!hca_trylock(&port->receive_lock))
 		return false;
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
-	if (unlikely(!moved && wait && progress_is_self() &&
-		     atomic_load_explicit(&port->streams, memory_order_relaxed)))
+	if (unlikely(!moved && wait && progress_is_self()) && more_expected(port))
 		moved = linger(port);
 	return moved;
 }

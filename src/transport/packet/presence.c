@@ -14,11 +14,16 @@
  * a program that polls must not have to take locks for it. The longer the program has been
  * present, the longer it probably will, and the fewer looks there are.
  *
+ * A program that polls may lose its processor for a time slice. It has not left then: it would poll
+ * if it could.
+ *
  * A program that leaves while packets wait for it, though it has the processor, probably does
  * so again. Then the polls without a gap have to last twice as long before it is relied on.
  */
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "hca/host/thread.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
@@ -34,6 +39,12 @@
 #define PAUSE_NS UINT64_C(50000)
 #define PAUSE_MOST_NS UINT64_C(1000000)
 #define PAUSE_PART 16
+/* Between two looks while the program has no processor. */
+#define DISPLACED_NS UINT64_C(1000000)
+/* Between the pairs of looks for a second behind that: each look may cost the program its processor. */
+#define PAUSE_BUSY_NS UINT64_C(4000000)
+/* Without one for so long its work is done in its place. */
+#define STAND_IN_NS UINT64_C(4000000)
 /* Between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
 /* Behind one, which may have left an acknowledgement that waits for a reply of the program. */
@@ -65,6 +76,23 @@ static uint64_t polls(void)
 }
 
 /* ---- by threads that poll ---- */
+
+/* Behind a gap between two polls of this thread: did it only lose its processor? Then the kernel has
+ * taken that away since the last gap, and the thread has not slept. */
+static bool was_displaced(void)
+{
+	static _Thread_local struct {
+		long slept, displaced;
+	} before __attribute__((tls_model("initial-exec")));
+	struct rusage r = { 0 };
+	bool displaced;
+
+	getrusage(RUSAGE_THREAD, &r);
+	displaced = r.ru_nvcsw == before.slept && r.ru_nivcsw != before.displaced;
+	before.slept = r.ru_nvcsw;
+	before.displaced = r.ru_nivcsw;
+	return displaced;
+}
 
 static void set_patience(struct packet_presence *p, uint64_t ns)
 {
@@ -104,6 +132,7 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 	}
 	pthread_mutex_lock(&p->lock);
 	p->sleeps = sleeps();
+	p->tid = gettid();
 	if (pthread_getcpuclockid(pthread_self(), &p->cpu_clock))
 		p->cpu_clock = CLOCK_MONOTONIC;
 	pthread_mutex_unlock(&p->lock);
@@ -124,7 +153,7 @@ void packet_polled(struct packet_port *port)
 	if (unlikely(atomic_load_explicit(&p->left, memory_order_relaxed)))
 		come_back(p);
 	/* The processor that a poll gives away is no gap. Other threads' times may be later. */
-	if ((int64_t)(now_ns - before_ns) > GAP_NS && !hca_self.yielded)
+	if ((int64_t)(now_ns - before_ns) > GAP_NS && !hca_self.yielded && !was_displaced())
 		atomic_store_explicit(&p->since_ns, now_ns, memory_order_relaxed);
 	else if ((int64_t)(now_ns - atomic_load_explicit(&p->since_ns,
 							 memory_order_relaxed)) >
@@ -161,14 +190,30 @@ static uint64_t next_glance_ns(struct packet_presence *p)
 		return GLANCE_NS;
 	if (present_ns > PATIENCE_FADES_NS)
 		set_patience(p, PATIENCE_NS);
+	if (packet_now_ns() < p->busy_until_ns)
+		return PAUSE_BUSY_NS;
 	return MIN(MAX(present_ns / PAUSE_PART, PAUSE_NS), PAUSE_MOST_NS);
 }
 
 static void take_first_look(struct packet_presence *p)
 {
 	p->glancing = true;
+	p->looked_ns = packet_now_ns();
 	p->polls = polls();
 	p->cpu_ns = cpu_ns(p);
+}
+
+/* The program would poll and has no processor. To wake this thread for each packet would take it
+ * away from the program more often still. */
+static void stand_in(struct packet_port *port)
+{
+	struct packet_presence *p = presence_of(port);
+
+	/* For a time slice peers can wait. A poll would wait until the program has a processor. */
+	if (packet_now_ns() - p->looked_ns < STAND_IN_NS || hca_owner_inside())
+		return;
+	atomic_store(&p->displaced, true);
+	packet_look_now(port);
 }
 
 static void on_glance(struct progress_timer *t)
@@ -182,8 +227,14 @@ static void on_glance(struct progress_timer *t)
 	} else if (p->glancing && p->polls == polls()) {
 		/* The clock of a thread that has ended stands at 0. */
 		p->ran = (int64_t)(cpu_ns(p) - p->cpu_ns) > GLANCE_NS / 2;
-		atomic_store(&p->present, false);
-		packet_look_now(port);
+		if (!p->ran && hca_thread_is_ready(p->tid)) {
+			p->busy_until_ns = packet_now_ns() + NSEC_PER_SEC;
+			stand_in(port);
+			progress_timer_arm(t, progress_now_ns() + DISPLACED_NS);
+		} else {
+			atomic_store(&p->present, false);
+			packet_look_now(port);
+		}
 	} else {
 		if (p->glancing)
 			p->glancing = false;
@@ -276,11 +327,15 @@ static void on_look(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, presence.look);
 	struct packet_presence *p = presence_of(port);
+	bool displaced = atomic_exchange(&p->displaced, false);
 	bool leaves = packet_is_relied_on(port), moved = true, any = false;
 
-	/* It has come back. */
-	if (atomic_load(&p->present))
+	if (atomic_load(&p->present)) {
+		/* Else it has come back. */
+		for (unsigned i = 0; displaced && i < POLLS_PER_LOOK; i++)
+			displaced = packet_poll(port, true);
 		return;
+	}
 	packet_rely(port, false);
 	for (unsigned i = 0; moved && i < POLLS_PER_LOOK; i++)
 		any |= moved = packet_poll(port, true);

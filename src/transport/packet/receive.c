@@ -403,5 +403,7 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		rc_marked(&pq->responder, packet_now_ns());
 		packet_owes(pq);
 	}
+	if (f->rc.op > RC_SEND && f->rc.op < RC_ACK && progress_is_self())
+		port->serves = true;
 	take_run(pq, f, payload);
 }

@@ -13,6 +13,8 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
+#define POLLS_TO_LOOK 64
+
 void packet_arm(struct packet_qp *pq)
 {
 	uint64_t due = rc_deadline(&pq->requester);
@@ -41,14 +43,42 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
+/* The port of a requester whose time for an answer has passed, or NULL. */
+static struct packet_port *overdue_port(struct hca_qp *qp)
+{
+	struct packet_port *port = NULL;
+	const struct packet_qp *pq;
+
+	hca_lock(&qp->sq_lock);
+	pq = packet_part(qp)->state;
+	if (pq && pq->ready && pq->requester.timeout_at_ns &&
+	    packet_now_ns() >= pq->requester.timeout_at_ns)
+		port = pq->port;
+	hca_unlock(&qp->sq_lock);
+	return port;
+}
+
+/* Takes in what has come: where this process had no processor for that long, the answer may be
+ * here, and no thread has looked. */
+static void look_first(struct packet_port *port)
+{
+	hca_enter();
+	for (unsigned i = 0; i < POLLS_TO_LOOK && packet_poll(port, true); i++)
+		;
+	hca_leave();
+}
+
 void packet_expired(struct hca_qp *qp)
 {
+	struct packet_port *port = overdue_port(qp);
 	struct packet_qp *pq;
 	enum ibv_qp_state state;
 	struct rc_done done;
 	uint64_t now;
 	uint32_t next;
 
+	if (port)
+		look_first(port);
 	hca_lock(&qp->sq_lock);
 	pq = packet_part(qp)->state;
 	state = hca_qp_state(qp);

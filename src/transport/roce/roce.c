@@ -50,6 +50,8 @@
 #define POLLS_PER_LOOK 1024u
 #define COOL_NS 10000000
 #define POLLS_PER_EVENT 64
+/* A poll that asks the kernel takes as long as so many others. */
+#define SYSTEM_CALL_POLLS 16
 
 static void rely(bool on);
 
@@ -172,6 +174,7 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 			packet_moved(&port);
 		return true;
 	}
+	hca_self.polls += cq ? SYSTEM_CALL_POLLS - 1 : 0;
 	if (!wait && !has_been_quiet())
 		return false;
 	atomic_store(&roce.hot, false);
@@ -197,6 +200,11 @@ static void roce_settle(void)
 {
 	if (unlikely(atomic_load_explicit(&port.backlog, memory_order_relaxed)))
 		packet_answer(&port);
+}
+
+static bool roce_peer_ran_on(unsigned cpu)
+{
+	return atomic_load(&roce.open) && carrier_udp_came_on(roce.udp) == (int)cpu;
 }
 
 static bool roce_pending(void)
@@ -501,6 +509,7 @@ const struct hca_transport_ops roce_ops = {
 	.polled_later = true,
 	.announces = roce_announces,
 	.settle = roce_settle,
+	.peer_ran_on = roce_peer_ran_on,
 	.pending = roce_pending,
 	.faults = roce_faults,
 	.gsi = &roce_gsi_ops,

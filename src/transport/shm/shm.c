@@ -158,6 +158,30 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 	return moved;
 }
 
+static bool shm_peer_ran_on(unsigned cpu)
+{
+	unsigned count = atomic_load(&shm.link_count);
+	bool any = false;
+
+	hca_enter();
+	for (unsigned i = 0; i < count && !any; i++) {
+		struct shm_link *l = shm.links[i];
+
+		if (!shm_link_is_up(l) || !hca_trylock(&l->rx_lock))
+			continue;
+		/* With the lock held the peer's segment stays mapped. */
+		if (shm_link_is_up(l)) {
+			uint32_t on = atomic_load_explicit(&l->peer->polled_on,
+							   memory_order_relaxed);
+
+			any = !on || on == cpu + 1;
+		}
+		hca_unlock(&l->rx_lock);
+	}
+	hca_leave();
+	return any;
+}
+
 static bool shm_pending(void)
 {
 	unsigned count = atomic_load(&shm.link_count);
@@ -197,6 +221,7 @@ const struct hca_transport_ops shm_ops = {
 	.posted = shm_posted,
 	.expired = shm_retry_expired,
 	.poll = shm_poll,
+	.peer_ran_on = shm_peer_ran_on,
 	.pending = shm_pending,
 	.fence = {
 		.qp = shm_qp_fence,

@@ -130,6 +130,37 @@ static void yields_that_take_no_time_go_on_while_other_threads_run(struct pair *
 	expect(yields >= YIELDS / 2);
 }
 
+/* A completion: that of a receive which is flushed. */
+static void find_one(struct end *e)
+{
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr wr = { 0 }, *bad;
+	struct ibv_wc wc;
+
+	expect_eq(ibv_modify_qp(e->qp[0], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+	expect_eq(ibv_post_recv(e->qp[0], &wr, &bad), 0);
+	expect_eq(ibv_modify_qp(e->qp[0], &error, IBV_QP_STATE), 0);
+	expect_eq(ibv_poll_cq(e->cq[RECV_CQ], 1, &wc), 1);
+}
+
+/* There is no peer, and so none near. */
+static void a_yield_that_took_long_is_dear_where_no_peer_is_near(struct pair *p)
+{
+	uint64_t start;
+
+	prepare(p, 3000000);
+	poll_in_vain(p->a.end, POLLS);
+	expect_eq(yields, 1);
+	/* The waiting begins anew. */
+	find_one(p->a.end);
+	start = now_ns();
+	for (yields = given_ns = 0; !yields;)
+		poll_in_vain(p->a.end, 1);
+	expect(now_ns() - start - given_ns >= 3000000);
+}
+
 /* ---- two processes of several threads ---- */
 
 /* The first `count` processors that this process may use. */
@@ -380,6 +411,7 @@ static const struct test_case cases[] = {
 		a_process_of_one_thread_yields_however_long_others_run),
 	CASE_IN(ONLY_ONE_PROCESS,
 		yields_that_take_no_time_go_on_while_other_threads_run),
+	CASE_IN(ONLY_ONE_PROCESS, a_yield_that_took_long_is_dear_where_no_peer_is_near),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		two_processes_on_one_processor_answer_by_yielding),
 	CASE_IN(ONLY_TWO_PROCESSES, threads_that_poll_under_a_spin_lock_get_on),

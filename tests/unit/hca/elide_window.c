@@ -38,7 +38,7 @@ uint64_t progress_now_ns(void)
 	return clock_monotonic_ns_slow();
 }
 
-void hca_yield(void)
+void hca_yield(bool (*peer_ran_on)(unsigned cpu))
 {
 	sched_yield();
 }

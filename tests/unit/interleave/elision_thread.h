@@ -21,6 +21,7 @@
 #define hca_enter_slow MINE(hca_enter_slow)
 #define hca_enter_with_locks MINE(hca_enter_with_locks)
 #define hca_leave_slow MINE(hca_leave_slow)
+#define hca_make_way MINE(hca_make_way)
 #define hca_lock_outside MINE(hca_lock_outside)
 #define hca_unlock_outside MINE(hca_unlock_outside)
 

@@ -187,7 +187,7 @@ int stand_in_access_copy(struct shm_link *l, bool read, struct iovec *near,
 	return 0;
 }
 
-void stand_in_hca_yield(void)
+void stand_in_hca_yield(bool (*peer_ran_on)(unsigned cpu))
 {
 	stand_in_yield();
 }

@@ -18,7 +18,7 @@ int stand_in_yield(void);
 int stand_in_usleep(unsigned us);
 void stand_in_kick(void);
 uint64_t stand_in_now_ns(void);
-void stand_in_hca_yield(void);
+void stand_in_hca_yield(bool (*peer_ran_on)(unsigned cpu));
 void stand_in_timer_arm(struct progress_timer *t, uint64_t deadline_ns);
 /* No callback runs by itself, so disarming and cancelling are the same. */
 void stand_in_timer_disarm(struct progress_timer *t);

@@ -33,6 +33,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 			  void *arg);
 int __wrap_pthread_join(pthread_t t, void **value);
 int __wrap_pthread_setname_np(pthread_t t, const char *name);
+bool __wrap_hca_thread_is_ready(pid_t tid);
 bool __wrap_progress_is_self(void);
 void __real_progress_kick(void);
 void __wrap_progress_kick(void);
@@ -159,6 +160,13 @@ int __wrap_pthread_setname_np(pthread_t t, const char *name)
 	(void)t;
 	(void)name;
 	return 0;
+}
+
+/* In virtual time no thread loses its processor. */
+bool __wrap_hca_thread_is_ready(pid_t tid)
+{
+	(void)tid;
+	return false;
 }
 
 bool __wrap_progress_is_self(void)

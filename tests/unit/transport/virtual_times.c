@@ -45,6 +45,27 @@ static void a_lost_acknowledgement_too_and_the_message_arrives_once(void)
 		lost_then_repeated(code, is_answer);
 }
 
+/* A process gets no processor until its timeout is over; meanwhile the answer has come. */
+static void a_timeout_takes_in_what_has_come_first(void)
+{
+	struct hca_qp *qp;
+	struct clock_source clock;
+
+	pair_start(&(struct options){ .timeout = 10, .retry_cnt = 0 });
+	side_receive(b, 1, 0, 100);
+	side_send(a, 2, 8);
+	while (!net.answers)
+		virtual_step(virtual_now_ns() + rc_timeout_ns(10));
+	expect_eq(carrier_sim_next(sim, UINT64_MAX), 0);
+	clock = carrier_sim_clock(sim);
+	virtual_set_ns(clock_source_now_ns(&clock) + 5 * rc_timeout_ns(10));
+	qp = container_of(a->qp, struct hca_qp, ibv);
+	hca_path_ops(&qp->path)->expired(qp);
+	play(a, SENDS, 1, 1);
+	expect_done(a, SENDS, 0, 2, IBV_WC_SUCCESS);
+	pair_end();
+}
+
 /* Three messages of which the first is given up. */
 static void given_up(unsigned code, unsigned retry_cnt)
 {
@@ -400,6 +421,7 @@ const struct virtual_test virtual_times[] = {
 	CASE(a_lost_acknowledgement_too_and_the_message_arrives_once),
 	CASE(the_retries_end_with_an_error_for_all_codes_and_counts),
 	CASE(a_timeout_of_0_waits_for_ever),
+	CASE(a_timeout_takes_in_what_has_come_first),
 	CASE(retries_count_anew_for_each_message),
 	CASE(a_queue_that_is_drained_repeats_what_was_lost),
 	CASE(a_changed_timeout_counts_from_then_on),

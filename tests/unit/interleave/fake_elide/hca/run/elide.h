@@ -14,6 +14,7 @@ struct hca_self {
 	uint32_t depth, since_move, polls;
 	_Atomic uint8_t *elided;
 	bool polls_found, looked;
+	uint64_t vain_since_ns;
 };
 extern struct hca_self hca_self;
 
