@@ -31,6 +31,7 @@
 #include "util/container_of.h"
 
 #define GAP_NS 20000
+#define SLICE_NS UINT64_C(500000) /* of the kernel for a thread that computes; at least */
 #define PATIENCE_NS UINT64_C(500000)
 #define PATIENCE_MOST_NS UINT64_C(32000000)
 #define PATIENCE_FADES_NS NSEC_PER_SEC
@@ -78,8 +79,9 @@ static uint64_t polls(void)
 /* ---- by threads that poll ---- */
 
 /* Behind a gap between two polls of this thread: did it only lose its processor? Then the kernel has
- * taken that away since the last gap, and the thread has not slept. */
-static bool was_displaced(void)
+ * taken that away since the last gap, and the thread has not slept. For shorter than a time slice
+ * the progress thread takes it from a program that spins on memory. */
+static bool was_displaced(uint64_t gap_ns)
 {
 	static _Thread_local struct {
 		long slept, displaced;
@@ -87,6 +89,8 @@ static bool was_displaced(void)
 	struct rusage r = { 0 };
 	bool displaced;
 
+	if (gap_ns < SLICE_NS)
+		return false;
 	getrusage(RUSAGE_THREAD, &r);
 	displaced = r.ru_nvcsw == before.slept && r.ru_nivcsw != before.displaced;
 	before.slept = r.ru_nvcsw;
@@ -143,22 +147,26 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 void packet_polled(struct packet_port *port)
 {
 	struct packet_presence *p = presence_of(port);
-	uint64_t now_ns, before_ns;
+	uint64_t now_ns, before_ns, since_ns;
 
 	if (likely(atomic_load_explicit(&p->present, memory_order_relaxed)))
 		return;
+	since_ns = atomic_load_explicit(&p->since_ns, memory_order_relaxed);
 	now_ns = packet_now_ns();
 	before_ns = atomic_load_explicit(&p->polled_ns, memory_order_relaxed);
 	atomic_store_explicit(&p->polled_ns, now_ns, memory_order_relaxed);
 	if (unlikely(atomic_load_explicit(&p->left, memory_order_relaxed)))
 		come_back(p);
 	/* The processor that a poll gives away is no gap. Other threads' times may be later. */
-	if ((int64_t)(now_ns - before_ns) > GAP_NS && !hca_self.yielded && !was_displaced())
-		atomic_store_explicit(&p->since_ns, now_ns, memory_order_relaxed);
-	else if ((int64_t)(now_ns - atomic_load_explicit(&p->since_ns,
-							 memory_order_relaxed)) >
-		 (int64_t)patience(p))
-		become_present(port, now_ns);
+	if ((int64_t)(now_ns - before_ns) <= GAP_NS || hca_self.yielded) {
+		if ((int64_t)(now_ns - since_ns) > (int64_t)patience(p))
+			become_present(port, now_ns);
+	} else {
+		/* The time without a processor does not count. */
+		since_ns = was_displaced(now_ns - before_ns) ? since_ns + (now_ns - before_ns) :
+							       now_ns;
+		atomic_store_explicit(&p->since_ns, since_ns, memory_order_relaxed);
+	}
 	hca_self.yielded = false;
 }
 
