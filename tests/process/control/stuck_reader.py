@@ -98,7 +98,8 @@ class Run:
             time.sleep(0.02)
 
     def end(self, said=None):
-        check(self.process.wait(30) == 0, "ends with 0")
+        status = self.process.wait(30)
+        check(status == 0, "ends with %d" % status)
         if said:
             self.read(self.err, said)
         self.drop()
