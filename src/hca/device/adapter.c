@@ -16,6 +16,7 @@
 #include "hca/event/port.h"
 #include "hca/host/gid.h"
 #include "hca/host/mapping.h"
+#include "hca/host/thread.h"
 #include "hca/memory/key.h"
 #include "hca/memory/region.h"
 #include "hca/memory/remap.h"
@@ -77,6 +78,7 @@ static void child_after_fork(void)
 	hca_fail_forked();
 	hca_faults_forked();
 	hca_port_forked();
+	hca_thread_forked();
 	hca_elision_forked();
 	hca_aside_forked();
 }

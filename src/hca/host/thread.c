@@ -5,7 +5,24 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "util/container_of.h"
+
+static _Thread_local pid_t number __attribute__((tls_model("initial-exec")));
+
+void hca_thread_forked(void)
+{
+	number = 0;
+}
+
+pid_t hca_thread_number(void)
+{
+	if (unlikely(!number))
+		number = (pid_t)syscall(SYS_gettid);
+	return number;
+}
 
 bool hca_thread_is_ready(pid_t tid)
 {

@@ -79,7 +79,8 @@ extern _Thread_local struct hca_self hca_self
 void hca_elision_start(void);
 /* In a forked child. */
 void hca_elision_forked(void);
-/* Gives the processor to the thread that the caller waits for; for the `nth` time in a row. */
+/* Gives the processor to the thread that the caller waits for, for the `nth` time in a row: the
+ * progress thread sleeps, 10 us at first and 160 at most, others yield. */
 void hca_make_way(unsigned nth);
 /* hca_enter() for long work: the caller takes the locks even if it is the owner, so that other
  * threads wait only for locks that it holds. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sharing the processors with other threads in one that polls without finding anything. */
+/* How a thread that polls in vain shares its processor with others. */
 #ifndef HCA_YIELD_H
 #define HCA_YIELD_H
 

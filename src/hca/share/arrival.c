@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,7 +179,8 @@ static uint64_t last_cpu_ns(void)
 static bool awaits_processor(void)
 {
 	return last_cpu_ns() - arrivals.cpu_ns < GLANCE_NS / 2 &&
-	       progress_now_ns() - arrivals.looked_ns < AWAITS_NS && hca_thread_is_ready((pid_t)atomic_load(&arrivals.last));
+	       progress_now_ns() - arrivals.looked_ns < AWAITS_NS &&
+	       hca_thread_is_ready(atomic_load(&arrivals.last));
 }
 
 /* Messages wait if no thread of the program sleeps here and none looks. Where one has slept since
@@ -415,15 +415,6 @@ static void run(uint64_t data, uint32_t events)
 	pthread_mutex_unlock(&arrivals.lock);
 }
 
-static pid_t own_number(void)
-{
-	static _Thread_local pid_t number __attribute__((tls_model("initial-exec")));
-
-	if (unlikely(!number))
-		number = (pid_t)syscall(SYS_gettid);
-	return number;
-}
-
 static __attribute__((noinline)) void become_last(void)
 {
 	clockid_t clock;
@@ -431,12 +422,13 @@ static __attribute__((noinline)) void become_last(void)
 	if (pthread_getcpuclockid(pthread_self(), &clock))
 		clock = 0;
 	atomic_store(&arrivals.last_clock, clock);
-	atomic_store(&arrivals.last, own_number());
+	atomic_store(&arrivals.last, hca_thread_number());
 }
 
 static void leave_sleep(void)
 {
-	if (unlikely(atomic_load_explicit(&arrivals.last, memory_order_relaxed) != own_number()))
+	if (unlikely(atomic_load_explicit(&arrivals.last, memory_order_relaxed) !=
+		     hca_thread_number()))
 		become_last();
 	atomic_fetch_add(&arrivals.visits, 1);
 	atomic_fetch_sub(&arrivals.asleep, 1);

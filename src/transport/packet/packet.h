@@ -112,7 +112,7 @@ struct packet_presence {
 	bool glancing;        /* between the two looks of `glance` */
 	bool ran;             /* the thread had the processor when the program stopped to poll */
 	uint64_t looked_ns;   /* when the first look was */
-	uint64_t busy_until_ns; /* the program's thread lost its processor a second before */
+	uint64_t busy_until_ns; /* fewer looks until then: the thread has lost its processor */
 	uint64_t polls, cpu_ns; /* number of polls and time of the processor at the first look */
 	clockid_t cpu_clock;  /* of the thread that polls */
 	pid_t tid;            /* of that thread */
@@ -196,6 +196,8 @@ void packet_port_wake(void *arg);
 
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);
+/* Moves all that has come. No lock is held. */
+void packet_take_in(struct packet_port *port);
 bool packet_pending(struct packet_port *port);
 /* Is all of the backlog acknowledgements that may still wait for a reply of the program? */
 bool packet_waits_for_reply(const struct packet_port *port);

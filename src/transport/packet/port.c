@@ -20,6 +20,7 @@
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 #define TRIES_AT_END 64u
+#define POLLS_TO_TAKE_IN 1024u
 #define TRIES_TO_REST 256u
 #define ANSWER_BUDGET 16u  /* packets of one responder, before the others' turn; or a train */
 /* So much is taken in between two answers: some of a window, so that the peer need not wait for the
@@ -400,6 +401,14 @@ bool packet_poll(struct packet_port *port, bool wait)
 	if (unlikely(!moved && wait && progress_is_self()) && more_expected(port))
 		moved = linger(port);
 	return moved;
+}
+
+void packet_take_in(struct packet_port *port)
+{
+	hca_enter();
+	for (unsigned i = 0; i < POLLS_TO_TAKE_IN && !hca_builds() && packet_poll(port, true); i++)
+		;
+	hca_leave();
 }
 
 void packet_answer(struct packet_port *port)

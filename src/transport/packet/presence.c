@@ -21,7 +21,6 @@
  * so again. Then the polls without a gap have to last twice as long before it is relied on.
  */
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "hca/host/thread.h"
 #include "hca/run/elide.h"
@@ -136,7 +135,7 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 	}
 	pthread_mutex_lock(&p->lock);
 	p->sleeps = sleeps();
-	p->tid = gettid();
+	p->tid = hca_thread_number();
 	if (pthread_getcpuclockid(pthread_self(), &p->cpu_clock))
 		p->cpu_clock = CLOCK_MONOTONIC;
 	pthread_mutex_unlock(&p->lock);
@@ -337,16 +336,17 @@ static void on_look(struct progress_timer *t)
 	struct packet_presence *p = presence_of(port);
 	bool displaced = atomic_exchange(&p->displaced, false);
 	bool leaves = packet_is_relied_on(port), moved = true, any = false;
+	bool present = atomic_load(&p->present);
 
-	if (atomic_load(&p->present)) {
-		/* Else it has come back. */
-		for (unsigned i = 0; displaced && i < POLLS_PER_LOOK; i++)
-			displaced = packet_poll(port, true);
+	/* It has come back. */
+	if (present && !displaced)
 		return;
-	}
-	packet_rely(port, false);
+	if (!present)
+		packet_rely(port, false);
 	for (unsigned i = 0; moved && i < POLLS_PER_LOOK; i++)
 		any |= moved = packet_poll(port, true);
+	if (present)
+		return;
 	if (leaves && any && p->ran)
 		set_patience(p, 2 * patience(p));
 	else if (leaves && any)

@@ -15,7 +15,6 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-#define POLLS_TO_DROP 1024
 /* Some emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
 
@@ -43,18 +42,6 @@ static void state_free(struct packet_qp *pq)
 	free(pq);
 }
 
-/* The queue pair accepts nothing yet. Whoever was connected to it had ended that before
- * the programs agreed on this connection, so on a port inside of the process all of its
- * packets are with the carrier by now. */
-static void drop_old(struct packet_port *port)
-{
-	hca_enter();
-	for (unsigned i = 0; i < POLLS_TO_DROP && !hca_builds() && packet_poll(port, true);
-	     i++)
-		;
-	hca_leave();
-}
-
 int packet_open(struct packet_port *port, struct hca_qp *qp)
 {
 	struct packet_qp *pq = calloc(1, sizeof(*pq));
@@ -62,7 +49,10 @@ int packet_open(struct packet_port *port, struct hca_qp *qp)
 
 	if (!pq)
 		return -ENOMEM;
-	drop_old(port);
+	/* The queue pair accepts nothing yet. Whoever was connected to it had ended that before
+	 * the programs agreed on this connection, so on a port inside of the process all of its
+	 * packets are with the carrier by now. */
+	packet_take_in(port);
 	pq->qp = pq->as = qp;
 	pq->port = port;
 	pq->generation = port->generation;

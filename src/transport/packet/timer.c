@@ -13,8 +13,6 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
-#define POLLS_TO_LOOK 64
-
 void packet_arm(struct packet_qp *pq)
 {
 	uint64_t due = rc_deadline(&pq->requester);
@@ -58,16 +56,6 @@ static struct packet_port *overdue_port(struct hca_qp *qp)
 	return port;
 }
 
-/* Takes in what has come: where this process had no processor for that long, the answer may be
- * here, and no thread has looked. */
-static void look_first(struct packet_port *port)
-{
-	hca_enter();
-	for (unsigned i = 0; i < POLLS_TO_LOOK && packet_poll(port, true); i++)
-		;
-	hca_leave();
-}
-
 void packet_expired(struct hca_qp *qp)
 {
 	struct packet_port *port = overdue_port(qp);
@@ -77,8 +65,10 @@ void packet_expired(struct hca_qp *qp)
 	uint64_t now;
 	uint32_t next;
 
+	/* Where this process had no processor for that long the answer may be here, and no thread has
+	 * looked. */
 	if (port)
-		look_first(port);
+		packet_take_in(port);
 	hca_lock(&qp->sq_lock);
 	pq = packet_part(qp)->state;
 	state = hca_qp_state(qp);
