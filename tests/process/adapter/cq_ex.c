@@ -4,9 +4,11 @@
  * for, completion times (ibv_create_cq_ex(3), ibv_query_rt_values_ex(3)).
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -216,6 +218,41 @@ static int begin_batch(struct ibv_cq_ex *cq)
 	return 0;
 }
 
+/* Of a thread of this process, as proc(5) has it in `stat`; 0: there is none of this name. */
+static char state_of_thread(const char *name)
+{
+	char path[300], line[200] = "", wanted[40], *at;
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	char state = 0;
+
+	snprintf(wanted, sizeof(wanted), "(%s) ", name);
+	while (tasks && !state && (entry = readdir(tasks))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(line, sizeof(line), f) && (at = strstr(line, wanted)))
+			state = at[strlen(wanted)];
+		if (f)
+			fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
+	return state;
+}
+
+/* The last message has woken the progress thread, which would also take one that comes at once. */
+static void wait_until_it_sleeps(void)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	char state;
+
+	do
+		state = state_of_thread("busbar-progress");
+	while (state && state != 'S' && now_ms() < end);
+}
+
 /* Another message comes between the first of a batch and the look for the next. */
 static int next_behind_a_message(struct end *e, void *arg)
 {
@@ -228,6 +265,7 @@ static int next_behind_a_message(struct end *e, void *arg)
 	send_one(sender);
 	if (begin_batch(cq) || ibv_post_recv(e->qp[0], &wr, &bad))
 		return -1;
+	wait_until_it_sleeps();
 	send_one(sender);
 	ret = ibv_next_poll(cq);
 	ibv_end_poll(cq);
