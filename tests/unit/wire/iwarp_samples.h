@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random DDP segments, for tests and fuzzers of wire/iwarp. */
+/* Random DDP segments and streams of FPDUs, for tests and fuzzers of wire/iwarp. */
 #ifndef TESTS_IWARP_SAMPLES_H
 #define TESTS_IWARP_SAMPLES_H
 
 #include <string.h>
 
 #include "util/prng.h"
+#include "wire/iwarp/fpdu.h"
 #include "wire/iwarp/segment.h"
 
 static inline void sample_fill(struct prng *prng, void *to, size_t bytes)
@@ -112,6 +113,24 @@ static inline size_t sample_ulpdu(struct prng *prng, const struct iwarp_segment 
 
 	sample_fill(prng, to + header, s->bytes);
 	return header + s->bytes;
+}
+
+/* FPDUs of random segments at `to` until less than `most` + 700 bytes are free; the length. */
+static inline size_t sample_stream(struct prng *prng, struct iwarp_framer *f, size_t most,
+				   uint8_t *to, size_t room, unsigned *fpdus)
+{
+	static uint8_t ulpdu[IWARP_ULPDU_MAX];
+	size_t bytes = 0;
+
+	*fpdus = 0;
+	while (bytes + most + 700 < room) {
+		struct iwarp_segment s = sample_segment(prng, sample_opcode(prng), most);
+		struct iovec piece = { ulpdu, sample_ulpdu(prng, &s, ulpdu) };
+
+		bytes += iwarp_framer_write(f, &piece, 1, to + bytes);
+		++*fpdus;
+	}
+	return bytes;
 }
 
 #endif
