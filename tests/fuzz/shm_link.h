@@ -9,8 +9,8 @@
 
 #include "hca/hca.h"
 #include "hca/share/process.h"
-#include "transport/shm/ring.h"
-#include "transport/shm/state.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/link/state.h"
 
 enum {
 	BLOCK = 15000,      /* the peer's queue pair numbers */

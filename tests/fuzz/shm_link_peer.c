@@ -9,7 +9,7 @@
 #include "hca/object/qp.h"
 #include "hca/share/process.h"
 #include "shm_link.h"
-#include "transport/shm/ring.h"
+#include "transport/shm/ring/ring.h"
 
 static void put(struct shm_slot *s, const void *payload, size_t size)
 {

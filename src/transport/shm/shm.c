@@ -4,20 +4,20 @@
 #include "hca/object/cq.h"
 #include "hca/object/qp.h"
 #include "hca/run/elide.h"
-#include "transport/shm/ack.h"
-#include "transport/shm/join.h"
-#include "transport/shm/reach.h"
-#include "transport/shm/receive.h"
-#include "transport/shm/send.h"
-#include "transport/shm/state.h"
-#include "transport/shm/watch.h"
+#include "transport/shm/move/ack.h"
+#include "transport/shm/join/join.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/move/receive.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/watch/watch.h"
 #include "util/container_of.h"
 #include "util/list.h"
 
 #include <errno.h>
 
-#include "transport/shm/copy.h"
-#include "transport/shm/faults.h"
+#include "transport/shm/reach/copy.h"
+#include "transport/shm/watch/faults.h"
 #include "util/log.h"
 
 #define SHM_COST 10 /* of a path, see hca_transport_ops.reach */

@@ -2,7 +2,7 @@
 /*
  * What BUSBAR_CAPTURE shows of each operation, compared field by field with what was
  * posted, at both ends. Over shm the packets are those that an adapter would have sent
- * (transport/shm/watch.h); over loop and roce they are those that were sent.
+ * (transport/shm/watch/watch.h); over loop and roce they are those that were sent.
  */
 #include <endian.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 
 #include "hca/object/public.h"
 #include "hca/share/process.h"
-#include "transport/shm/control.h"
-#include "transport/shm/ring.h"
+#include "transport/shm/link/control.h"
+#include "transport/shm/ring/ring.h"
 
 enum evil_file {
 	EVIL_SEALED,

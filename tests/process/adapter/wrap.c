@@ -14,9 +14,9 @@
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "pair.h"
-#include "transport/shm/ack.h"
-#include "transport/shm/ring.h"
-#include "transport/shm/state.h"
+#include "transport/shm/move/ack.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/link/state.h"
 
 enum { DEPTH = 32, ROOM = 40000 };
 

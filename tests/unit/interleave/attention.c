@@ -7,7 +7,7 @@
 #include "check.h"
 #include "hca/queue/push.h"
 #include "hca/share/process.h"
-#include "transport/shm/send.h"
+#include "transport/shm/move/send.h"
 #include "util/container_of.h"
 #include "world.h"
 

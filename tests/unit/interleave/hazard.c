@@ -11,8 +11,8 @@
 #include "hca/object/sq.h"
 #include "hca/queue/flush.h"
 #include "hca/run/elide.h"
-#include "transport/shm/reach.h"
-#include "transport/shm/state.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/link/state.h"
 #include "util/container_of.h"
 #include "world.h"
 

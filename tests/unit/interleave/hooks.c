@@ -14,7 +14,7 @@
 #include "hca/object/cq.h"
 #include "hca/run/progress.h"
 #include "stand_in.h"
-#include "transport/shm/state.h"
+#include "transport/shm/link/state.h"
 
 #define PUBLIC __attribute__((visibility("default"), used))
 

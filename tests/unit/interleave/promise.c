@@ -11,8 +11,8 @@
 #include "hca/queue/flush.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
-#include "transport/shm/ring.h"
-#include "transport/shm/state.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/link/state.h"
 #include "util/container_of.h"
 #include "world.h"
 

@@ -21,11 +21,11 @@
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
 #include "transport/list.h"
-#include "transport/shm/ack.h"
-#include "transport/shm/receive.h"
-#include "transport/shm/ring.h"
-#include "transport/shm/send.h"
-#include "transport/shm/state.h"
+#include "transport/shm/move/ack.h"
+#include "transport/shm/move/receive.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/link/state.h"
 #include "util/list.h"
 
 #define ENTRIES 4u

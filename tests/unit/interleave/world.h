@@ -16,7 +16,7 @@
 #include "hca/object/pd.h"
 #include "hca/object/qp.h"
 #include "hca/share/process.h"
-#include "transport/shm/state.h"
+#include "transport/shm/link/state.h"
 
 #define WORLD_BLOCK 1u
 #define WORLD_A ((WORLD_BLOCK << HCA_QPN_BLOCK_BITS) + 0)

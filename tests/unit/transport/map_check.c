@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/shm/peer.h"
+#include "transport/shm/link/peer.h"
 
 enum { BYTES = 8192 };
 

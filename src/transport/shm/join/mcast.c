@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast inside a host: a datagram to a group is copied to every process whose
+ * segment says that it may have members (a filter, see hca/qp/mcast.c); that process
+ * delivers it to its members.
+ *
+ * A process that uses multicast, as a member or as a sender, binds a socket to a name
+ * in the abstract namespace,
+ *
+ *   \0busbar.mcast.<version of the link>.<a block of its QP numbers>[.<n>]
+ *
+ * and then makes links with all processes that have such a name: whenever it joins a
+ * group, and once when it makes an address handle of a group, at the latest before its
+ * first datagram to one. Of two processes the later one finds the name of the other, so
+ * a sender needs to go through the existing links only.
+ *
+ * A process that does not receive its messages loses datagrams; the others do
+ * not wait for it.
+ */
+#define LOG_ROOM "shm"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hca/host/names.h"
+#include "hca/limits.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/counters.h"
+#include "hca/share/process.h"
+#include "transport/shm/link/control.h"
+#include "transport/shm/join/join.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/link/state.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+#define REACH_WAIT_NS 500000 /* between two checks of the links being made */
+#define REACH_LIMIT_NS NSEC_PER_SEC
+#define REACH_ROUNDS 4
+#define AGAIN_NS 2000000 /* until a process with many callers is called again */
+#define NAME_TRIES 1000
+
+static int name_fd = -1; /* under shm.lock */
+/* Links are made with all processes whose names were found; later processes find ours. */
+static _Atomic bool ready;
+
+static void prefix_print(char *to, size_t size)
+{
+	snprintf(to, size, "busbar.mcast.%d.", SHM_CONTROL_VERSION);
+}
+
+static int name_hold(void)
+{
+	char name[48];
+	size_t len;
+	unsigned n = 0;
+
+	if (name_fd >= 0)
+		return 0;
+	/* The name has the number of one of our QP blocks; there may be none yet. */
+	if (!hca_process.own_block_count)
+		return -EAGAIN;
+	prefix_print(name, sizeof(name));
+	len = strlen(name);
+	snprintf(name + len, sizeof(name) - len, "%u", hca_process.own_blocks[0]);
+	name_fd = hca_name_bind(name);
+	/* Another process, which does not own our block, holds the name. */
+	len = strlen(name);
+	while (name_fd == -EADDRINUSE && n++ < NAME_TRIES) {
+		snprintf(name + len, sizeof(name) - len, ".%u", n);
+		name_fd = hca_name_bind(name);
+	}
+	return MIN(name_fd, 0);
+}
+
+void shm_mcast_stop(void)
+{
+	if (name_fd >= 0)
+		close(name_fd);
+	name_fd = -1;
+	atomic_store(&ready, false);
+}
+
+struct reached {
+	bool pending; /* some links are still being made, or processes have to be called again */
+	bool busy;    /* a process has many callers at the moment, and has to be called again */
+};
+
+static void reach(const struct hca_name_seen *seen, void *arg)
+{
+	struct reached *r = arg;
+	char *end;
+	unsigned long block = strtoul(seen->rest, &end, 10);
+	int ret;
+
+	if (end == seen->rest || (*end != '\0' && *end != '.') || block >= HCA_QPN_BLOCKS)
+		return;
+	ret = shm_link_reach((uint32_t)block);
+	r->pending |= ret != 0;
+	r->busy |= ret == -EAGAIN;
+}
+
+/* True: some links are still being made. *busy: some processes had many callers; the call
+ * is to be repeated soon, and does not count as a round. shm.lock is held. */
+static bool reach_all(bool *busy)
+{
+	struct reached reached = { 0 };
+	char prefix[48];
+	int ret = name_hold();
+
+	*busy = false;
+
+	if (ret == -EAGAIN)
+		return false;
+	if (ret) {
+		log_error("multicast: other processes will not find this one: %s",
+			  strerror(-ret));
+		return false;
+	}
+	prefix_print(prefix, sizeof(prefix));
+	hca_names_each(prefix, reach, &reached);
+	*busy = reached.busy;
+	return reached.pending;
+}
+
+/* tx_lock is held. */
+static bool may_have_members(const struct shm_link *l, unsigned bit)
+{
+	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+		return false;
+	/* Of the two ends of the link with ourselves only one is used. */
+	if (l->target_block == 0 && shm_uuid_is(l, hca_process.uuid))
+		return false;
+	return atomic_load_explicit(&l->peer->mcast_filter[bit / 64],
+				    memory_order_relaxed) >> bit % 64 & 1;
+}
+
+static int send_copy(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
+{
+	int ret = 0;
+
+	hca_lock(&l->tx_lock);
+	if (may_have_members(l, e->ud.ah->mcast_bit)) {
+		/* shm_posted() processes the acknowledgements of this link. */
+		atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
+		ret = shm_put_datagram(qp, l, e);
+		if (!ret)
+			shm_kick_datagram(l, e);
+	}
+	hca_unlock(&l->tx_lock);
+	if (ret != -EAGAIN)
+		return ret;
+	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
+	return 0;
+}
+
+/*
+ * True if a link is still waiting for READY, for at most REACH_LIMIT_NS. For the member
+ * that connected the link is up already, and its program may rely on that before READY
+ * is processed here.
+ */
+static bool must_wait(struct hca_qp *qp, unsigned count)
+{
+	bool greeted = false;
+	uint64_t now;
+
+	for (unsigned i = 0; i < count && !greeted; i++)
+		greeted = shm_link_is_greeted(shm.links[i]);
+	if (likely(!greeted))
+		return false;
+	now = progress_now_ns();
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	return now - qp->lost_since_ns <= REACH_LIMIT_NS;
+}
+
+int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	unsigned count = atomic_load_explicit(&shm.link_count,
+					      memory_order_acquire);
+
+	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire) ||
+		     must_wait(qp, count))) {
+		qp->tx_blocked = HCA_TX_RETRY_WAIT;
+		progress_timer_arm(&qp->retry,
+				   progress_now_ns() +
+					   (qp->lost_since_ns ? REACH_WAIT_NS : 0));
+		return -EAGAIN;
+	}
+	/* A datagram to a group with any other QP number has no receivers. */
+	if (e->ud.qpn != HCA_QPN_MULTICAST)
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		int ret = send_copy(qp, shm.links[i], e);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* True if a handshake is under way. Callers repeat reach_all() for at most REACH_ROUNDS:
+ * when both sides connect at once one of the connections is redirected, and a process
+ * that refuses is not to be called again for ever. */
+static bool links_pending(void)
+{
+	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
+		if (shm_link_is_made(shm.links[i]))
+			return true;
+	return false;
+}
+
+void shm_multicast_resolve(struct hca_qp *qp)
+{
+	uint64_t now = progress_now_ns();
+	bool pending, busy, late;
+
+	hca_lock(&qp->sq_lock);
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	late = now - qp->lost_since_ns > REACH_LIMIT_NS;
+	hca_unlock(&qp->sq_lock);
+	pthread_mutex_lock(&shm.lock);
+	pending = links_pending();
+	if (!pending && qp->lost_tries < REACH_ROUNDS) {
+		pending = reach_all(&busy);
+		qp->lost_tries += !busy;
+	}
+	pthread_mutex_unlock(&shm.lock);
+	if (pending && !late)
+		return;
+	/* Processes that have not answered within the time get no datagrams. */
+	atomic_store(&ready, true);
+}
+
+/* Waits until a link has changed; with `busy` for a moment at most, because no event says that a
+ * process has fewer callers. 0 or ETIMEDOUT. shm.lock is held. */
+static int wait_for_change(uint64_t until_ns, bool busy)
+{
+	uint64_t now_ns = clock_monotonic_ns_slow();
+	struct timespec look =
+		timespec_from_ns(busy ? MIN(until_ns, now_ns + AGAIN_NS) : until_ns);
+
+	pthread_cond_clockwait(&shm.changed, &shm.lock, CLOCK_MONOTONIC, &look);
+	return clock_monotonic_ns_slow() < until_ns ? 0 : ETIMEDOUT;
+}
+
+void shm_mcast_enter(bool joined)
+{
+	uint64_t until_ns = clock_monotonic_ns_slow() + REACH_LIMIT_NS;
+	bool busy = false;
+	int ret = 0;
+
+	if (!joined && atomic_load(&ready))
+		return;
+	pthread_mutex_lock(&shm.lock);
+	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(&busy); i += !busy) {
+		if (progress_is_self())
+			break;
+		if (busy)
+			ret = wait_for_change(until_ns, true);
+		while (!ret && links_pending())
+			ret = wait_for_change(until_ns, false);
+	}
+	if (name_fd >= 0 && !progress_is_self())
+		atomic_store(&ready, true);
+	pthread_mutex_unlock(&shm.lock);
+}

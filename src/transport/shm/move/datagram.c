@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending datagrams, each through the link of its destination. Later datagrams of the QP
+ * wait behind one that has to wait; hca/queue/hold.c holds a copy of it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/limits.h"
+#include "hca/object/ah.h"
+#include "hca/object/qp.h"
+#include "hca/object/sq.h"
+#include "hca/qp/address.h"
+#include "hca/queue/datagram.h"
+#include "hca/queue/scatter.h"
+#include "hca/run/elide.h"
+#include "hca/run/progress.h"
+#include "hca/share/process.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/link/slot.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/watch/watch.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/probe.h"
+
+/* If a peer has received nothing for so long, datagrams to it are dropped, so that those
+ * to others are not delayed. */
+#define FULL_LIMIT_NS NSEC_PER_SEC
+
+int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
+{
+	uint32_t length = HCA_GRH_BYTES + e->length;
+	struct slot_writer w;
+	uint8_t *to;
+
+	if (unlikely(!slot_open(l, &w)))
+		return -EAGAIN;
+	w.header = (struct shm_header){
+		.op = e->opcode == IBV_WR_SEND ? SHM_DATAGRAM : SHM_DATAGRAM_IMM,
+		.flags = (e->flags & HCA_SWQE_SOLICITED ? SHM_SOLICITED : 0) |
+			 (hca_ah_is_ipv4(e->ud.ah) ? SHM_IPV4 : 0),
+		.dst_qpn = e->ud.qpn,
+		.src_qpn = qp->ibv.qp_num,
+		.length = length,
+		.imm = e->imm,
+		.psn = e->ud.qkey,
+	};
+	to = w.slot->payload;
+	if (length > SHM_SLOT_PAYLOAD) {
+		struct shm_extent x = { .length = length };
+
+		if (!shm_data_room(l, &w, length, &x.offset))
+			return -EAGAIN;
+		memcpy(w.slot->payload, &x, sizeof(x));
+		w.header.flags |= SHM_IN_DATA;
+		to = l->tx->data + x.offset;
+	}
+	hca_ah_header(e->ud.ah, e->length, e->opcode != IBV_WR_SEND, to);
+	if (unlikely(hca_swqe_read(qp, e, 0, to + HCA_GRH_BYTES, e->length)))
+		return -EFAULT;
+	PROBE(transmit, qp->ibv.qp_num, e->ud.qpn, e->ud.qkey, length, e->opcode);
+	if (unlikely(shm_watches))
+		shm_watch_sent(l, w.pos, w.slot, &w.header);
+	slot_publish(l, &w, NULL, 0, 0);
+	return 0;
+}
+
+/* The link is full: true if the peer has received nothing for FULL_LIMIT_NS. tx_lock is
+ * held. */
+static bool is_stuck(struct shm_link *l)
+{
+	uint32_t pos = atomic_load_explicit(&l->harvested, memory_order_relaxed);
+	uint64_t now = progress_now_ns();
+
+	if (!l->full_ns || l->full_pos != pos) {
+		l->full_pos = pos;
+		l->full_ns = now;
+	}
+	return now - l->full_ns >= FULL_LIMIT_NS;
+}
+
+/* 0 (sent or lost), -EFAULT (a key does not allow it), or -EAGAIN (the QP is to try
+ * again). sq_lock is held. */
+static inline int send_to(struct hca_qp *qp, struct shm_link *l,
+			  const struct hca_swqe *e)
+{
+	bool other = false;
+	int ret;
+
+	/* A hint for shm_posted(), as links are never freed. */
+	atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
+	hca_lock(&l->tx_lock);
+	if (unlikely(atomic_load_explicit(&l->state, memory_order_acquire) !=
+		     SHM_LINK_UP)) {
+		ret = hca_datagram_lose(qp, e);
+	} else {
+		ret = shm_put_datagram(qp, l, e);
+		if (likely(!ret))
+			shm_kick_datagram(l, e);
+		else if (ret == -EAGAIN && is_stuck(l))
+			ret = hca_datagram_lose(qp, e);
+		else if (ret == -EAGAIN)
+			other = !shm_backlog_add(l, qp);
+	}
+	hca_unlock(&l->tx_lock);
+	if (unlikely(other)) /* the QP is in another link's backlog: by timer */
+		shm_wait_for_link(qp);
+	return ret;
+}
+
+int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	struct shm_link *l = atomic_load_explicit(
+		&shm.by_block[e->ud.qpn >> HCA_QPN_BLOCK_BITS],
+		memory_order_acquire);
+
+	if (likely(e->ud.ah->local && l))
+		return send_to(qp, l, e);
+	/* A local error is reported at once, whatever the destination. */
+	if (!hca_datagram_allowed(qp, e))
+		return -EFAULT;
+	if (e->ud.ah->multicast)
+		return shm_multicast(qp, e);
+	qp->calls = !qp->lost_since_ns;
+	shm_wait_for_link(qp);
+	return -EAGAIN;
+}

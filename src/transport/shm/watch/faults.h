@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * BUSBAR_FAULTS on shared memory (carrier/impair.h), message by message:
+ *   loss, in.loss, partition, in.partition
+ *              of a message that leaves or comes. Reliable ones are sent again as if a
+ *              timeout had been over, sooner at first (retry.c); others are lost.
+ *   in.delay, in.jitter
+ *              a message is handled that much later; all behind it on the link wait.
+ * The rest is not offered: copies and wrong order a ring does not have, what leaves
+ * is in it at once, and nothing would notice corruption. A message that was lost is not
+ * in the capture of the process that it did not reach.
+ *
+ * Belongs to the table with a capture (watched.c): with faults each operation is a message,
+ * and no receive is promised. This table is chosen at the start of the process, with any
+ * BUSBAR_FAULTS that can be used; the faults themselves may change later.
+ */
+#ifndef TRANSPORT_SHM_WATCH_FAULTS_H
+#define TRANSPORT_SHM_WATCH_FAULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/carrier/impair.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/link/state.h"
+
+/* Of a link. */
+struct shm_faults_of {
+	struct impair_lane out; /* under tx_lock */
+	struct impair_lane in;  /* this and the rest under rx_lock */
+	bool open;              /* the lanes are set */
+	uint32_t seen;          /* slots before this position have been decided about */
+	struct {
+		uint64_t due_ns;
+		bool lost;
+	} slots[SHM_SLOTS];
+};
+
+/* Is there a BUSBAR_FAULTS that can be used, even one of nothing: may messages have faults?
+ * Reads it and complains, once. */
+bool shm_faults_wanted(void);
+/* hca_transport_ops.faults. Only where shm_faults_wanted() was true at the start: else a
+ * peer copies by itself, and a receive may have been promised. Takes shm.lock. */
+int shm_faults_set(const char *text, char *note, size_t note_bytes);
+/* The link begins. shm.lock is held. */
+void shm_faults_open(struct shm_link *l);
+/* A slot is about to be published: if it is to be lost its address leads nowhere. tx_lock
+ * is held. */
+void shm_faults_send(struct shm_link *l, const struct shm_slot *slot,
+		     struct shm_header *h);
+
+enum shm_fate { SHM_TAKE, SHM_LOSE, SHM_WAIT };
+/* What becomes of the slot at `pos`, the next one. rx_lock is held. */
+enum shm_fate shm_faults_receive(struct shm_link *l, uint32_t pos);
+/* Does a slot of the link wait for its time? Takes rx_lock. */
+bool shm_faults_hold(struct shm_link *l);
+
+#endif
