@@ -1,31 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transport shm: the table of its functions for the hca (hca/path/transport.h); see state.h. */
 #define LOG_ROOM "shm"
+#include <errno.h>
+
 #include "hca/object/cq.h"
 #include "hca/object/qp.h"
 #include "hca/run/elide.h"
-#include "transport/shm/move/ack.h"
+#include "transport/list.h"
 #include "transport/shm/join/join.h"
-#include "transport/shm/reach/reach.h"
+#include "transport/shm/link/links.h"
+#include "transport/shm/link/slot.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/link/wake.h"
+#include "transport/shm/move/ack.h"
 #include "transport/shm/move/receive.h"
 #include "transport/shm/move/send.h"
-#include "transport/shm/link/state.h"
-#include "transport/shm/watch/watch.h"
+#include "transport/shm/reach/copiers.h"
+#include "transport/shm/reach/copy.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/watch/faults.h"
+#include "transport/shm/watched.h"
 #include "util/container_of.h"
 #include "util/list.h"
-
-#include <errno.h>
-
-#include "transport/shm/reach/copy.h"
-#include "transport/shm/watch/faults.h"
 #include "util/log.h"
 
 #define SHM_COST 10 /* of a path, see hca_transport_ops.reach */
 
-struct shm shm = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.changed = PTHREAD_COND_INITIALIZER,
-};
+static int shm_start(void)
+{
+	shm_links_start();
+	shm_copies_start();
+	return 0;
+}
+
+static void shm_stop(void)
+{
+	shm_mcast_stop();
+	shm_copies_stop();
+	shm_links_stop();
+}
+
+static void shm_forked(void)
+{
+	shm_links_forked();
+	shm_mcast_stop();
+	shm_copiers_forked();
+}
 
 static int shm_qp_open(struct hca_qp *qp)
 {
@@ -196,6 +216,11 @@ static bool shm_pending(void)
 	return false;
 }
 
+static const struct hca_transport_ops *shm_variant(void)
+{
+	return shm_watched_variant(&shm_ops);
+}
+
 static const struct hca_local_ops shm_local_ops = {
 	.block_claimed = shm_block_claimed,
 	.group_enter = shm_mcast_enter,
@@ -205,10 +230,10 @@ static const struct hca_local_ops shm_local_ops = {
 const struct hca_transport_ops shm_ops = {
 	.name = "shm",
 	.serves_host = true,
-	.variant = shm_watch_variant,
-	.start = shm_links_start,
-	.stop = shm_links_stop,
-	.forked = shm_links_forked,
+	.variant = shm_variant,
+	.start = shm_start,
+	.stop = shm_stop,
+	.forked = shm_forked,
 	.faults = shm_faults_set,
 	.reach = shm_reach,
 	.open = shm_qp_open,

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "hca/queue/push.h"
 #include "hca/share/process.h"
-#include "transport/shm/move/send.h"
+#include "transport/shm/link/wake.h"
 #include "util/container_of.h"
 #include "world.h"
 

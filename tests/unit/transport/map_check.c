@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/shm/link/peer.h"
+#include "transport/shm/ring/area.h"
 
 enum { BYTES = 8192 };
 

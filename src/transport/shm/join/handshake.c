@@ -9,28 +9,26 @@
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hca/host/memory_file.h"
 #include "hca/host/names.h"
 #include "hca/run/aside.h"
 #include "hca/run/progress.h"
-#include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
 #include "hca/view/inspect_answer.h"
-#include "transport/shm/move/ack.h"
-#include "transport/shm/link/control.h"
 #include "transport/shm/join/join.h"
+#include "transport/shm/link/backlog.h"
+#include "transport/shm/link/control.h"
 #include "transport/shm/link/links.h"
 #include "transport/shm/link/peer.h"
-#include "transport/shm/reach/reach.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/ring/area.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/watch/faults.h"
 #include "util/log.h"
 
 #define CONTROL_BATCH 16
@@ -107,15 +105,13 @@ static int identity_send(const struct shm_link *l, enum shm_control_kind kind,
 
 /* ---- connecting ---- */
 
-static int area_create(void)
+static int set_area(struct shm_link *l, int area_fd, int role)
 {
-	int fd = hca_memory_file("busbar-link", sizeof(struct shm_area),
-				 MFD_ALLOW_SEALING);
+	int ret = shm_link_set_area(l, area_fd, role);
 
-	if (fd < 0)
-		return fd;
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	return fd;
+	if (!ret)
+		shm_faults_open(l);
+	return ret;
 }
 
 int shm_link_connect(uint32_t block, struct shm_link **out)
@@ -144,10 +140,10 @@ int shm_link_connect(uint32_t block, struct shm_link **out)
 	l->fd = fd;
 	link_set_cred(l, &cred);
 	l->target_block = block;
-	ret = area = area_create();
+	ret = area = shm_area_create();
 	if (ret < 0)
 		goto err_link;
-	ret = shm_link_set_area(l, area, 0);
+	ret = set_area(l, area, 0);
 	if (!ret)
 		ret = identity_send(l, SHM_HELLO, area);
 	close(area);
@@ -214,7 +210,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	ret = link_set_peer(l, msg, fds);
 	if (ret)
 		return ret;
-	ret = shm_link_set_area(l, fds[2], 1);
+	ret = set_area(l, fds[2], 1);
 	if (ret)
 		return ret;
 	shm_access_choose(l, true);

@@ -26,30 +26,23 @@
 #include <unistd.h>
 
 #include "hca/host/names.h"
-#include "hca/limits.h"
 #include "hca/object/qp.h"
-#include "hca/object/sq.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
-#include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "transport/shm/link/control.h"
 #include "transport/shm/join/join.h"
-#include "transport/shm/move/send.h"
+#include "transport/shm/link/control.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/move/send.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define REACH_WAIT_NS 500000 /* between two checks of the links being made */
-#define REACH_LIMIT_NS NSEC_PER_SEC
 #define REACH_ROUNDS 4
 #define AGAIN_NS 2000000 /* until a process with many callers is called again */
 #define NAME_TRIES 1000
 
 static int name_fd = -1; /* under shm.lock */
-/* Links are made with all processes whose names were found; later processes find ours. */
-static _Atomic bool ready;
 
 static void prefix_print(char *to, size_t size)
 {
@@ -85,7 +78,7 @@ void shm_mcast_stop(void)
 	if (name_fd >= 0)
 		close(name_fd);
 	name_fd = -1;
-	atomic_store(&ready, false);
+	atomic_store(&shm.mcast_ready, false);
 }
 
 struct reached {
@@ -130,85 +123,6 @@ static bool reach_all(bool *busy)
 	return reached.pending;
 }
 
-/* tx_lock is held. */
-static bool may_have_members(const struct shm_link *l, unsigned bit)
-{
-	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
-		return false;
-	/* Of the two ends of the link with ourselves only one is used. */
-	if (l->target_block == 0 && shm_uuid_is(l, hca_process.uuid))
-		return false;
-	return atomic_load_explicit(&l->peer->mcast_filter[bit / 64],
-				    memory_order_relaxed) >> bit % 64 & 1;
-}
-
-static int send_copy(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_swqe *e)
-{
-	int ret = 0;
-
-	hca_lock(&l->tx_lock);
-	if (may_have_members(l, e->ud.ah->mcast_bit)) {
-		/* shm_posted() processes the acknowledgements of this link. */
-		atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
-		ret = shm_put_datagram(qp, l, e);
-		if (!ret)
-			shm_kick_datagram(l, e);
-	}
-	hca_unlock(&l->tx_lock);
-	if (ret != -EAGAIN)
-		return ret;
-	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
-	return 0;
-}
-
-/*
- * True if a link is still waiting for READY, for at most REACH_LIMIT_NS. For the member
- * that connected the link is up already, and its program may rely on that before READY
- * is processed here.
- */
-static bool must_wait(struct hca_qp *qp, unsigned count)
-{
-	bool greeted = false;
-	uint64_t now;
-
-	for (unsigned i = 0; i < count && !greeted; i++)
-		greeted = shm_link_is_greeted(shm.links[i]);
-	if (likely(!greeted))
-		return false;
-	now = progress_now_ns();
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
-	return now - qp->lost_since_ns <= REACH_LIMIT_NS;
-}
-
-int shm_multicast(struct hca_qp *qp, const struct hca_swqe *e)
-{
-	unsigned count = atomic_load_explicit(&shm.link_count,
-					      memory_order_acquire);
-
-	if (unlikely(!atomic_load_explicit(&ready, memory_order_acquire) ||
-		     must_wait(qp, count))) {
-		qp->tx_blocked = HCA_TX_RETRY_WAIT;
-		progress_timer_arm(&qp->retry,
-				   progress_now_ns() +
-					   (qp->lost_since_ns ? REACH_WAIT_NS : 0));
-		return -EAGAIN;
-	}
-	/* A datagram to a group with any other QP number has no receivers. */
-	if (e->ud.qpn != HCA_QPN_MULTICAST)
-		return 0;
-	for (unsigned i = 0; i < count; i++) {
-		int ret = send_copy(qp, shm.links[i], e);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 /* True if a handshake is under way. Callers repeat reach_all() for at most REACH_ROUNDS:
  * when both sides connect at once one of the connections is redirected, and a process
  * that refuses is not to be called again for ever. */
@@ -230,7 +144,7 @@ void shm_multicast_resolve(struct hca_qp *qp)
 		qp->lost_since_ns = now;
 		qp->lost_tries = 0;
 	}
-	late = now - qp->lost_since_ns > REACH_LIMIT_NS;
+	late = now - qp->lost_since_ns > SHM_MULTICAST_LIMIT_NS;
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_lock(&shm.lock);
 	pending = links_pending();
@@ -242,7 +156,7 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	if (pending && !late)
 		return;
 	/* Processes that have not answered within the time get no datagrams. */
-	atomic_store(&ready, true);
+	atomic_store(&shm.mcast_ready, true);
 }
 
 /* Waits until a link has changed; with `busy` for a moment at most, because no event says that a
@@ -259,11 +173,11 @@ static int wait_for_change(uint64_t until_ns, bool busy)
 
 void shm_mcast_enter(bool joined)
 {
-	uint64_t until_ns = clock_monotonic_ns_slow() + REACH_LIMIT_NS;
+	uint64_t until_ns = clock_monotonic_ns_slow() + SHM_MULTICAST_LIMIT_NS;
 	bool busy = false;
 	int ret = 0;
 
-	if (!joined && atomic_load(&ready))
+	if (!joined && atomic_load(&shm.mcast_ready))
 		return;
 	pthread_mutex_lock(&shm.lock);
 	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(&busy); i += !busy) {
@@ -275,6 +189,6 @@ void shm_mcast_enter(bool joined)
 			ret = wait_for_change(until_ns, false);
 	}
 	if (name_fd >= 0 && !progress_is_self())
-		atomic_store(&ready, true);
+		atomic_store(&shm.mcast_ready, true);
 	pthread_mutex_unlock(&shm.lock);
 }

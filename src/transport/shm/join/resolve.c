@@ -3,23 +3,22 @@
 #define LOG_ROOM "shm"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hca/host/gid.h"
 #include "hca/host/names.h"
 #include "hca/object/qp.h"
-#include "hca/qp/address.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "transport/shm/reach/copy.h"
 #include "transport/shm/join/join.h"
 #include "transport/shm/link/links.h"
 #include "transport/shm/link/peer.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/reach/copiers.h"
+#include "transport/shm/ring/ring.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/list.h"

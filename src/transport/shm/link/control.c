@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include "hca/run/aside.h"
 #include "hca/share/process.h"

@@ -7,12 +7,8 @@
  * The contents of the rings are checked where they are read (rx.c, ack.c, target.c).
  */
 #define LOG_ROOM "shm"
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hca/host/names.h"
@@ -23,7 +19,6 @@
 #include "hca/share/process.h"
 #include "transport/shm/link/peer.h"
 #include "transport/shm/link/state.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 /* Links of one process, and of all processes without a pid in our PID namespace
@@ -95,22 +90,6 @@ bool shm_peer_has_room(const struct ucred *peer)
 		log_warn("peer pid %d refused: uid %u has %u links already",
 			 (int)peer->pid, peer->uid, of_user);
 	return false;
-}
-
-/*
- * A file that shrinks under a mapping raises SIGBUS at the next access, and so do
- * missing huge pages. Neither can happen to a sealed memory file of ordinary pages.
- */
-bool shm_memory_stays(int fd, size_t size)
-{
-	struct statfs fs;
-	struct stat st;
-
-	/* hca_fd_is_memory() does not ask the file system, which the peer may have
-	 * chosen. The other calls come after it: on a memory file they cannot block. */
-	return hca_fd_is_memory(fd) && !fstatfs(fd, &fs) &&
-	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) &&
-	       (size_t)st.st_size >= size;
 }
 
 /* The data path writes to it, so it must not block. */

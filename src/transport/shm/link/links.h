@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What link.c, handshake.c and resolve.c share: making and ending a link. shm.lock
- * is held in all of it.
- */
+/* The table of links, and the memory of a link. */
 #ifndef TRANSPORT_SHM_LINK_LINKS_H
 #define TRANSPORT_SHM_LINK_LINKS_H
 
 #include <stdint.h>
 
-#include "hca/object/public.h"
-#include "hca/object/qp.h"
 #include "transport/shm/link/state.h"
 
-/* Time limit of the handshake with a peer that called, or that was called and belongs
- * to another user. */
-#define SHM_HANDSHAKE_NS UINT64_C(5000000000)
-
-/* A free structure without descriptors or memory; NULL: too many, or no memory. */
+/* A free structure without descriptors or memory; NULL: too many, or no memory. shm.lock is
+ * held, here and as far as shm_link_release(). */
 struct shm_link *shm_link_new(void);
 
 /* Allocates the tables of slots and regions, empty; freed with the link. 0 or
@@ -27,40 +19,31 @@ int shm_link_map_tables(struct shm_link *l);
  * `role`: 0 connector, 1 acceptor. 0 or a negative errno. */
 int shm_link_set_area(struct shm_link *l, int area_fd, int role);
 
-/* Ends a link in any state. The caller has stopped watching its descriptor. */
-void shm_link_down(struct shm_link *l);
-
-/* The same for a link whose descriptor is watched. Receives first what an orderly
- * peer had sent. `why` is logged. */
-void shm_link_end(struct shm_link *l, const char *why);
+/* Unmaps and closes all that the link has, but for the peer's regions (shm_map_release()). The
+ * link's locks are held. */
+void shm_link_release(struct shm_link *l);
 
 /* Takes rx_lock, ack_lock and tx_lock in this order: no poller or sender is inside the
  * link then. */
 void shm_link_lock(struct shm_link *l);
 void shm_link_unlock(struct shm_link *l);
 
-/* Arms the timer that ends links whose handshake is overdue and watches paused
- * listening sockets again. */
-void shm_sweep_at(uint64_t when_ns);
+/*
+ * The link to the owner of an SRQ, which is not taken down before shm_link_return().
+ * NULL: there is none (yet).
+ */
+struct shm_link *shm_link_borrow(uint32_t srqn);
 
-/* How long a listening socket is not watched when accept() lacks descriptors. */
-#define SHM_LISTEN_PAUSE_NS (50 * 1000 * 1000)
+static inline void shm_link_return(struct shm_link *l)
+{
+	atomic_fetch_sub(&l->borrowed, 1);
+}
 
-/* Sets the QP's link and its peer's public part; NULL: none. The QP's sq_lock is held,
- * too. */
-void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_qp_public *remote);
+/* The peer broke the protocol (`what`, logged): the progress thread will end the link.
+ * For data paths: the link's locks and a sq_lock may be held. */
+void shm_link_violation(struct shm_link *l, const char *what);
 
-/* Processes what has come for a link in its handshake; does not wait. The link may be
- * up or ended afterwards. */
-void shm_link_hear(struct shm_link *l);
-
-/* Completes the handshake of a link of the process with itself, in the calling
- * thread. */
-void shm_link_to_self(uint32_t block, struct shm_link *l);
-
-/* Starts a link with the owner of a block. 0, -ECONNREFUSED (nobody owns it), -EPERM
- * (the owner is not allowed or banned), or another negative errno. */
-int shm_link_connect(uint32_t block, struct shm_link **out);
+/* In a forked child, which uses none of the parent's links: closes their descriptors. */
+void shm_links_forked(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "hca/share/process.h"
 #include "transport/shm/link/peer.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/area.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
@@ -26,10 +25,6 @@ bool shm_peer_has_room(const struct ucred *peer);
 #define SHM_BAN_NS UINT64_C(60000000000) /* after a violation or a refusal */
 void shm_peer_ban(pid_t pid, uint64_t ns);
 bool shm_peer_is_banned(pid_t pid);
-
-/* True if the file has `size` bytes and cannot become shorter, so that a mapping of it
- * never faults. */
-bool shm_memory_stays(int fd, size_t size);
 
 /* True for a non-blocking eventfd. */
 bool shm_wakeup_is_eventfd(int fd);
@@ -51,14 +46,6 @@ static inline bool shm_from_peer(struct hca_qp *qp, struct shm_link *l,
 					    memory_order_relaxed))
 		return false;
 	return likely(qp->rx_peer == l->rx_peer) || shm_from_owner(qp, l, src_qpn);
-}
-
-/* Copies out of memory that the peer can write. The barrier keeps the compiler from
- * reading that memory again after the copy has been checked. */
-static inline void shm_copy_once(void *to, const void *from, size_t size)
-{
-	memcpy(to, from, size);
-	__asm__ volatile("" : : "r"(to) : "memory");
 }
 
 /* Maps the peer's segment; its head can be read then. 0, -EPROTO (the file could
@@ -96,6 +83,36 @@ static inline uint32_t shm_keys_upto(struct shm_link *l, uint32_t rkey)
 					      memory_order_relaxed);
 
 	return likely(rkey >> 8 < count) ? count : shm_keys_open(l, rkey >> 8);
+}
+
+/* True if the peer has ended. Stores to its mapped memory would still succeed. */
+static inline bool shm_peer_died(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) &
+	       HCA_DIED;
+}
+
+/* True if `r`, the public part of a peer's QP, is connected to this QP by the same service
+ * and in a state that receives. */
+static inline bool shm_answers(const struct hca_qp *qp, const struct hca_qp_public *r)
+{
+	uint32_t state;
+
+	if (!r || atomic_load_explicit(&r->qpn, memory_order_relaxed) !=
+			  qp->attr.dest_qp_num)
+		return false;
+	state = atomic_load_explicit(&r->state, memory_order_acquire);
+	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
+	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
+		       qp->ibv.qp_num &&
+	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==
+		IBV_QPT_UC) == !shm_is_reliable(qp);
+}
+
+static inline bool shm_remote_ready(const struct hca_qp *qp)
+{
+	return shm_answers(qp, shm_qp(qp)->remote);
 }
 
 #endif

@@ -4,13 +4,13 @@
 #define TRANSPORT_SHM_LINK_SLOT_H
 
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "hca/object/qp.h"
 #include "hca/object/sq.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 #include "util/cache.h"
 #include "util/container_of.h"
 
@@ -78,6 +78,16 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
  * the reservation final. */
 bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 		   uint32_t *offset);
+
+/* The next slot, if it is filled; rx_lock is held and the link is up. */
+static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)
+{
+	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
+
+	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
+			       pos / SHM_SLOTS + 1 ?
+		       s : NULL;
+}
 
 static inline uint8_t slot_flags(const struct hca_qp *qp, unsigned send_flags)
 {

@@ -38,7 +38,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hca/memory/region.h"
 #include "hca/object/promise.h"
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
@@ -239,6 +238,9 @@ struct shm {
 	uint64_t sweep_ns;                 /* when; 0: not armed */
 	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening sockets not watched for now */
 	unsigned paused_count;
+	/* Links are made with all processes whose multicast names were found; later processes
+	 * find this one's (join/mcast.c). */
+	_Atomic bool mcast_ready;
 	/* A thread that was alone received a message before it completed the requests that the
 	 * message acknowledges. Where several threads are inside, a poll of a queue with sends
 	 * completes these first. */
@@ -262,12 +264,30 @@ static inline bool shm_link_is_greeted(const struct shm_link *l)
 	       atomic_load(&l->greeted);
 }
 
+/* A link that is up while one of its locks is held keeps its memory until that lock is released. */
+static inline bool shm_link_is_up(const struct shm_link *l)
+{
+	return atomic_load_explicit(&l->state, memory_order_acquire) == SHM_LINK_UP;
+}
+
+static inline bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
+{
+	return !memcmp(l->uuid, uuid, sizeof(l->uuid));
+}
+
 static inline bool shm_is_reliable(const struct hca_qp *qp)
 {
 	return qp->reliable;
 }
 
 extern struct shm shm;
+
+/* Every link structure of the table, also those that are free. */
+#define shm_each_link(l)                                                      \
+	for (struct shm_link **l##_at = shm.links, *l;                        \
+	     (size_t)(l##_at - shm.links) < atomic_load(&shm.link_count) &&   \
+	     ((l) = *l##_at);                                                 \
+	     l##_at++)
 
 static inline uint32_t shm_uuid_tag(const uint8_t uuid[16])
 {

@@ -7,9 +7,7 @@
  * shm_ack, which the peer writes. shm_harvest() processes both; ack_lock is held.
  */
 #define LOG_ROOM "shm"
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hca/memory/promising.h"
 #include "hca/object/opcode.h"
@@ -18,16 +16,16 @@
 #include "hca/queue/complete.h"
 #include "hca/queue/post.h"
 #include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/process.h"
-#include "transport/shm/move/ack.h"
-#include "transport/shm/reach/reach.h"
-#include "transport/shm/move/receive.h"
-#include "transport/shm/ring/ring.h"
-#include "transport/shm/move/send.h"
+#include "transport/shm/link/backlog.h"
+#include "transport/shm/link/peer.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/link/wake.h"
+#include "transport/shm/move/ack.h"
+#include "transport/shm/move/receive.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/ring/ring.h"
 #include "util/container_of.h"
-#include "util/list.h"
 #include "util/log.h"
 
 /* About 50 us, with one or two yields of who polls (cq.c): a peer that shares its processor has had
@@ -107,56 +105,6 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 	}
 	if (qp->sq.next != qp->sq.head)
 		hca_sq_run(qp);
-}
-
-void shm_backlog_run(struct list *waiting)
-{
-	while (!list_empty(waiting)) {
-		struct hca_qp *qp = shm_qp_whole(list_entry(
-			waiting->next, struct shm_qp, backlog_entry));
-
-		hca_lock(&qp->sq_lock);
-		list_remove(&shm_qp(qp)->backlog_entry);
-		shm_qp(qp)->backlogged = false;
-		hca_sq_run(qp);
-		hca_unlock(&qp->sq_lock);
-	}
-}
-
-static void take_backlog(struct shm_link *l, struct list *again)
-{
-	list_init(again);
-	hca_lock(&l->tx_lock);
-	list_splice(again, &l->backlog_qps);
-	atomic_store(&l->backlog, 0);
-	hca_unlock(&l->tx_lock);
-}
-
-void shm_backlog_open(struct shm_link *l)
-{
-	struct list waiting;
-
-	take_backlog(l, &waiting);
-	list_for_each(part, &waiting, struct shm_qp, backlog_entry) {
-		struct hca_qp *qp = shm_qp_whole(part);
-
-		hca_lock(&qp->sq_lock);
-		if (qp->tx_blocked == HCA_TX_RETRY_WAIT) {
-			qp->tx_blocked = HCA_TX_OPEN;
-			progress_timer_disarm(&qp->retry);
-		}
-		hca_unlock(&qp->sq_lock);
-	}
-	shm_backlog_run(&waiting);
-}
-
-static void run_backlog(struct shm_link *l)
-{
-	struct list again;
-
-	take_backlog(l, &again);
-	/* ack_lock is held: no QP of the list can be forgotten meanwhile. */
-	shm_backlog_run(&again);
 }
 
 /* Position of an acknowledgement word; false when it is not in [from, limit]: it is
@@ -286,7 +234,7 @@ bool shm_harvest(struct shm_link *l, bool look)
 		hca_unlock(&f.qp->sq_lock);
 	}
 	if (atomic_load_explicit(&l->backlog, memory_order_relaxed))
-		run_backlog(l);
+		shm_backlog_resume(l);
 	return moved;
 }
 

@@ -7,14 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/object/cq.h"
 #include "hca/object/qp.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 #include "util/container_of.h"
-#include "util/list.h"
 #include "util/spin.h"
 
 /* After posting: processes acknowledgements if the ring is a quarter full, so that it
@@ -41,13 +39,6 @@ bool shm_take_promises(struct shm_link *l);
 /* Processes the last acknowledgements of a peer that has ended. Takes ack_lock. */
 void shm_harvest_rest(struct shm_link *l);
 
-/* Runs transmission of the QPs in a list taken from a link's backlog. The caller makes
- * sure (by ack_lock or shm.lock) that none of them is destroyed meanwhile. */
-void shm_backlog_run(struct list *waiting);
-
-/* The same for the whole backlog of a link that has come up. shm.lock is held. */
-void shm_backlog_open(struct shm_link *l);
-
 /* Takes a link's lock. If another poller has it: waits if `wait`, else returns false.
  * See hca_transport_ops.poll. */
 static inline bool shm_lock_for(struct spin *lock, bool wait)
@@ -67,12 +58,6 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
  * after so many polls without progress: a read takes the cache line from the peer,
  * which has to fetch it again before its next message becomes visible. */
 #define SHM_IDLE_POLLS_WHEN_CARRIED 64
-
-/* One that is up with one of its locks held keeps its memory until that is given back. */
-static inline bool shm_link_is_up(const struct shm_link *l)
-{
-	return atomic_load_explicit(&l->state, memory_order_acquire) == SHM_LINK_UP;
-}
 
 /* True if shm_harvest() is to be called: a new piggybacked acknowledgement is there, or
  * it is time to read the peer's struct shm_ack (*look). `acks`: the poller waits for

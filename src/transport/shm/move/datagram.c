@@ -16,10 +16,12 @@
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "transport/shm/ring/ring.h"
-#include "transport/shm/move/send.h"
+#include "transport/shm/link/backlog.h"
 #include "transport/shm/link/slot.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/link/wake.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/ring/ring.h"
 #include "transport/shm/watch/watch.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -28,8 +30,10 @@
 /* If a peer has received nothing for so long, datagrams to it are dropped, so that those
  * to others are not delayed. */
 #define FULL_LIMIT_NS NSEC_PER_SEC
+#define MULTICAST_WAIT_NS 500000 /* between two checks of the links being made */
 
-int shm_put_datagram(struct hca_qp *qp, struct shm_link *l,
+/* Fills one slot; result and lock as for shm_put_message(). */
+static int put_datagram(struct hca_qp *qp, struct shm_link *l,
 		     const struct hca_swqe *e)
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
@@ -97,7 +101,7 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 		     SHM_LINK_UP)) {
 		ret = hca_datagram_lose(qp, e);
 	} else {
-		ret = shm_put_datagram(qp, l, e);
+		ret = put_datagram(qp, l, e);
 		if (likely(!ret))
 			shm_kick_datagram(l, e);
 		else if (ret == -EAGAIN && is_stuck(l))
@@ -109,6 +113,85 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l,
 	if (unlikely(other)) /* the QP is in another link's backlog: by timer */
 		shm_wait_for_link(qp);
 	return ret;
+}
+
+/* tx_lock is held. */
+static bool may_have_members(const struct shm_link *l, unsigned bit)
+{
+	if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+		return false;
+	/* Of the two ends of the link with ourselves only one is used. */
+	if (l->target_block == 0 && shm_uuid_is(l, hca_process.uuid))
+		return false;
+	return atomic_load_explicit(&l->peer->mcast_filter[bit / 64],
+				    memory_order_relaxed) >> bit % 64 & 1;
+}
+
+static int send_copy(struct hca_qp *qp, struct shm_link *l,
+		     const struct hca_swqe *e)
+{
+	int ret = 0;
+
+	hca_lock(&l->tx_lock);
+	if (may_have_members(l, e->ud.ah->mcast_bit)) {
+		/* shm_posted() processes the acknowledgements of this link. */
+		atomic_store_explicit(&shm_qp(qp)->link, l, memory_order_release);
+		ret = put_datagram(qp, l, e);
+		if (!ret)
+			shm_kick_datagram(l, e);
+	}
+	hca_unlock(&l->tx_lock);
+	if (ret != -EAGAIN)
+		return ret;
+	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
+	return 0;
+}
+
+/*
+ * True if a link is still waiting for READY, for at most SHM_MULTICAST_LIMIT_NS. For the member
+ * that connected the link is up already, and its program may rely on that before READY
+ * is processed here.
+ */
+static bool must_wait(struct hca_qp *qp, unsigned count)
+{
+	bool greeted = false;
+	uint64_t now;
+
+	for (unsigned i = 0; i < count && !greeted; i++)
+		greeted = shm_link_is_greeted(shm.links[i]);
+	if (likely(!greeted))
+		return false;
+	now = progress_now_ns();
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now;
+		qp->lost_tries = 0;
+	}
+	return now - qp->lost_since_ns <= SHM_MULTICAST_LIMIT_NS;
+}
+
+static int multicast(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	unsigned count = atomic_load_explicit(&shm.link_count,
+					      memory_order_acquire);
+
+	if (unlikely(!atomic_load_explicit(&shm.mcast_ready, memory_order_acquire) ||
+		     must_wait(qp, count))) {
+		qp->tx_blocked = HCA_TX_RETRY_WAIT;
+		progress_timer_arm(&qp->retry,
+				   progress_now_ns() +
+					   (qp->lost_since_ns ? MULTICAST_WAIT_NS : 0));
+		return -EAGAIN;
+	}
+	/* A datagram to a group with any other QP number has no receivers. */
+	if (e->ud.qpn != HCA_QPN_MULTICAST)
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		int ret = send_copy(qp, shm.links[i], e);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
@@ -123,7 +206,7 @@ int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 	if (!hca_datagram_allowed(qp, e))
 		return -EFAULT;
 	if (e->ud.ah->multicast)
-		return shm_multicast(qp, e);
+		return multicast(qp, e);
 	qp->calls = !qp->lost_since_ns;
 	shm_wait_for_link(qp);
 	return -EAGAIN;

@@ -12,8 +12,9 @@
 #include "hca/object/sq.h"
 #include "hca/queue/post.h"
 #include "hca/run/progress.h"
-#include "transport/shm/move/send.h"
+#include "transport/shm/link/backlog.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/move/send.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

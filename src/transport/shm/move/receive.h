@@ -6,16 +6,13 @@
 #define TRANSPORT_SHM_MOVE_RECEIVE_H
 
 #include <infiniband/verbs.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/object/pd.h"
 #include "hca/object/qp.h"
-#include "hca/object/rq.h"
-#include "hca/object/sq.h"
 #include "hca/object/srq.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 
 struct shm_extent;
 struct shm_header;
@@ -50,39 +47,6 @@ bool shm_receive_watched(struct shm_link *l, bool at_once);
 
 /* Receives all messages that are in the ring now. Takes rx_lock. */
 void shm_receive_rest(struct shm_link *l);
-
-/* The next slot, if it is filled; rx_lock is held and the link is up. */
-static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)
-{
-	struct shm_slot *s = &l->rx->slots[pos % SHM_SLOTS];
-
-	return atomic_load_explicit(&s->tag, memory_order_acquire) ==
-			       pos / SHM_SLOTS + 1 ?
-		       s : NULL;
-}
-
-/* Fills the slot's payload with a request. `word`: the data of an ATOMIC WRITE. */
-void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
-			struct shm_slot *slot);
-
-/* Executes SHM_COMPARE_SWAP, SHM_FETCH_ADD or SHM_ATOMIC_WRITE. Returns the original
- * value; 0 for SHM_ATOMIC_WRITE. */
-uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
-			  uint64_t swap);
-
-/* At the responder: checks and executes the request in the slot, and stores the original
- * value there. rx_lock is held. */
-enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
-				      enum shm_op op);
-
-/* Stores the original value in the initiator's buffers. IBV_WC_SUCCESS or
- * IBV_WC_LOC_PROT_ERR. sq_lock is held. */
-enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
-				     const struct hca_swqe *e, uint64_t result);
-
-/* The length of the next part of an entry of which `at` bytes are sent; *in_data: its
- * data go through the data area. */
-uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data);
 
 /* At the responder: executes a WRITE or READ, or a part of it. `*part`: with SHM_IN_DATA
  * the extent that was checked already; set to the extent executed. IBV_WC_GENERAL_ERR:

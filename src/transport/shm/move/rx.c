@@ -7,13 +7,12 @@
  */
 #define LOG_ROOM "shm"
 #include <errno.h>
-#include <string.h>
+#include <sys/uio.h>
 
 #include "hca/event/async.h"
 #include "hca/host/mapping.h"
 #include "hca/limits.h"
 #include "hca/memory/promising.h"
-#include "hca/memory/sge.h"
 #include "hca/memory/window.h"
 #include "hca/object/rq.h"
 #include "hca/qp/address.h"
@@ -24,14 +23,13 @@
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "transport/shm/move/ack.h"
-#include "transport/shm/join/join.h"
+#include "transport/shm/link/links.h"
 #include "transport/shm/link/peer.h"
-#include "transport/shm/reach/reach.h"
-#include "transport/shm/move/receive.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
-#include "transport/shm/watch/watch.h"
+#include "transport/shm/move/ack.h"
+#include "transport/shm/move/receive.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/ring/ring.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -646,15 +644,4 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
 	if (likely(qp))
 		dispatch(l, qp, &m);
 	return m.marked;
-}
-
-void shm_receive_rest(struct shm_link *l)
-{
-	/* At most SHM_SLOTS messages are there now; a peer that runs may go on sending.
-	 * Waits for a polling thread that holds the lock, even if it is preempted. */
-	hca_lock(&l->rx_lock);
-	for (unsigned i = 0; i < SHM_SLOTS / SHM_RECEIVE_BUDGET &&
-			     (shm_watches ? shm_receive_watched(l, true) : shm_receive(l)); i++)
-		;
-	hca_unlock(&l->rx_lock);
 }

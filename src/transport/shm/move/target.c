@@ -7,10 +7,6 @@
  * the slot) and the target writes the data there before it acknowledges the slot. So the
  * target sends no message for the answer and never waits for room.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/uio.h>
-
 #include "hca/memory/key.h"
 #include "hca/memory/sge.h"
 #include "hca/object/public.h"
@@ -19,33 +15,12 @@
 #include "hca/queue/scatter.h"
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
-#include "transport/shm/join/join.h"
-#include "transport/shm/link/peer.h"
-#include "transport/shm/reach/reach.h"
+#include "transport/shm/link/links.h"
+#include "transport/shm/link/state.h"
 #include "transport/shm/move/receive.h"
 #include "transport/shm/ring/ring.h"
-#include "transport/shm/link/state.h"
 #include "transport/shm/watch/watch.h"
 #include "util/container_of.h"
-
-uint32_t shm_request_part(const struct hca_swqe *e, uint32_t at, bool *in_data)
-{
-	*in_data = e->length > SHM_REQUEST_PAYLOAD;
-	return MIN(e->length - at, SHM_FRAGMENT);
-}
-
-int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		 uint32_t length, unsigned access, struct iovec *iov,
-		 bool *kernel)
-{
-	if (e->flags & HCA_SWQE_INLINE) {
-		iov[0] = (struct iovec){
-			(void *)(uintptr_t)(e->inline_data + at), length };
-		return 1;
-	}
-	return hca_sges_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
-			   kernel);
-}
 
 /* ---- the responder ---- */
 

@@ -23,9 +23,9 @@
 #include "hca/run/elide.h"
 #include "hca/share/counters.h"
 #include "hca/share/process.h"
+#include "transport/shm/link/state.h"
 #include "transport/shm/move/receive.h"
 #include "transport/shm/ring/ring.h"
-#include "transport/shm/link/state.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/log.h"
@@ -43,7 +43,6 @@ struct shm_responder {
 	struct hca_qp_public pub;
 	_Alignas(struct hca_rwqe) uint8_t claim[CLAIM_BYTES];
 };
-
 
 /* Once per initiator, with its first message. */
 static struct shm_responder *responder_new(uint32_t src_qpn)

@@ -18,7 +18,6 @@
 #define LOG_ROOM "shm"
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 
 #include "hca/limits.h"
 #include "hca/object/opcode.h"
@@ -28,52 +27,17 @@
 #include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
-#include "hca/share/process.h"
-#include "transport/shm/reach/copy.h"
-#include "transport/shm/join/join.h"
+#include "transport/shm/link/backlog.h"
+#include "transport/shm/link/links.h"
 #include "transport/shm/link/peer.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/link/wake.h"
+#include "transport/shm/move/send.h"
+#include "transport/shm/reach/copy.h"
 #include "transport/shm/reach/reach.h"
 #include "transport/shm/ring/ring.h"
-#include "transport/shm/move/send.h"
-#include "transport/shm/link/state.h"
 #include "util/container_of.h"
 #include "util/log.h"
-
-
-struct shm_link *shm_link_borrow(uint32_t srqn)
-{
-	struct shm_link *_Atomic *place =
-		&shm.by_block[srqn >> HCA_QPN_BLOCK_BITS];
-	struct shm_link *l = atomic_load(place);
-
-	if (!l)
-		return NULL;
-	/* `borrowed` is counted first, then the state is read; shm_link_down() does the
-	 * reverse. */
-	atomic_fetch_add(&l->borrowed, 1);
-	if (atomic_load(&l->state) == SHM_LINK_UP && atomic_load(place) == l)
-		return l;
-	atomic_fetch_sub(&l->borrowed, 1);
-	return NULL;
-}
-
-void shm_xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
-		     const struct shm_slot *slot, struct shm_header *h)
-{
-	uint32_t target = qp->attr.dest_qp_num;
-	struct shm_extent x = { .at = 0 };
-
-	if (h->flags & SHM_IN_DATA)
-		memcpy(&x, slot->payload, sizeof(x));
-	h->flags |= SHM_XRC;
-	if (qp->sq.next == qp->sq.tail && x.at == 0)
-		h->flags |= SHM_XRC_FIRST;
-	h->dst_qpn = *hca_swqe_srqn((struct hca_swqe *)e) | target << 24;
-	h->src_qpn |= (target >> 8 & 0xff) << 24;
-	h->psn |= (target >> 16 & 0xff) << 24;
-	h->timer = (uint8_t)atomic_load_explicit(&shm_qp(qp)->remote->min_rnr_timer,
-						 memory_order_relaxed);
-}
 
 /* Tells the target that a request was refused. False: the ring is full. */
 static bool fault(struct hca_qp *qp, enum ibv_wc_status status)
@@ -134,14 +98,6 @@ static bool target_ready(struct hca_qp *qp, bool alone)
 	return true;
 }
 
-bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
-		    const struct hca_qp_public *target)
-{
-	return srq &&
-	       atomic_load_explicit(&srq->srqn, memory_order_acquire) == srqn &&
-	       hca_xrcd_same(&srq->xrcd, &target->xrcd);
-}
-
 /* Carries out an RDMA operation at the initiator. False: no further entry can be sent now.
  * `*by_target`: nothing was done, and the process of the SRQ has to carry it out. `*room`:
  * how many bytes this run of transmission may still copy. */
@@ -195,7 +151,7 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	int ret;
 
 	hca_lock(&l->tx_lock);
-	ret = shm_put_xrc(qp, l, e, by_target);
+	ret = by_target ? shm_put_request(qp, l, e) : shm_put_message(qp, l, e);
 	if (!ret)
 		shm_kick(l);
 	else if (ret == -EAGAIN || !alone)
@@ -289,11 +245,10 @@ void shm_transmit_xrc(struct hca_qp *qp)
 	while (qp->sq.next != hca_sq_end(qp) && transmit_next(qp, &room))
 		;
 	if (unlikely(hca_qp_state(qp) == IBV_QPS_SQD))
-		shm_watch_drain(qp, shm_qp(qp)->xrc_link);
+		shm_backlog_drain(qp, shm_qp(qp)->xrc_link);
 }
 
-/* The number of the SRQ that the next entry waits for. sq_lock is held. */
-static bool waits_for(struct hca_qp *qp, uint32_t *srqn)
+bool shm_xrc_waits_for(struct hca_qp *qp, uint32_t *srqn)
 {
 	enum ibv_qp_state state = hca_qp_state(qp);
 
@@ -305,24 +260,12 @@ static bool waits_for(struct hca_qp *qp, uint32_t *srqn)
 	return *srqn <= HCA_PSN_MASK;
 }
 
-void shm_xrc_resolve(struct hca_qp *qp)
+void shm_xrc_unknown(struct hca_qp *qp, uint32_t srqn)
 {
-	uint32_t srqn, now;
-	bool waits, refused;
+	uint32_t now;
 
 	hca_lock(&qp->sq_lock);
-	waits = waits_for(qp, &srqn);
-	hca_unlock(&qp->sq_lock);
-	if (!waits)
-		return;
-	pthread_mutex_lock(&shm.lock);
-	shm_link_get(srqn >> HCA_QPN_BLOCK_BITS, &refused);
-	pthread_mutex_unlock(&shm.lock);
-	if (!refused)
-		return;
-	/* No process has such a number. */
-	hca_lock(&qp->sq_lock);
-	if (waits_for(qp, &now) && now == srqn)
+	if (shm_xrc_waits_for(qp, &now) && now == srqn)
 		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
 	hca_unlock(&qp->sq_lock);
 }

@@ -11,7 +11,6 @@
 
 #include "hca/host/mapping.h"
 #include "hca/memory/key.h"
-#include "hca/memory/sge.h"
 #include "hca/object/opcode.h"
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
@@ -20,10 +19,9 @@
 #include "hca/run/dma.h"
 #include "hca/run/touch.h"
 #include "hca/share/process.h"
-#include "transport/shm/link/peer.h"
-#include "transport/shm/move/receive.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/reach/reach.h"
+#include "transport/shm/ring/ring.h"
 #include "util/container_of.h"
 
 void shm_atomic_request(const struct hca_swqe *e, uint64_t word,

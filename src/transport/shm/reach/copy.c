@@ -23,7 +23,6 @@
  * waits for it as for the owner of the elided locks, and it does not wait for another
  * thread while threads wait for its part.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "hca/object/cq.h"
@@ -33,135 +32,23 @@
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "transport/shm/reach/copy.h"
+#include "transport/shm/link/links.h"
 #include "transport/shm/link/peer.h"
-#include "transport/shm/reach/reach.h"
-#include "transport/shm/move/send.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/reach/copiers.h"
+#include "transport/shm/reach/copy.h"
+#include "transport/shm/reach/reach.h"
 #include "util/container_of.h"
-#include "util/list.h"
 
 /* How long the progress thread leaves copies to pollers: at first, and at most while
  * polls keep coming. */
 #define PAUSE_NS UINT64_C(100000)
 #define PAUSE_MAX_NS UINT64_C(4000000)
 
-/* A thread that carries out a part. */
-struct copier {
-	struct list entry;
-	struct hca_qp *qp;
-	uint64_t number; /* grows with each */
-	bool copying;    /* it may use keys and mappings */
-};
-
 static struct {
-	pthread_mutex_t lock; /* protects all below; taken after sq_lock */
-	pthread_cond_t ended; /* a copier ended, or cleared `copying` */
-	struct list waiting;  /* shm_qp.copy_entry; served in turn */
-	struct list copiers; /* in the order of their numbers */
-	uint64_t last_number;
-	_Atomic unsigned queued; /* QPs with `copy_queued` */
 	struct progress_timer timer;
-	uint64_t pause_ns;
-} copies = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.ended = PTHREAD_COND_INITIALIZER,
-	.waiting = { &copies.waiting, &copies.waiting },
-	.copiers = { &copies.copiers, &copies.copiers },
-};
-
-static void carry_on(struct hca_cq *cq);
-
-/* ---- the queue of queue pairs; the lock is held ---- */
-
-static struct copier *copier_of(const struct hca_qp *qp)
-{
-	list_for_each(c, &copies.copiers, struct copier, entry)
-		if (c->qp == qp)
-			return c;
-	return NULL;
-}
-
-static bool is_waiting(const struct hca_qp *of)
-{
-	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry)
-		if (shm_qp_whole(part) == of)
-			return true;
-	return false;
-}
-
-static void enqueue(struct hca_qp *qp)
-{
-	struct shm_qp *part = shm_qp(qp);
-
-	part->copy_queued = true;
-	atomic_fetch_add(&copies.queued, 1);
-	list_push(&copies.waiting, &part->copy_entry);
-	if (qp->send_cq->carried++ == 0)
-		atomic_store(&qp->send_cq->carry_on, carry_on);
-}
-
-/* The QP is in neither list any more. */
-static void dequeue(struct hca_qp *qp)
-{
-	shm_qp(qp)->copy_queued = false;
-	atomic_fetch_sub(&copies.queued, 1);
-	if (--qp->send_cq->carried == 0)
-		atomic_store(&qp->send_cq->carry_on, NULL);
-}
-
-/*
- * The next waiting QP whose send queue completes to `cq`, or, with `cq` NULL, the next one
- * for which no poll has come lately. If none is waiting, a poll is noted in the QPs being
- * copied (`copy_polled`).
- */
-static struct hca_qp *next_for(struct hca_cq *cq)
-{
-	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry) {
-		struct hca_qp *qp = shm_qp_whole(part);
-
-		if (cq ? qp->send_cq == cq : !part->copy_polled) {
-			part->copy_polled = cq;
-			return qp;
-		}
-	}
-	list_for_each(c, &copies.copiers, struct copier, entry)
-		if (c->qp->send_cq == cq)
-			shm_qp(c->qp)->copy_polled = true;
-	return NULL;
-}
-
-static bool take(struct copier *c, struct hca_cq *cq)
-{
-	pthread_mutex_lock(&copies.lock);
-	c->qp = next_for(cq);
-	if (c->qp) {
-		list_remove(&shm_qp(c->qp)->copy_entry);
-		c->number = ++copies.last_number;
-		c->copying = false;
-		list_push(&copies.copiers, &c->entry);
-	}
-	pthread_mutex_unlock(&copies.lock);
-	return c->qp;
-}
-
-static void set_copying(struct copier *c, bool copying)
-{
-	pthread_mutex_lock(&copies.lock);
-	c->copying = copying;
-	if (!copying)
-		pthread_cond_broadcast(&copies.ended);
-	pthread_mutex_unlock(&copies.lock);
-}
-
-/* The QP may be destroyed by another thread afterwards. */
-static void give_back(struct copier *c)
-{
-	pthread_mutex_lock(&copies.lock);
-	list_remove(&c->entry);
-	pthread_cond_broadcast(&copies.ended);
-	pthread_mutex_unlock(&copies.lock);
-}
+	_Atomic uint64_t pause_ns; /* how long the progress thread waits for pollers */
+} copies;
 
 /* ---- one part ---- */
 
@@ -250,7 +137,7 @@ static struct shm_part next_part(const struct hca_swqe *e, uint32_t at)
 	return (struct shm_part){ at, MIN(e->length - at, most) };
 }
 
-static void carry_out(struct copier *c)
+static void carry_out(struct shm_copier *c)
 {
 	struct hca_qp *qp = c->qp;
 	enum ibv_wc_status status;
@@ -272,20 +159,15 @@ static void carry_out(struct copier *c)
 	part = next_part(e, shm_qp(qp)->copy_bytes);
 	qp->tx_blocked = HCA_TX_COPYING;
 	hca_unlock(&qp->sq_lock);
-	set_copying(c, true);
+	shm_copier_set(c, true);
 	step = shm_onesided(qp, e, &way, &part, &status);
-	set_copying(c, false);
+	shm_copier_set(c, false);
 	way_close(&way, l);
 	hca_lock(&qp->sq_lock);
 	part_ended(qp, e, part.length, step, status);
 out:
 	/* sq_lock is still held, so that no other copy of the QP starts in between. */
-	pthread_mutex_lock(&copies.lock);
-	if (qp->tx_blocked == HCA_TX_COPY_WAITS)
-		list_push(&copies.waiting, &shm_qp(qp)->copy_entry);
-	else
-		dequeue(qp);
-	pthread_mutex_unlock(&copies.lock);
+	shm_copiers_return(qp, qp->tx_blocked == HCA_TX_COPY_WAITS);
 	hca_unlock(&qp->sq_lock);
 }
 
@@ -293,14 +175,14 @@ out:
  * there was none. */
 static bool run_part(struct hca_cq *cq)
 {
-	struct copier c;
+	struct shm_copier c;
 	bool any;
 
 	hca_enter_with_locks();
-	any = take(&c, cq);
+	any = shm_copier_take(&c, cq);
 	if (any) {
 		carry_out(&c);
-		give_back(&c);
+		shm_copier_end(&c);
 	}
 	hca_leave();
 	return any;
@@ -322,11 +204,8 @@ static void arm(bool at_once)
 {
 	uint64_t when_ns = progress_now_ns();
 
-	if (!at_once) {
-		pthread_mutex_lock(&copies.lock);
-		when_ns += copies.pause_ns;
-		pthread_mutex_unlock(&copies.lock);
-	}
+	if (!at_once)
+		when_ns += atomic_load(&copies.pause_ns);
 	progress_timer_hasten(&copies.timer, when_ns);
 }
 
@@ -334,18 +213,15 @@ static void expired(struct progress_timer *t)
 {
 	bool any = run_part(NULL);
 
-	pthread_mutex_lock(&copies.lock);
 	copies.pause_ns = any ? PAUSE_NS : MIN(2 * copies.pause_ns, PAUSE_MAX_NS);
-	list_for_each(part, &copies.waiting, struct shm_qp, copy_entry)
-		part->copy_polled = false;
-	pthread_mutex_unlock(&copies.lock);
-	if (atomic_load(&copies.queued))
+	shm_copiers_forget_polls();
+	if (shm_copiers_wanted())
 		arm(any);
 }
 
 void shm_copy_hurry(void)
 {
-	if (atomic_load(&copies.queued))
+	if (shm_copiers_wanted())
 		arm(true);
 }
 
@@ -358,53 +234,10 @@ void shm_copy_start(struct hca_qp *qp)
 	shm_qp(qp)->copy_bytes = 0;
 	shm_qp(qp)->copy_ended = false;
 	qp->tx_blocked = HCA_TX_COPY_WAITS;
-	pthread_mutex_lock(&copies.lock);
-	if (!shm_qp(qp)->copy_queued)
-		enqueue(qp);
-	pthread_mutex_unlock(&copies.lock);
+	shm_copiers_add(qp, carry_on);
 	/* Queued first, then `wants_kick` is read; a thread that goes to sleep does the
 	 * reverse (hca/share/attention.c). */
 	arm(atomic_load(&hca_process.segment->wants_kick) == HCA_WAKE_ALL);
-}
-
-/* ---- waiting for copies ---- */
-
-/* True if a copier with this number or a lower one is copying. The lock is held. */
-static bool copies_before(uint64_t number)
-{
-	list_for_each(c, &copies.copiers, struct copier, entry) {
-		if (c->number > number)
-			return false;
-		if (c->copying)
-			return true;
-	}
-	return false;
-}
-
-void shm_copy_fence(void)
-{
-	uint64_t number;
-
-	/* A copier that sets `copying` later finds the key withdrawn. */
-	pthread_mutex_lock(&copies.lock);
-	number = copies.last_number;
-	while (copies_before(number))
-		pthread_cond_wait(&copies.ended, &copies.lock);
-	pthread_mutex_unlock(&copies.lock);
-}
-
-void shm_copy_forget(struct hca_qp *qp)
-{
-	pthread_mutex_lock(&copies.lock);
-	while (copier_of(qp))
-		pthread_cond_wait(&copies.ended, &copies.lock);
-	if (shm_qp(qp)->copy_queued) {
-		/* In a forked child the lists are empty. */
-		if (is_waiting(qp))
-			list_remove(&shm_qp(qp)->copy_entry);
-		dequeue(qp);
-	}
-	pthread_mutex_unlock(&copies.lock);
 }
 
 void shm_copies_start(void)
@@ -416,13 +249,4 @@ void shm_copies_start(void)
 void shm_copies_stop(void)
 {
 	progress_timer_cancel(&copies.timer);
-}
-
-void shm_copies_forked(void)
-{
-	pthread_mutex_init(&copies.lock, NULL);
-	pthread_cond_init(&copies.ended, NULL);
-	list_init(&copies.waiting);
-	list_init(&copies.copiers);
-	atomic_store(&copies.queued, 0);
 }

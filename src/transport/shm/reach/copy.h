@@ -3,8 +3,8 @@
 #ifndef TRANSPORT_SHM_REACH_COPY_H
 #define TRANSPORT_SHM_REACH_COPY_H
 
-#include <stdbool.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 #include "hca/object/qp.h"
 #include "transport/shm/link/state.h"
@@ -44,15 +44,7 @@ void shm_copy_start(struct hca_qp *qp);
  * of waiting for pollers. */
 void shm_copy_hurry(void);
 
-/* After a key or mapping is withdrawn: waits for the parts that may use it. */
-void shm_copy_fence(void);
-
-/* For a QP that has left the states of transmission: waits until no thread copies for
- * it, and takes it out of the queue. The caller holds no lock that another thread waits
- * for between hca_enter() and hca_leave(). */
-void shm_copy_forget(struct hca_qp *qp);
 void shm_copies_start(void);
 void shm_copies_stop(void);
-void shm_copies_forked(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include "hca/object/sq.h"
 #include "transport/shm/link/control.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 
 const char *shm_path_name(enum shm_path path);
 
@@ -73,13 +74,6 @@ static inline bool shm_reaches_us(const struct shm_link *l)
 	return ((l->lends & HCA_PEER_MEMORY) &&
 		atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed)) ||
 	       atomic_load_explicit(&l->lent, memory_order_relaxed);
-}
-
-/* True if the peer has ended. Stores to its mapped memory would still succeed. */
-static inline bool shm_peer_died(const struct shm_link *l)
-{
-	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) &
-	       HCA_DIED;
 }
 
 enum shm_step {
@@ -145,5 +139,29 @@ static inline int shm_iov_advance(struct iovec *iov, int n, size_t done)
 	}
 	return n - skip;
 }
+
+/* True if `srq`, a peer's public part or NULL, has the number `srqn` and the XRC domain of
+ * the target QP. */
+bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
+		    const struct hca_qp_public *target);
+
+/* Fills the slot's payload with a request. `word`: the data of an ATOMIC WRITE. */
+void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
+			struct shm_slot *slot);
+
+/* Executes SHM_COMPARE_SWAP, SHM_FETCH_ADD or SHM_ATOMIC_WRITE. Returns the original
+ * value; 0 for SHM_ATOMIC_WRITE. */
+uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
+			  uint64_t swap);
+
+/* At the responder: checks and executes the request in the slot, and stores the original
+ * value there. rx_lock is held. */
+enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
+				      enum shm_op op);
+
+/* Stores the original value in the initiator's buffers. IBV_WC_SUCCESS or
+ * IBV_WC_LOC_PROT_ERR. sq_lock is held. */
+enum ibv_wc_status shm_atomic_result(const struct hca_qp *qp,
+				     const struct hca_swqe *e, uint64_t result);
 
 #endif

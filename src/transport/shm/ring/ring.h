@@ -8,9 +8,9 @@
 #define TRANSPORT_SHM_RING_RING_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "hca/limits.h"
 #include "util/container_of.h"
@@ -116,6 +116,15 @@ static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h,
 	};
 	*ack = v->ack;
 }
+
+/* Copies out of memory that the peer can write. The barrier keeps the compiler from
+ * reading that memory again after the copy has been checked. */
+static inline void shm_copy_once(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	__asm__ volatile("" : : "r"(to) : "memory");
+}
+
 /*
  * The addresses of an XRC message: its destination is the SRQ, and the target QP's number
  * is in the upper bytes of three words that use 24 bits. shm_header.timer is the RNR

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* BUSBAR_FAULTS on shared memory; see faults.h. */
 #define LOG_ROOM "shm"
-#include "transport/shm/watch/faults.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,8 +11,11 @@
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "transport/shm/link/links.h"
-#include "transport/shm/move/receive.h"
-#include "util/container_of.h"
+#include "transport/shm/link/shown.h"
+#include "transport/shm/link/slot.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
+#include "transport/shm/watch/faults.h"
 #include "util/log.h"
 
 #define OFFERED "in shared memory only loss, partition, in.delay and in.jitter are possible; no faults there"

@@ -21,21 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/carrier/impair.h"
-#include "transport/shm/ring/ring.h"
 #include "transport/shm/link/state.h"
-
-/* Of a link. */
-struct shm_faults_of {
-	struct impair_lane out; /* under tx_lock */
-	struct impair_lane in;  /* this and the rest under rx_lock */
-	bool open;              /* the lanes are set */
-	uint32_t seen;          /* slots before this position have been decided about */
-	struct {
-		uint64_t due_ns;
-		bool lost;
-	} slots[SHM_SLOTS];
-};
+#include "transport/shm/ring/ring.h"
 
 /* Is there a BUSBAR_FAULTS that can be used, even one of nothing: may messages have faults?
  * Reads it and complains, once. */

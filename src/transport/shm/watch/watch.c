@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The messages of the rings as packets; see watch.h. */
-#include "transport/shm/watch/watch.h"
-
 #include <stdlib.h>
-#include <string.h>
-
+#include <sys/uio.h>
 
 #include "hca/share/process.h"
 #include "transport/packet/show.h"
+#include "transport/shm/link/shown.h"
+#include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 #include "transport/shm/watch/faults.h"
-#include "transport/shm/link/peer.h"
+#include "transport/shm/watch/watch.h"
 #include "util/container_of.h"
 #include "util/list.h"
 #include "util/spin.h"
+
+bool shm_watches;
+struct hca_transport_ops shm_watched_ops;
 
 #define BUCKETS 1024u
 #define FLOWS_MAX 16384u /* peers choose the numbers of XRC initiators */

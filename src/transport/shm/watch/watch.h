@@ -32,15 +32,13 @@
 #include <stdint.h>
 
 #include "hca/object/qp.h"
-#include "transport/packet/frame.h"
-#include "transport/shm/ring/ring.h"
+#include "transport/shm/link/shown.h"
 #include "transport/shm/link/state.h"
+#include "transport/shm/ring/ring.h"
 
 /* There is a capture, or faults are wanted (faults.h). Constant after the choice of the
  * transports. */
 extern bool shm_watches;
-/* hca_transport_ops.variant: `shm_watched_ops` where `shm_watches` (watched.c). */
-const struct hca_transport_ops *shm_watch_variant(void);
 extern struct hca_transport_ops shm_watched_ops;
 
 /* With the start and stop of the transport; process.lock is held. */
@@ -55,16 +53,6 @@ void shm_watch_closed(struct hca_qp *qp);
  * may change. tx_lock is held. */
 void shm_watch_sent(struct shm_link *l, uint32_t pos, const struct shm_slot *slot,
 		    struct shm_header *h);
-
-/* One slot's part of a message. */
-struct shm_part_shown {
-	struct packet_frame frame; /* what all of its packets have in common */
-	const uint8_t *data;       /* NULL: none */
-	uint32_t at, bytes, length;
-	uint32_t psn;              /* of the message's first packet */
-	uint32_t mtu;
-	bool more, answered, none; /* none: it is not shown */
-};
 
 /* A slot was read: before it is handled, and afterwards. rx_lock is held. */
 void shm_watch_received(struct shm_link *l, const struct shm_slot *slot,
