@@ -5,6 +5,8 @@
 * circle FOLDER: files of a folder that use each other in a circle (A uses a function or
   variable of B, and B, over others or not, one of A). Such files can be read and tested
   only all together.
+* folders FOLDER: the same for folders below one folder, each with all of its files. A name of
+  the C library stands for the C library's function.
 * double-names: global names that two files of src/ define. Both files cannot be linked into
   one program, and a reader takes one name for the other.
 
@@ -96,9 +98,25 @@ def interposed(defined):
     return {name for name in defined if hasattr(c_library, name)}
 
 
+def folders(defined, used, offered):
+    """By folder, which of the folders below it use which others of them."""
+    edges = collections.defaultdict(lambda: collections.defaultdict(set))
+    for path, names in used.items():
+        for other in {o for name in names if name not in offered for o in defined.get(name, ())}:
+            mine, its = os.path.dirname(path).split("/"), os.path.dirname(other).split("/")
+            same = len(os.path.commonprefix([mine, its]))
+            if 1 < same < min(len(mine), len(its)):
+                edges["/".join(mine[1:same])][mine[same]].add(its[same])
+    return edges
+
+
 def measure(defined, used, offered=()):
     """By name, (number, what is counted)."""
     edges, numbers = collections.defaultdict(set), {}
+    for folder, uses in folders(defined, used, offered).items():
+        found = [name for one in circles(uses) for name in sorted(one)]
+        if found:
+            numbers["folders " + folder] = (len(found), found)
     for path, names in used.items():
         for name in names:
             for other in defined.get(name, ()):
@@ -120,13 +138,17 @@ def read_limits(path):
 
 
 def can_fail():
-    """A circle of three, one beside it that is in none, and a name that two files define."""
+    """A circle of three, one beside it that is in none, one of two folders, and a name that two
+    files define."""
     where = {"f": {"src/x/a.c"}, "g": {"src/x/b.c"}, "h": {"src/x/c.c"}, "i": {"src/x/d.c"},
+             "j": {"src/x/low/a.c"}, "k": {"src/x/high/part/a.c"},
              "double": {"src/x/a.c", "src/y/a.c"}}
-    uses = {"src/x/a.c": {"g", "i"}, "src/x/b.c": {"h"}, "src/x/c.c": {"f"}, "src/x/d.c": {"puts"},
+    uses = {"src/x/a.c": {"g", "i", "k"}, "src/x/b.c": {"h"}, "src/x/c.c": {"f"},
+            "src/x/d.c": {"puts"}, "src/x/low/a.c": {"k"}, "src/x/high/b.c": {"j"},
             "src/y/a.c": {"f"}}
     found = measure(where, uses)
-    return {k: v[0] for k, v in found.items()} == {"circle x": 3, "double-names": 1}
+    return {k: v[0] for k, v in found.items()} == {
+        "circle x": 3, "folders x": 2, "double-names": 1}
 
 
 def main():
