@@ -49,19 +49,16 @@ static void shm_forked(void)
 
 static int shm_qp_open(struct hca_qp *qp)
 {
-	unsigned count;
-
 	list_init(&shm_qp(qp)->link_entry);
 	list_init(&shm_qp(qp)->backlog_entry);
 	list_init(&shm_qp(qp)->copy_entry);
 	shm_links_settle();
-	count = atomic_load(&shm.link_count);
 	/* Messages of an earlier connection of this QP are in the rings by now, as its
 	 * peer ended it before the programs agreed on the new connection. They are
 	 * received here, while the QP still drops everything. */
-	for (unsigned i = 0; i < count; i++)
-		if (atomic_load(&shm.links[i]->state) == SHM_LINK_UP)
-			shm_receive_rest(shm.links[i]);
+	shm_each_link(l)
+		if (atomic_load(&l->state) == SHM_LINK_UP)
+			shm_receive_rest(l);
 	return 0;
 }
 
@@ -159,8 +156,7 @@ static __attribute__((noinline, cold)) void harvest_put_off(struct hca_cq *cq, u
 
 static bool shm_poll(struct hca_cq *cq, bool wait)
 {
-	unsigned count = atomic_load_explicit(&shm.link_count,
-					      memory_order_acquire);
+	unsigned count = atomic_load_explicit(&shm.link_count, memory_order_acquire);
 	bool moved = false;
 
 	if (unlikely(wait))
@@ -180,14 +176,11 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 
 static bool shm_peer_ran_on(unsigned cpu)
 {
-	unsigned count = atomic_load(&shm.link_count);
 	bool any = false;
 
 	hca_enter();
-	for (unsigned i = 0; i < count && !any; i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (!shm_link_is_up(l) || !hca_trylock(&l->rx_lock))
+	shm_each_link(l) {
+		if (any || !shm_link_is_up(l) || !hca_trylock(&l->rx_lock))
 			continue;
 		/* With the lock held the peer's segment stays mapped. */
 		if (shm_link_is_up(l)) {
@@ -204,15 +197,9 @@ static bool shm_peer_ran_on(unsigned cpu)
 
 static bool shm_pending(void)
 {
-	unsigned count = atomic_load(&shm.link_count);
-
-	for (unsigned i = 0; i < count; i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (atomic_load(&l->state) == SHM_LINK_UP &&
-		    atomic_load(&l->backlog))
+	shm_each_link(l)
+		if (atomic_load(&l->state) == SHM_LINK_UP && atomic_load(&l->backlog))
 			return true;
-	}
 	return false;
 }
 

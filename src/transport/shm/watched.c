@@ -47,15 +47,12 @@ static bool harvest(struct shm_link *l, bool wait)
  * taken. */
 static bool poll_watched(struct hca_cq *cq, bool wait)
 {
-	unsigned count = atomic_load_explicit(&shm.link_count, memory_order_acquire);
 	bool moved = false;
 
 	if (wait)
 		shm_copy_hurry();
-	for (unsigned i = 0; i < count; i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (atomic_load_explicit(&l->state, memory_order_acquire) != SHM_LINK_UP)
+	shm_each_link(l) {
+		if (!shm_link_is_up(l))
 			continue;
 		moved |= receive(l, wait);
 		if (shm_outstanding(l) || wait)
@@ -103,10 +100,8 @@ static void close_watched(struct hca_qp *qp)
 
 static bool pending_watched(void)
 {
-	unsigned count = atomic_load(&shm.link_count);
-
-	for (unsigned i = 0; i < count; i++)
-		if (shm_faults_hold(shm.links[i]))
+	shm_each_link(l)
+		if (shm_faults_hold(l))
 			return true;
 	return usual->pending();
 }

@@ -27,19 +27,16 @@
 static void unmap_blocks(struct shm_link *l)
 {
 	for (unsigned b = 0; b < HCA_QPN_BLOCKS; b++)
-		if (atomic_load_explicit(&shm.by_block[b],
-					 memory_order_relaxed) == l)
+		if (atomic_load_explicit(&shm.by_block[b], memory_order_relaxed) == l)
 			atomic_store(&shm.by_block[b], NULL);
 }
 
-void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_qp_public *remote)
+void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l, const struct hca_qp_public *remote)
 {
 	shm_qp(qp)->link = l;
 	qp->rx_peer = l ? l->rx_peer : NULL;
 	shm_qp(qp)->remote = remote;
-	shm_qp(qp)->remote_promise = remote ? &l->peer->promises[remote - l->peer->qps] :
-				      NULL;
+	shm_qp(qp)->remote_promise = remote ? &l->peer->promises[remote - l->peer->qps] : NULL;
 }
 
 static void drop_qps(struct shm_link *l)
@@ -47,15 +44,13 @@ static void drop_qps(struct shm_link *l)
 	struct list *entry;
 
 	while ((entry = list_pop(&l->qps))) {
-		struct hca_qp *qp = shm_qp_whole(
-			list_entry(entry, struct shm_qp, link_entry));
+		struct hca_qp *qp = shm_qp_whole(list_entry(entry, struct shm_qp, link_entry));
 
 		hca_lock(&qp->sq_lock);
 		hca_promise_revoke(qp); /* it was given for this link only */
 		shm_qp_set_link(qp, NULL, NULL);
 		shm_qp(qp)->tx_taken = 0;
-		if (qp->sq.tail != qp->sq.head &&
-		    qp->tx_blocked == HCA_TX_OPEN) {
+		if (qp->sq.tail != qp->sq.head && qp->tx_blocked == HCA_TX_OPEN) {
 			if (shm_is_reliable(qp))
 				shm_retry_lost(qp);
 			else
@@ -110,11 +105,8 @@ void shm_link_end(struct shm_link *l, const char *why)
 static void reap_expired(struct progress_timer *t)
 {
 	pthread_mutex_lock(&shm.lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
-		if (atomic_load(&l->state) != SHM_LINK_UP ||
-		    !atomic_load(&l->broken))
+	shm_each_link(l) {
+		if (atomic_load(&l->state) != SHM_LINK_UP || !atomic_load(&l->broken))
 			continue;
 		shm_peer_ban(l->pid, SHM_BAN_NS);
 		shm_link_end(l, "violation");
@@ -164,9 +156,7 @@ static void sweep_expired(struct progress_timer *t)
 
 	pthread_mutex_lock(&shm.lock);
 	shm.sweep_ns = 0;
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		if (!shm_link_is_made(l) || !l->deadline_ns)
 			continue;
 		if (now < l->deadline_ns) {
@@ -192,9 +182,7 @@ void shm_links_stop(void)
 {
 	progress_timer_cancel(&shm.reap);
 	progress_timer_cancel(&shm.sweep);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		/* The callback may be waiting for the lock; it then finds the
 		 * link free. */
 		pthread_mutex_lock(&shm.lock);

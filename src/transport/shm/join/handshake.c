@@ -37,8 +37,7 @@ static void on_control(void *arg, uint32_t events);
 
 /* ---- who the peer is ---- */
 
-static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
-			 int fds[3])
+static int link_set_peer(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	int ret;
 
@@ -47,8 +46,7 @@ static int link_set_peer(struct shm_link *l, const struct shm_control *msg,
 		return -EPROTO;
 	/* The uuid tells whose keys an announced copy uses: another process must not
 	 * have ours. */
-	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) &&
-	    l->pid != getpid())
+	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)) && l->pid != getpid())
 		return -EPROTO;
 	ret = shm_peer_map(l, fds[0]);
 	if (ret)
@@ -91,8 +89,7 @@ static void link_set_cred(struct shm_link *l, const struct ucred *cred)
 
 /* Sends HELLO or WELCOME with the descriptors of our segment and of our wake-up, and
  * `other` unless it is -1. */
-static int identity_send(const struct shm_link *l, enum shm_control_kind kind,
-			 int other)
+static int identity_send(const struct shm_link *l, enum shm_control_kind kind, int other)
 {
 	struct shm_control msg = { .kind = (uint16_t)kind, .lends = l->lends };
 	int fds[3] = { hca_process.segment_fd,
@@ -172,13 +169,11 @@ err_link:
 
 /* True if this connection is to be replaced by another one with the same peer. A peer
  * is the same only with the same pid, as any process can send any uuid. */
-static bool redirected(const struct shm_link *from,
-		       const struct shm_control *msg)
+static bool redirected(const struct shm_link *from, const struct shm_control *msg)
 {
 	if (!memcmp(msg->uuid, hca_process.uuid, sizeof(msg->uuid)))
 		return false; /* a link of the process with itself */
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		const struct shm_link *l = shm.links[i];
+	shm_each_link(l) {
 		int state = atomic_load(&l->state);
 
 		if (l->pid != from->pid)
@@ -196,8 +191,7 @@ static bool redirected(const struct shm_link *from,
 	return false;
 }
 
-static int on_hello(struct shm_link *l, const struct shm_control *msg,
-		    int fds[3])
+static int on_hello(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	int ret;
 
@@ -218,8 +212,7 @@ static int on_hello(struct shm_link *l, const struct shm_control *msg,
 	return identity_send(l, SHM_WELCOME, shm_keys_for_peer(l));
 }
 
-static int on_welcome(struct shm_link *l, const struct shm_control *msg,
-		      int fds[3])
+static int on_welcome(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	int keys, ret;
 
@@ -267,8 +260,7 @@ static int on_refused(const struct shm_link *l)
 	return -EACCES;
 }
 
-static int on_message(struct shm_link *l, const struct shm_control *msg,
-		      int fds[3])
+static int on_message(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	int state = atomic_load(&l->state);
 
@@ -298,8 +290,7 @@ static int on_message(struct shm_link *l, const struct shm_control *msg,
 /* True if the message's descriptors are to be received: in the handshake, or in answer
  * to a request. Others are not received, as they would have to be closed, and close()
  * may block as long as the file's owner likes. */
-static bool takes_descriptors(const struct shm_link *l,
-			      const struct shm_control *msg)
+static bool takes_descriptors(const struct shm_link *l, const struct shm_control *msg)
 {
 	switch (atomic_load(&l->state)) {
 	case SHM_LINK_ACCEPTING:
@@ -365,9 +356,7 @@ static void on_control(void *arg, uint32_t events)
 void shm_links_settle(void)
 {
 	pthread_mutex_lock(&shm.lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && l->area)
 			control_take(l);
 	}
@@ -434,8 +423,7 @@ static void on_listen(void *arg, uint32_t events)
 	int fd = caller_accept(listen_fd);
 
 	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_listening(listen_fd);
 		return;
 	}
@@ -463,14 +451,13 @@ void shm_link_to_self(uint32_t block, struct shm_link *l)
 			(fd = caller_accept(listen_fd)) >= 0; i++)
 		caller_take(fd);
 	shm_link_hear(l); /* WELCOME */
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
-		if (shm.links[i]->pid == getpid())
-			shm_link_hear(shm.links[i]); /* READY */
+	shm_each_link(own)
+		if (own->pid == getpid())
+			shm_link_hear(own); /* READY */
 }
 
 int shm_block_claimed(uint32_t block, int listen_fd)
 {
-	return progress_watch(listen_fd, EPOLLIN, on_listen,
-			      (void *)(intptr_t)listen_fd);
+	return progress_watch(listen_fd, EPOLLIN, on_listen, (void *)(intptr_t)listen_fd);
 }
 

@@ -64,8 +64,7 @@ void shm_sweep_at(uint64_t when_ns);
 
 /* Sets the QP's link and its peer's public part; NULL: none. The QP's sq_lock is held,
  * too. */
-void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_qp_public *remote);
+void shm_qp_set_link(struct hca_qp *qp, struct shm_link *l, const struct hca_qp_public *remote);
 
 /* Processes what has come for a link in its handshake; does not wait. The link may be
  * up or ended afterwards. */
@@ -90,5 +89,9 @@ void shm_mcast_stop(void);
 
 /* The function of the retry timer; progress thread. */
 void shm_retry_expired(struct hca_qp *qp);
+
+/* Waits until a link has changed. `soon`: a moment at most, because no event says that a process
+ * has fewer callers and can be called again. False: the time is over. shm.lock is held. */
+bool shm_wait_for_change(uint64_t until_ns, bool soon);
 
 #endif

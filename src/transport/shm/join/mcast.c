@@ -39,7 +39,6 @@
 #include "util/log.h"
 
 #define REACH_ROUNDS 4
-#define AGAIN_NS 2000000 /* until a process with many callers is called again */
 #define NAME_TRIES 1000
 
 static int name_fd = -1; /* under shm.lock */
@@ -128,23 +127,18 @@ static bool reach_all(bool *busy)
  * that refuses is not to be called again for ever. */
 static bool links_pending(void)
 {
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
-		if (shm_link_is_made(shm.links[i]))
+	shm_each_link(l)
+		if (shm_link_is_made(l))
 			return true;
 	return false;
 }
 
 void shm_multicast_resolve(struct hca_qp *qp)
 {
-	uint64_t now = progress_now_ns();
 	bool pending, busy, late;
 
 	hca_lock(&qp->sq_lock);
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
-	late = now - qp->lost_since_ns > SHM_MULTICAST_LIMIT_NS;
+	late = shm_lost_for_ns(qp, progress_now_ns()) > SHM_MULTICAST_LIMIT_NS;
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_lock(&shm.lock);
 	pending = links_pending();
@@ -159,34 +153,21 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	atomic_store(&shm.mcast_ready, true);
 }
 
-/* Waits until a link has changed; with `busy` for a moment at most, because no event says that a
- * process has fewer callers. 0 or ETIMEDOUT. shm.lock is held. */
-static int wait_for_change(uint64_t until_ns, bool busy)
-{
-	uint64_t now_ns = clock_monotonic_ns_slow();
-	struct timespec look =
-		timespec_from_ns(busy ? MIN(until_ns, now_ns + AGAIN_NS) : until_ns);
-
-	pthread_cond_clockwait(&shm.changed, &shm.lock, CLOCK_MONOTONIC, &look);
-	return clock_monotonic_ns_slow() < until_ns ? 0 : ETIMEDOUT;
-}
-
 void shm_mcast_enter(bool joined)
 {
 	uint64_t until_ns = clock_monotonic_ns_slow() + SHM_MULTICAST_LIMIT_NS;
-	bool busy = false;
-	int ret = 0;
+	bool busy = false, on = true;
 
 	if (!joined && atomic_load(&shm.mcast_ready))
 		return;
 	pthread_mutex_lock(&shm.lock);
-	for (int i = 0; i < REACH_ROUNDS && !ret && reach_all(&busy); i += !busy) {
+	for (int i = 0; i < REACH_ROUNDS && on && reach_all(&busy); i += !busy) {
 		if (progress_is_self())
 			break;
 		if (busy)
-			ret = wait_for_change(until_ns, true);
-		while (!ret && links_pending())
-			ret = wait_for_change(until_ns, false);
+			on = shm_wait_for_change(until_ns, true);
+		while (on && links_pending())
+			on = shm_wait_for_change(until_ns, false);
 	}
 	if (name_fd >= 0 && !progress_is_self())
 		atomic_store(&shm.mcast_ready, true);

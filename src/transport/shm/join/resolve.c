@@ -25,13 +25,12 @@
 #include "util/log.h"
 
 #define RESOLVE_LIMIT_S 1
-#define AGAIN_NS 2000000
+#define AGAIN_NS 2000000 /* until a process with many callers is called again */
 
 static bool owns_block(const struct shm_link *l, uint32_t block)
 {
 	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
-		if (atomic_load_explicit(&l->peer->blocks[i],
-					 memory_order_relaxed) == block)
+		if (atomic_load_explicit(&l->peer->blocks[i], memory_order_relaxed) == block)
 			return true;
 	return false;
 }
@@ -45,12 +44,10 @@ static bool is_on_its_way(const struct shm_link *l, int state, uint32_t block)
 {
 	/* The process itself: one link is enough for all of its blocks. */
 	if (l->pid == getpid())
-		return state == SHM_LINK_CONNECTING &&
-		       atomic_load(&hca_process.blocks[block]);
+		return state == SHM_LINK_CONNECTING && atomic_load(&hca_process.blocks[block]);
 	if (state == SHM_LINK_CONNECTING)
 		return l->target_block == block;
-	return shm_link_is_greeted(l) && owns_block(l, block) &&
-	       shm_block_is_of(block, l->pid);
+	return shm_link_is_greeted(l) && owns_block(l, block) && shm_block_is_of(block, l->pid);
 }
 
 /* The link to the owner of a block, up or being made; NULL: none. */
@@ -60,18 +57,16 @@ static struct shm_link *link_known(uint32_t block)
 
 	if (l)
 		return l;
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		int state;
+	shm_each_link(other) {
+		int state = atomic_load(&other->state);
 
-		l = shm.links[i];
-		state = atomic_load(&l->state);
-		if (state == SHM_LINK_UP && owns_block(l, block) &&
-		    shm_block_is_of(block, l->pid)) {
-			atomic_store(&shm.by_block[block], l);
-			return l;
+		if (state == SHM_LINK_UP && owns_block(other, block) &&
+		    shm_block_is_of(block, other->pid)) {
+			atomic_store(&shm.by_block[block], other);
+			return other;
 		}
-		if (is_on_its_way(l, state, block))
-			return l;
+		if (is_on_its_way(other, state, block))
+			return other;
 	}
 	return NULL;
 }
@@ -139,13 +134,10 @@ static void qp_attach(struct hca_qp *qp, struct shm_link *l)
 	hca_promise_posted(qp);
 }
 
-/* Until a link has changed. Nobody tells of a change of one that there is not yet, as that of a
- * process with many callers at the moment: it is called again soon. False: the time is over.
- * shm.lock is held. */
-static bool wait_for_link(const struct shm_link *l, uint64_t until_ns)
+bool shm_wait_for_change(uint64_t until_ns, bool soon)
 {
 	uint64_t now = clock_monotonic_ns_slow();
-	struct timespec look = timespec_from_ns(l ? until_ns : MIN(until_ns, now + AGAIN_NS));
+	struct timespec look = timespec_from_ns(soon ? MIN(until_ns, now + AGAIN_NS) : until_ns);
 
 	pthread_cond_clockwait(&shm.changed, &shm.lock, CLOCK_MONOTONIC, &look);
 	return clock_monotonic_ns_slow() < until_ns;
@@ -178,7 +170,7 @@ enum shm_peer_known shm_qp_resolve(struct hca_qp *qp, bool wait)
 			qp_attach(qp, l);
 			break;
 		}
-		if (refused || !wait || progress_is_self() || !wait_for_link(l, until_ns))
+		if (refused || !wait || progress_is_self() || !shm_wait_for_change(until_ns, !l))
 			break;
 	}
 	found = shm_qp(qp)->link != NULL;
@@ -194,15 +186,12 @@ void shm_qp_forget(struct hca_qp *qp)
 	hca_lock(&qp->sq_lock);
 	shm_qp_set_link(qp, NULL, NULL);
 	hca_unlock(&qp->sq_lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		shm_link_lock(l);
 		for (unsigned s = 0; l->inflight && s < SHM_SLOTS; s++)
 			if (l->inflight[s].qp == qp)
 				l->inflight[s].qp = NULL;
-		list_for_each_safe(q, &l->backlog_qps, struct shm_qp,
-				   backlog_entry) {
+		list_for_each_safe(q, &l->backlog_qps, struct shm_qp, backlog_entry) {
 			if (q == shm_qp(qp))
 				list_remove(&q->backlog_entry);
 		}

@@ -58,8 +58,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	if (!refused && !late)
 		return;
 	hca_lock(&qp->sq_lock);
-	if (qp->sq.next != qp->sq.head &&
-	    hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
+	if (qp->sq.next != qp->sq.head && hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
 		/* Completed as sent: a datagram may be lost. */
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;

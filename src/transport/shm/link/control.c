@@ -37,8 +37,7 @@ static void set_identity(struct shm_control *msg)
 	memcpy(msg->blocks, hca_process.own_blocks, sizeof(msg->blocks));
 }
 
-int shm_control_send(int fd, struct shm_control *msg, const int *fds,
-		     int fd_count)
+int shm_control_send(int fd, struct shm_control *msg, const int *fds, int fd_count)
 {
 	CANCEL_OFF;
 	struct iovec iov = { msg, sizeof(*msg) };
@@ -56,12 +55,10 @@ int shm_control_send(int fd, struct shm_control *msg, const int *fds,
 		c->cmsg_len = CMSG_LEN((size_t)fd_count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, (size_t)fd_count * sizeof(int));
 	}
-	return sendmsg(fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ?
-		       0 : -errno;
+	return sendmsg(fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ? 0 : -errno;
 }
 
-int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
-		     int fd_count)
+int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds, int fd_count)
 {
 	struct shm_control msg = { .kind = (uint16_t)kind };
 
@@ -95,8 +92,7 @@ static void take_fds(struct msghdr *h, int fds[FDS_MAX])
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(fds, CMSG_DATA(c),
-			       MIN(count, (size_t)FDS_MAX) * sizeof(int));
+			memcpy(fds, CMSG_DATA(c), MIN(count, (size_t)FDS_MAX) * sizeof(int));
 	}
 }
 
@@ -119,8 +115,7 @@ static bool understood(const struct shm_control *msg, ssize_t n)
 	       msg->block_count <= HCA_BLOCKS_PER_PROCESS;
 }
 
-int shm_control_recv(int fd, struct shm_control *msg, bool take,
-		     int fds[FDS_MAX])
+int shm_control_recv(int fd, struct shm_control *msg, bool take, int fds[FDS_MAX])
 {
 	struct iovec iov = { msg, sizeof(*msg) };
 	union fd_space space;

@@ -48,12 +48,10 @@ struct shm_control {
 
 /* Sends `*msg`, in which it fills in the fields that identify the sender. 0 or a negative
  * errno; never waits. */
-int shm_control_send(int fd, struct shm_control *msg, const int *fds,
-		     int fd_count);
+int shm_control_send(int fd, struct shm_control *msg, const int *fds, int fd_count);
 
 /* Sends a message that has no fields but its kind. As shm_control_send(). */
-int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds,
-		     int fd_count);
+int shm_control_tell(int fd, enum shm_control_kind kind, const int *fds, int fd_count);
 
 /* Reads the next message and leaves it in the socket: 1, 0 (none yet), or -EPROTO (not
  * a control message, the end, or an error of the socket). */

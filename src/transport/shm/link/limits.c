@@ -36,9 +36,8 @@ bool shm_inspectors_have_room(void)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
-		count += atomic_load(&shm.links[i]->state) != SHM_LINK_FREE &&
-			 shm.links[i]->may_not_talk;
+	shm_each_link(l)
+		count += atomic_load(&l->state) != SHM_LINK_FREE && l->may_not_talk;
 	return count < INSPECTORS;
 }
 
@@ -62,8 +61,7 @@ void shm_peer_ban(pid_t pid, uint64_t ns)
 bool shm_peer_is_banned(pid_t pid)
 {
 	for (unsigned i = 0; i < BANNED; i++)
-		if (banned[i].pid == pid && pid > 0 &&
-		    progress_now_ns() < banned[i].until_ns)
+		if (banned[i].pid == pid && pid > 0 && progress_now_ns() < banned[i].until_ns)
 			return true;
 	return false;
 }
@@ -73,9 +71,7 @@ bool shm_peer_has_room(const struct ucred *peer)
 	unsigned limit = peer->pid > 0 ? LINKS_PER_PROCESS : LINKS_UNKNOWN;
 	unsigned count = 0, of_user = 0;
 
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		const struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		if (atomic_load(&l->state) == SHM_LINK_FREE)
 			continue;
 		count += l->pid == peer->pid;

@@ -35,9 +35,9 @@ struct shm_link *shm_link_new(void)
 	unsigned count = atomic_load(&shm.link_count);
 	struct shm_link *l;
 
-	for (unsigned i = 0; i < count; i++)
-		if (atomic_load(&shm.links[i]->state) == SHM_LINK_FREE)
-			return shm.links[i];
+	shm_each_link(unused)
+		if (atomic_load(&unused->state) == SHM_LINK_FREE)
+			return unused;
 	if (count == SHM_LINKS) {
 		log_error("more than %d peer processes", SHM_LINKS);
 		return NULL;
@@ -81,8 +81,7 @@ int shm_link_map_tables(struct shm_link *l)
 
 static void tables_unmap(struct shm_link *l)
 {
-	munmap(container_of(l->maps, struct link_tables, maps[0]),
-	       sizeof(struct link_tables));
+	munmap(container_of(l->maps, struct link_tables, maps[0]), sizeof(struct link_tables));
 	l->inflight = NULL;
 	l->shown = NULL;
 	l->faults = NULL;
@@ -189,8 +188,7 @@ void shm_links_forked(void)
 
 /* When no slot is in flight the data area starts at the front again, which is likely to be in
  * the cache. */
-bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
-		   uint32_t *offset)
+bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes, uint32_t *offset)
 {
 	uint32_t head = l->data_head;
 	uint32_t tail = atomic_load_explicit(&l->data_tail, memory_order_acquire);
@@ -204,8 +202,7 @@ bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
 
 struct shm_link *shm_link_borrow(uint32_t srqn)
 {
-	struct shm_link *_Atomic *place =
-		&shm.by_block[srqn >> HCA_QPN_BLOCK_BITS];
+	struct shm_link *_Atomic *place = &shm.by_block[srqn >> HCA_QPN_BLOCK_BITS];
 	struct shm_link *l = atomic_load(place);
 
 	if (!l)

@@ -57,8 +57,7 @@ int shm_keys_for_peer(const struct shm_link *l)
 uint32_t shm_keys_open(struct shm_link *l, uint32_t index)
 {
 	uint32_t had = atomic_load(&l->key_count);
-	uint32_t count = atomic_load_explicit(&l->peer->key_count,
-					      memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&l->peer->key_count, memory_order_acquire);
 
 	count = MIN(count, HCA_KEYS);
 	if (!l->keys || index >= count)
@@ -67,20 +66,17 @@ uint32_t shm_keys_open(struct shm_link *l, uint32_t index)
 		log_debug("no memory for the keys of pid %d", (int)l->pid);
 		return had;
 	}
-	while (had < count &&
-	       !atomic_compare_exchange_weak(&l->key_count, &had, count))
+	while (had < count && !atomic_compare_exchange_weak(&l->key_count, &had, count))
 		;
 	return count;
 }
 
-static const struct hca_qp_public *in_block(struct shm_link *l, unsigned place,
-					    uint32_t number)
+static const struct hca_qp_public *in_block(struct shm_link *l, unsigned place, uint32_t number)
 {
 	uint64_t bit = UINT64_C(1) << place;
 
 	_Static_assert(HCA_BLOCKS_PER_PROCESS <= 64, "a bit for each");
-	if (unlikely(!(atomic_load_explicit(&l->peer_blocks,
-					    memory_order_acquire) & bit))) {
+	if (unlikely(!(atomic_load_explicit(&l->peer_blocks, memory_order_acquire) & bit))) {
 		if (hca_segment_open_block(l->peer, place)) {
 			log_debug("no memory for the queue pairs of pid %d",
 				  (int)l->pid);
@@ -88,15 +84,13 @@ static const struct hca_qp_public *in_block(struct shm_link *l, unsigned place,
 		}
 		atomic_fetch_or(&l->peer_blocks, bit);
 	}
-	return &l->peer->qps[place * HCA_QPN_BLOCK_SIZE +
-			     (number & (HCA_QPN_BLOCK_SIZE - 1))];
+	return &l->peer->qps[place * HCA_QPN_BLOCK_SIZE + (number & (HCA_QPN_BLOCK_SIZE - 1))];
 }
 
 const struct hca_qp_public *shm_find_remote(struct shm_link *l, uint32_t number)
 {
 	for (unsigned i = 0; i < HCA_BLOCKS_PER_PROCESS; i++)
-		if (atomic_load(&l->peer->blocks[i]) ==
-		    number >> HCA_QPN_BLOCK_BITS)
+		if (atomic_load(&l->peer->blocks[i]) == number >> HCA_QPN_BLOCK_BITS)
 			return in_block(l, i, number);
 	return NULL;
 }

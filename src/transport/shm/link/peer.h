@@ -39,11 +39,9 @@ bool shm_from_owner(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn);
 /* True if a message from QP `src_qpn` on this link comes from the peer of the
  * connected QP. The link is compared, too, as a process can write any number into its
  * messages. */
-static inline bool shm_from_peer(struct hca_qp *qp, struct shm_link *l,
-				 uint32_t src_qpn)
+static inline bool shm_from_peer(struct hca_qp *qp, struct shm_link *l, uint32_t src_qpn)
 {
-	if (src_qpn != atomic_load_explicit(&qp->pub->dest_qpn,
-					    memory_order_relaxed))
+	if (src_qpn != atomic_load_explicit(&qp->pub->dest_qpn, memory_order_relaxed))
 		return false;
 	return likely(qp->rx_peer == l->rx_peer) || shm_from_owner(qp, l, src_qpn);
 }
@@ -79,8 +77,7 @@ uint32_t shm_keys_open(struct shm_link *l, uint32_t index);
  * has one. */
 static inline uint32_t shm_keys_upto(struct shm_link *l, uint32_t rkey)
 {
-	uint32_t count = atomic_load_explicit(&l->key_count,
-					      memory_order_relaxed);
+	uint32_t count = atomic_load_explicit(&l->key_count, memory_order_relaxed);
 
 	return likely(rkey >> 8 < count) ? count : shm_keys_open(l, rkey >> 8);
 }
@@ -88,8 +85,7 @@ static inline uint32_t shm_keys_upto(struct shm_link *l, uint32_t rkey)
 /* True if the peer has ended. Stores to its mapped memory would still succeed. */
 static inline bool shm_peer_died(const struct shm_link *l)
 {
-	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) &
-	       HCA_DIED;
+	return atomic_load_explicit(&l->peer->alive, memory_order_relaxed) & HCA_DIED;
 }
 
 /* True if `r`, the public part of a peer's QP, is connected to this QP by the same service
@@ -102,8 +98,7 @@ static inline bool shm_answers(const struct hca_qp *qp, const struct hca_qp_publ
 			  qp->attr.dest_qp_num)
 		return false;
 	state = atomic_load_explicit(&r->state, memory_order_acquire);
-	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
-		state == IBV_QPS_SQD || state == IBV_QPS_SQE) &&
+	return shm_receives_in((enum ibv_qp_state)state) &&
 	       atomic_load_explicit(&r->dest_qpn, memory_order_relaxed) ==
 		       qp->ibv.qp_num &&
 	       (atomic_load_explicit(&r->type, memory_order_relaxed) ==

@@ -76,8 +76,7 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 
 /* Reserves `bytes` contiguous bytes of the data area; false: no room. slot_publish() makes
  * the reservation final. */
-bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes,
-		   uint32_t *offset);
+bool shm_data_room(struct shm_link *l, struct slot_writer *w, uint32_t bytes, uint32_t *offset);
 
 /* The next slot, if it is filled; rx_lock is held and the link is up. */
 static inline struct shm_slot *shm_slot_ready(struct shm_link *l, uint32_t pos)

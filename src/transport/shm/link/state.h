@@ -275,6 +275,31 @@ static inline bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
 	return !memcmp(l->uuid, uuid, sizeof(l->uuid));
 }
 
+/* How long ago the first loss of the QP's oldest entry was; it is now if there was none before.
+ * sq_lock is held. */
+static inline uint64_t shm_lost_for_ns(struct hca_qp *qp, uint64_t now_ns)
+{
+	if (!qp->lost_since_ns) {
+		qp->lost_since_ns = now_ns;
+		qp->lost_tries = 0;
+	}
+	return now_ns - qp->lost_since_ns;
+}
+
+/* The QP transmits again when its retry timer expires, at `when_ns`. sq_lock is held. */
+static inline void shm_retry_at(struct hca_qp *qp, uint64_t when_ns)
+{
+	qp->tx_blocked = HCA_TX_RETRY_WAIT;
+	progress_timer_arm(&qp->retry, when_ns);
+}
+
+/* Does a queue pair in this state take messages? */
+static inline bool shm_receives_in(enum ibv_qp_state state)
+{
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
+	       state == IBV_QPS_SQE;
+}
+
 static inline bool shm_is_reliable(const struct hca_qp *qp)
 {
 	return qp->reliable;

@@ -41,8 +41,7 @@
  */
 void shm_posted(struct hca_qp *qp)
 {
-	struct shm_link *l = atomic_load_explicit(&shm_qp(qp)->link,
-						  memory_order_acquire);
+	struct shm_link *l = atomic_load_explicit(&shm_qp(qp)->link, memory_order_acquire);
 
 	if (likely(!l || atomic_load_explicit(&l->tx_pos, memory_order_relaxed) -
 					 atomic_load_explicit(
@@ -56,8 +55,7 @@ void shm_posted(struct hca_qp *qp)
 	}
 }
 
-static void refused(struct hca_qp *qp, const struct hca_swqe *e,
-		    enum ibv_wc_status status)
+static void refused(struct hca_qp *qp, const struct hca_swqe *e, enum ibv_wc_status status)
 {
 	/* The process of the SRQ refused; the target QP may be in another one. */
 	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
@@ -109,8 +107,7 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 
 /* Position of an acknowledgement word; false when it is not in [from, limit]: it is
  * older than an acknowledgement that came by the other way, or not valid. */
-static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit,
-			   uint32_t *pos)
+static inline bool ack_pos(uint32_t word, uint32_t from, uint32_t limit, uint32_t *pos)
 {
 	uint32_t ahead = (word - from) & SHM_ACK_POS_MASK;
 
@@ -149,8 +146,7 @@ static uint32_t acknowledged(struct shm_link *l, uint32_t from, uint32_t limit,
 	if (carried_news(l, from, limit, &word, &pos)) {
 		l->carried = true;
 	} else if (look) {
-		word = atomic_load_explicit(&l->tx->ack.word,
-					    memory_order_acquire);
+		word = atomic_load_explicit(&l->tx->ack.word, memory_order_acquire);
 		if (!ack_pos(word, from, limit, &pos) || pos == from)
 			return from;
 		l->carried = false;
@@ -199,10 +195,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 
 		/* Read before `harvested` allows the slot to be used again. */
 		if (unlikely(marks)) {
-			status = atomic_load_explicit(&s->status,
-						      memory_order_relaxed);
-			timer = atomic_load_explicit(&s->timer,
-						     memory_order_relaxed);
+			status = atomic_load_explicit(&s->status, memory_order_relaxed);
+			timer = atomic_load_explicit(&s->timer, memory_order_relaxed);
 		}
 		if (unlikely(f.kind & SHM_RESULT))
 			memcpy(&result, s->payload +
@@ -210,12 +204,9 @@ bool shm_harvest(struct shm_link *l, bool look)
 			       sizeof(result));
 		/* One test for both, as neither is usual. */
 		if (unlikely(f.kind & (SHM_DATA | SHM_SHOWN)))
-			status = (uint8_t)shm_read_arrived(
-				l, &f, s, (enum shm_status)status);
-		atomic_store_explicit(&l->data_tail, f.data_end,
-				      memory_order_release);
-		atomic_store_explicit(&l->harvested, pos + 1,
-				      memory_order_release);
+			status = (uint8_t)shm_read_arrived(l, &f, s, (enum shm_status)status);
+		atomic_store_explicit(&l->data_tail, f.data_end, memory_order_release);
+		atomic_store_explicit(&l->harvested, pos + 1, memory_order_release);
 		if (!f.qp)
 			continue;
 		hca_lock(&f.qp->sq_lock);
@@ -272,15 +263,13 @@ static bool is_twin(const struct shm_link *l, const struct shm_link *other)
 /* The other end of a link of the process with itself. */
 static struct shm_link *twin_of(struct shm_link *l)
 {
-	unsigned count = atomic_load_explicit(&shm.link_count, memory_order_acquire);
-
 	/* Its place may have been given to another link since. */
 	if (likely(l->twin && is_twin(l, l->twin)))
 		return l->twin;
 	l->twin = NULL;
-	for (unsigned i = 0; i < count && !l->twin; i++)
-		if (is_twin(l, shm.links[i]))
-			l->twin = shm.links[i];
+	shm_each_link(other)
+		if (!l->twin && is_twin(l, other))
+			l->twin = other;
 	return l->twin;
 }
 
@@ -317,8 +306,7 @@ static bool take_promise(struct shm_inflight *f, const struct shm_slot *slot)
 			       qp->ibv.qp_num &&
 		       /* The message may have been refused, and the promise made later,
 			* for its repetition. */
-		       atomic_load_explicit(&slot->status, memory_order_relaxed) ==
-			       SHM_OK;
+		       atomic_load_explicit(&slot->status, memory_order_relaxed) == SHM_OK;
 	if (good) {
 		/* The slot is not free before it is acknowledged. */
 		f->kind |= SHM_TAKEN;

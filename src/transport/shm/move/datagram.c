@@ -33,8 +33,7 @@
 #define MULTICAST_WAIT_NS 500000 /* between two checks of the links being made */
 
 /* Fills one slot; result and lock as for shm_put_message(). */
-static int put_datagram(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_swqe *e)
+static int put_datagram(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	uint32_t length = HCA_GRH_BYTES + e->length;
 	struct slot_writer w;
@@ -88,8 +87,7 @@ static bool is_stuck(struct shm_link *l)
 
 /* 0 (sent or lost), -EFAULT (a key does not allow it), or -EAGAIN (the QP is to try
  * again). sq_lock is held. */
-static inline int send_to(struct hca_qp *qp, struct shm_link *l,
-			  const struct hca_swqe *e)
+static inline int send_to(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	bool other = false;
 	int ret;
@@ -127,8 +125,7 @@ static bool may_have_members(const struct shm_link *l, unsigned bit)
 				    memory_order_relaxed) >> bit % 64 & 1;
 }
 
-static int send_copy(struct hca_qp *qp, struct shm_link *l,
-		     const struct hca_swqe *e)
+static int send_copy(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	int ret = 0;
 
@@ -155,31 +152,21 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l,
 static bool must_wait(struct hca_qp *qp, unsigned count)
 {
 	bool greeted = false;
-	uint64_t now;
 
 	for (unsigned i = 0; i < count && !greeted; i++)
 		greeted = shm_link_is_greeted(shm.links[i]);
-	if (likely(!greeted))
-		return false;
-	now = progress_now_ns();
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
-	return now - qp->lost_since_ns <= SHM_MULTICAST_LIMIT_NS;
+	return unlikely(greeted) &&
+	       shm_lost_for_ns(qp, progress_now_ns()) <= SHM_MULTICAST_LIMIT_NS;
 }
 
 static int multicast(struct hca_qp *qp, const struct hca_swqe *e)
 {
-	unsigned count = atomic_load_explicit(&shm.link_count,
-					      memory_order_acquire);
+	unsigned count = atomic_load_explicit(&shm.link_count, memory_order_acquire);
 
 	if (unlikely(!atomic_load_explicit(&shm.mcast_ready, memory_order_acquire) ||
 		     must_wait(qp, count))) {
-		qp->tx_blocked = HCA_TX_RETRY_WAIT;
-		progress_timer_arm(&qp->retry,
-				   progress_now_ns() +
-					   (qp->lost_since_ns ? MULTICAST_WAIT_NS : 0));
+		shm_retry_at(qp, progress_now_ns() +
+					 (qp->lost_since_ns ? MULTICAST_WAIT_NS : 0));
 		return -EAGAIN;
 	}
 	/* A datagram to a group with any other QP number has no receivers. */

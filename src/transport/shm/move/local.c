@@ -27,19 +27,12 @@ static bool look_again(struct hca_qp *qp)
 {
 	uint64_t now = progress_now_ns();
 
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
-	if (now - qp->lost_since_ns > SHM_FENCE_LIMIT_NS) {
+	if (shm_lost_for_ns(qp, now) > SHM_FENCE_LIMIT_NS) {
 		log_error("qp 0x%x: a peer copies for too long with a key that is taken back",
 			  qp->ibv.qp_num);
 		return false;
 	}
-	qp->tx_blocked = HCA_TX_RETRY_WAIT;
-	progress_timer_arm(&qp->retry,
-			   now + ((uint64_t)FIRST_LOOK_NS
-				  << MIN(qp->lost_tries++, 6u)));
+	shm_retry_at(qp, now + ((uint64_t)FIRST_LOOK_NS << MIN(qp->lost_tries++, 6u)));
 	return true;
 }
 

@@ -46,8 +46,7 @@ struct plain_send {
 /* False: the slot cannot be filled here (no room, or the key needs more than the fast
  * path), and nothing was done. sq_lock is held. */
 static inline __attribute__((always_inline)) bool
-put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
-    const struct plain_send *p)
+put(struct hca_qp *qp, struct shm_link *l, uint32_t index, const struct plain_send *p)
 {
 	const void *from = p->inline_data;
 	struct slot_writer w;
@@ -76,8 +75,7 @@ put(struct hca_qp *qp, struct shm_link *l, uint32_t index,
 	      p->length, p->imm_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND);
 	/* The peer polls the first cache line of the next slot, not the second one,
 	 * which can be fetched already. */
-	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[SHM_FIRST_LINE],
-			   1);
+	__builtin_prefetch(&l->tx->slots[(w.pos + 1) % SHM_SLOTS].payload[SHM_FIRST_LINE], 1);
 	hca_unlock(&l->tx_lock);
 	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
 	return true;
@@ -87,8 +85,7 @@ other:
 	return false;
 }
 
-bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
-			const struct hca_swqe *e)
+bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	struct plain_send p = {
 		.imm_data = e->opcode == IBV_WR_SEND_WITH_IMM,
@@ -114,8 +111,7 @@ bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
 
 /* Fills the send queue entry of a request whose slot is already published, as it may
  * have to be sent again. */
-static inline void keep(struct hca_sq *sq, const struct ibv_send_wr *wr,
-			unsigned flags)
+static inline void keep(struct hca_sq *sq, const struct ibv_send_wr *wr, unsigned flags)
 {
 	struct hca_swqe *e = hca_sq_entry(sq, sq->head);
 
@@ -126,8 +122,7 @@ static inline void keep(struct hca_sq *sq, const struct ibv_send_wr *wr,
 	e->imm = wr->imm_data;
 	if (flags & HCA_SWQE_INLINE) {
 		e->num_sge = 0;
-		memcpy(e->inline_data, (const void *)(uintptr_t)wr->sg_list->addr,
-		       e->length);
+		memcpy(e->inline_data, (const void *)(uintptr_t)wr->sg_list->addr, e->length);
 	} else {
 		e->num_sge = 1;
 		e->sge[0] = *wr->sg_list;
@@ -216,8 +211,7 @@ take(struct shm_link *l, uint32_t pos, const struct shm_slot *slot, const struct
 	memcpy(to, slot->payload, h->length);
 	complete(l, pos, qp, e, h);
 	/* After the receive is consumed: see hca_promise_extend(). */
-	atomic_store_explicit(&qp->rx_psn, (h->psn + 1) & HCA_PSN_MASK,
-			      memory_order_release);
+	atomic_store_explicit(&qp->rx_psn, (h->psn + 1) & HCA_PSN_MASK, memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);
 	return true;
 

@@ -48,8 +48,7 @@ static const uint8_t ops[] = {
 
 /* Fills the slot with the addresses for SHM_PULL. False if a piece has no plain address
  * (hca_sge_resolve). */
-static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e,
-		     struct shm_slot *slot)
+static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e, struct shm_slot *slot)
 {
 	struct shm_pull pull[SHM_PULL_MAX] = { 0 };
 
@@ -108,8 +107,7 @@ int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 		uint64_t word = 0;
 
 		/* With ibv_wr_atomic_*() the program may not have set the buffer. */
-		if ((!write && !qp->attr.max_rd_atomic) ||
-		    e->length != sizeof(uint64_t))
+		if ((!write && !qp->attr.max_rd_atomic) || e->length != sizeof(uint64_t))
 			return -EPERM;
 		if (write && hca_swqe_read(qp, e, 0, &word, sizeof(word)))
 			return -EFAULT;
@@ -134,8 +132,7 @@ int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 
 		if (!shm_data_room(l, &w, x.length, &x.offset))
 			return -EAGAIN;
-		if (unlikely(hca_swqe_read(qp, e, x.at, l->tx->data + x.offset,
-					   x.length)))
+		if (unlikely(hca_swqe_read(qp, e, x.at, l->tx->data + x.offset, x.length)))
 			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
 		qp->tx_offset = x.at + x.length;
@@ -184,8 +181,7 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 	q.part.length = request_part(e, q.part.at, &in_data);
 	if (in_data && !shm_data_room(l, &w, q.part.length, &q.part.offset))
 		return -EAGAIN;
-	to = in_data ? l->tx->data + q.part.offset :
-		       w.slot->payload + sizeof(q);
+	to = in_data ? l->tx->data + q.part.offset : w.slot->payload + sizeof(q);
 	if (read ? shm_swqe_iov(qp, e, q.part.at, q.part.length,
 				IBV_ACCESS_LOCAL_WRITE, iov, &kernel) < 0 :
 		   hca_swqe_read(qp, e, q.part.at, to, q.part.length))
@@ -212,8 +208,7 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 	return 0;
 }
 
-bool shm_send_fault(struct hca_qp *qp, struct shm_link *l,
-		    enum ibv_wc_status status)
+bool shm_send_fault(struct hca_qp *qp, struct shm_link *l, enum ibv_wc_status status)
 {
 	struct slot_writer w;
 	bool room;

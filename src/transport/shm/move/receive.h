@@ -36,8 +36,7 @@ void shm_responders_free(struct shm_link *l);
 
 /* Receives a message of any kind; true if its slot was marked, so that the sender has to
  * act. rx_lock is held. */
-bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
-		       struct shm_header h);
+bool shm_receive_other(struct shm_link *l, struct shm_slot *slot, struct shm_header h);
 
 /* Receives up to SHM_RECEIVE_BUDGET messages; true if there were any. rx_lock is held. */
 bool shm_receive(struct shm_link *l);

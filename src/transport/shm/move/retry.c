@@ -26,8 +26,7 @@ static uint64_t ack_timeout_ns(const struct hca_qp *qp)
 static void wait_and_retry(struct hca_qp *qp, uint64_t now_ns, uint64_t wait_ns)
 {
 	hca_sq_go_back(qp, qp->sq.tail);
-	qp->tx_blocked = HCA_TX_RETRY_WAIT;
-	progress_timer_arm(&qp->retry, now_ns + wait_ns);
+	shm_retry_at(qp, now_ns + wait_ns);
 }
 
 void shm_retry_lost(struct hca_qp *qp)
@@ -35,15 +34,11 @@ void shm_retry_lost(struct hca_qp *qp)
 	uint64_t now = progress_now_ns();
 	uint64_t timeout = ack_timeout_ns(qp);
 	uint64_t limit = timeout * (qp->attr.retry_cnt + 1u);
-	uint64_t wait;
+	uint64_t lost_for = shm_lost_for_ns(qp, now), wait;
 
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
 	if (!timeout)
 		limit = shm_qp(qp)->link ? UINT64_MAX : SHM_GONE_LIMIT_NS;
-	if (now - qp->lost_since_ns >= limit) {
+	if (lost_for >= limit) {
 		hca_sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
@@ -52,7 +47,7 @@ void shm_retry_lost(struct hca_qp *qp)
 	PROBE(retry, qp->ibv.qp_num, qp->lost_tries, wait);
 	if (timeout)
 		wait = MIN(wait, timeout);
-	wait_and_retry(qp, now, MIN(wait, limit - (now - qp->lost_since_ns)));
+	wait_and_retry(qp, now, MIN(wait, limit - lost_for));
 }
 
 void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
@@ -78,12 +73,6 @@ void shm_wait_for_link(struct hca_qp *qp)
 {
 	uint64_t now = progress_now_ns();
 
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now;
-		qp->lost_tries = 0;
-	}
-	qp->tx_blocked = HCA_TX_RETRY_WAIT;
-	progress_timer_arm(&qp->retry,
-			   now + ((uint64_t)SHM_LINK_WAIT_NS
-				  << MIN(qp->lost_tries++, 9u)));
+	shm_lost_for_ns(qp, now);
+	shm_retry_at(qp, now + ((uint64_t)SHM_LINK_WAIT_NS << MIN(qp->lost_tries++, 9u)));
 }

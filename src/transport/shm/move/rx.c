@@ -44,9 +44,21 @@ struct message {
 static void mark(struct message *m, enum shm_status status, uint8_t timer)
 {
 	atomic_store_explicit(&m->slot->timer, timer, memory_order_relaxed);
-	atomic_store_explicit(&m->slot->status, (uint8_t)status,
-			      memory_order_relaxed);
+	atomic_store_explicit(&m->slot->status, (uint8_t)status, memory_order_relaxed);
 	m->marked = true;
+}
+
+/* Drops the message: the sender repeats it, or learns that it is not wanted. */
+static void drop(struct hca_qp *qp, struct message *m)
+{
+	HCA_COUNT_RARE(qp, RX_DROPPED, 1);
+	mark(m, SHM_DROPPED, 0);
+}
+
+static void refuse(struct hca_qp *qp, struct message *m, enum shm_status status)
+{
+	HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
+	mark(m, status, 0);
 }
 
 /* Copies a large message out of the sender's memory. */
@@ -81,8 +93,7 @@ static int pull_in(struct shm_link *l, const struct hca_qp *qp,
 		return -EPERM;
 	default:
 		/* `local` begins where the copy stopped: is our page missing there? */
-		return hca_page_usable(local[0].iov_base, true) ? -EIO :
-								  -EFAULT;
+		return hca_page_usable(local[0].iov_base, true) ? -EIO : -EFAULT;
 	}
 }
 
@@ -183,8 +194,7 @@ static void receive_failed(struct shm_link *l, struct hca_qp *qp, const struct h
 	hca_qp_fail(qp);
 }
 
-static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
-			     struct message *m)
+static void receive_datagram(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	struct hca_rwqe *e;
 
@@ -233,8 +243,7 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp,
 
 /* True if the message comes from the QP's peer, by the same service (9.6.1), and is in
  * sequence or the next fragment of the message in progress. */
-static bool expected(struct shm_link *l, struct hca_qp *qp,
-		     const struct message *m)
+static bool expected(struct shm_link *l, struct hca_qp *qp, const struct message *m)
 {
 	if (unlikely(!shm_from_peer(qp, l, m->h.src_qpn) ||
 		     !(m->h.flags & SHM_UNRELIABLE) !=
@@ -261,8 +270,7 @@ static void refuse_too_long(struct shm_link *l, struct hca_qp *qp, const struct 
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-	mark(m, SHM_INVALID, 0);
+	refuse(qp, m, SHM_INVALID);
 	receive_failed(l, qp, e, m, IBV_WC_LOC_LEN_ERR);
 }
 
@@ -271,8 +279,7 @@ static void refuse_too_long(struct shm_link *l, struct hca_qp *qp, const struct 
  * with promises paused, as the message may be promised concurrently; see
  * hca_promise_pause().
  */
-static bool drop_unless_expected(struct shm_link *l, struct hca_qp *qp,
-				 struct message *m)
+static bool drop_unless_expected(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	bool drop;
 
@@ -306,16 +313,14 @@ first_or_not_ready(struct hca_qp *qp, struct message *m)
 	return e;
 }
 
-static void receive_message(struct shm_link *l, struct hca_qp *qp,
-			    struct message *m)
+static void receive_message(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	struct hca_rwqe *e;
 	uint32_t bytes = m->h.length;
 	int ret;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
-		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
-		mark(m, SHM_DROPPED, 0);
+		drop(qp, m);
 		return;
 	}
 	if (unlikely(!expected(l, qp, m)) && drop_unless_expected(l, qp, m))
@@ -334,17 +339,14 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 	}
 	ret = place(l, qp, e, m);
 	if (unlikely(ret == -EFAULT)) {
-		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark(m, SHM_REMOTE_ERROR, 0);
+		refuse(qp, m, SHM_REMOTE_ERROR);
 		receive_failed(l, qp, e, m, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	if (unlikely(ret)) {
 		hca_unlock(&qp->recv->consume_lock);
-		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark(m, ret == -EIO   ? SHM_REMOTE_ERROR :
-			ret == -EPERM ? SHM_NO_PULL :
-					SHM_INVALID, 0);
+		refuse(qp, m, ret == -EIO   ? SHM_REMOTE_ERROR :
+			      ret == -EPERM ? SHM_NO_PULL : SHM_INVALID);
 		if (ret == -EBADMSG)
 			shm_link_violation(l, "malformed message");
 		return;
@@ -364,8 +366,7 @@ static void receive_message(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	complete_recv(l, qp, e, m, IBV_WC_SUCCESS);
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_release);
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK, memory_order_release);
 	hca_unlock(&qp->recv->consume_lock);
 }
 
@@ -382,38 +383,32 @@ static void refuse_access(struct hca_qp *qp, enum ibv_wc_status status)
 					       IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void mark_refused(struct message *m, enum ibv_wc_status status)
+static void refuse_request(struct hca_qp *qp, struct message *m, enum ibv_wc_status status)
 {
-	mark(m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
-		status == IBV_WC_REM_ACCESS_ERR	 ? SHM_REMOTE_ACCESS :
-						   SHM_REMOTE_ERROR, 0);
+	refuse(qp, m, status == IBV_WC_REM_INV_REQ_ERR ? SHM_INVALID :
+		      status == IBV_WC_REM_ACCESS_ERR  ? SHM_REMOTE_ACCESS : SHM_REMOTE_ERROR);
 }
 
 /* A WRITE or READ for us to carry out, or a part of one. */
-static void receive_request(struct shm_link *l, struct hca_qp *qp,
-			    struct message *m)
+static void receive_request(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	bool reliable = qp->ibv.qp_type == IBV_QPT_RC ||
-			qp->ibv.qp_type == IBV_QPT_XRC_RECV;
+	bool reliable = qp->ibv.qp_type == IBV_QPT_RC || qp->ibv.qp_type == IBV_QPT_XRC_RECV;
 	enum ibv_wc_status status;
 	struct shm_extent part = m->x;
 
 	if (qp->ibv.qp_type == IBV_QPT_UD || (m->h.op == SHM_READ && !reliable) ||
 	    !expected(l, qp, m)) {
-		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
-		mark(m, SHM_DROPPED, 0);
+		drop(qp, m);
 		return;
 	}
-	status = shm_request_execute(l, qp, m->slot, m->h.op, m->h.flags, m->h.length,
-				     &part);
+	status = shm_request_execute(l, qp, m->slot, m->h.op, m->h.flags, m->h.length, &part);
 	if (unlikely(status == IBV_WC_GENERAL_ERR)) {
 		mark(m, SHM_INVALID, 0);
 		shm_link_violation(l, "malformed request");
 		return;
 	}
 	if (unlikely(status != IBV_WC_SUCCESS)) {
-		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark_refused(m, status);
+		refuse_request(qp, m, status);
 		if (reliable) /* an unreliable one is dropped */
 			refuse_access(qp, status);
 		return;
@@ -428,32 +423,27 @@ static void receive_request(struct shm_link *l, struct hca_qp *qp,
 		return;
 	}
 	qp->rx_offset = 0;
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_relaxed);
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK, memory_order_relaxed);
 }
 
-static void receive_atomic(struct shm_link *l, struct hca_qp *qp,
-			   struct message *m)
+static void receive_atomic(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
 	enum ibv_wc_status status;
 
 	if ((qp->ibv.qp_type != IBV_QPT_RC &&
 	     qp->ibv.qp_type != IBV_QPT_XRC_RECV) ||
 	    !expected(l, qp, m)) {
-		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
-		mark(m, SHM_DROPPED, 0);
+		drop(qp, m);
 		return;
 	}
 	status = shm_atomic_execute(qp, m->slot, (enum shm_op)m->h.op);
 	if (unlikely(status != IBV_WC_SUCCESS)) {
-		HCA_COUNT_RARE(qp, RX_NAKS_SENT, 1);
-		mark_refused(m, status);
+		refuse_request(qp, m, status);
 		refuse_access(qp, status);
 		return;
 	}
 	HCA_COUNT_RARE(qp, RX_ATOMICS, 1);
-	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK,
-			      memory_order_relaxed);
+	atomic_store_explicit(&qp->rx_psn, (m->h.psn + 1) & HCA_PSN_MASK, memory_order_relaxed);
 }
 
 /* The responder for a message to an XRC SRQ, whose addresses it unpacks; NULL: dropped. */
@@ -475,14 +465,10 @@ static void deliver_copy(struct hca_qp *qp, void *arg)
 {
 	const struct delivery *d = arg;
 	struct message m = *d->message;
-	enum ibv_qp_state state = hca_qp_state(qp);
 
-	if (state != IBV_QPS_RTR && state != IBV_QPS_RTS &&
-	    state != IBV_QPS_SQD && state != IBV_QPS_SQE)
-		return;
-	if (qp->no_self_multicast && m.h.src_qpn == qp->ibv.qp_num)
-		return;
-	receive_datagram(d->link, qp, &m);
+	if (shm_receives_in(hca_qp_state(qp)) &&
+	    !(qp->no_self_multicast && m.h.src_qpn == qp->ibv.qp_num))
+		receive_datagram(d->link, qp, &m);
 }
 
 /* A copy for each QP that is attached to the group in the datagram's header. */
@@ -514,8 +500,7 @@ static bool receives_in(const struct hca_qp *qp, enum ibv_qp_state state,
 		return qp->ibv.qp_type == IBV_QPT_RC &&
 		       (m->h.op == SHM_SEND || m->h.op == SHM_SEND_IMM) &&
 		       hca_promise_kept(qp, m->h.psn);
-	return state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
-	       state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+	return shm_receives_in(state);
 }
 
 /* As drop_unless_expected(), if the QP's state does not allow the message. */
@@ -570,8 +555,7 @@ static bool may_have_written(const struct shm_link *l, const struct message *m)
 
 static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 {
-	if ((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) &&
-	    !take_extent(m)) {
+	if ((m->h.flags & (SHM_IN_DATA | SHM_PULL | SHM_MORE)) && !take_extent(m)) {
 		mark(m, SHM_INVALID, 0);
 		shm_link_violation(l, "malformed message");
 		return;
@@ -616,8 +600,7 @@ static void dispatch(struct shm_link *l, struct hca_qp *qp, struct message *m)
 }
 
 /* Is it a message of the connection, in sequence? A report of a refused access counts as one. */
-static bool establishes(struct shm_link *l, struct hca_qp *qp,
-			const struct message *m)
+static bool establishes(struct shm_link *l, struct hca_qp *qp, const struct message *m)
 {
 	bool reliable = qp->ibv.qp_type != IBV_QPT_UC;
 
@@ -627,8 +610,7 @@ static bool establishes(struct shm_link *l, struct hca_qp *qp,
 		m->h.psn == atomic_load_explicit(&qp->rx_psn, memory_order_relaxed));
 }
 
-bool shm_receive_other(struct shm_link *l, struct shm_slot *slot,
-		       struct shm_header h)
+bool shm_receive_other(struct shm_link *l, struct shm_slot *slot, struct shm_header h)
 {
 	struct message m = { .h = h, .slot = slot };
 	struct hca_qp *qp = hca_qp_find(h.dst_qpn);

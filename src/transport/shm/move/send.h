@@ -34,8 +34,7 @@ void shm_transmit_xrc(struct hca_qp *qp);
 
 /* The process of the SRQ refused a message: tells the target QP's process. sq_lock is
  * held. */
-void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
-		     enum ibv_wc_status status);
+void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e, enum ibv_wc_status status);
 
 /* True if the next message waits for the link to the owner of its SRQ, whose number is *srqn.
  * sq_lock is held. */
@@ -76,8 +75,7 @@ void shm_wait_for_link(struct hca_qp *qp);
 
 /* Sends the next entry if it is a usual message (plain.c); false: nothing was done. The
  * caller calls shm_kick(). sq_lock is held. */
-bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l,
-			const struct hca_swqe *e);
+bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e);
 
 /* The same for a request that is not in the send queue yet (hca_transport_ops.post): its
  * slot is filled first, then the entry of the queue. */
@@ -95,7 +93,6 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 
 /* Tells the responder that our one-sided access was refused, with the status. False: the ring is
  * full, and nothing was sent. Takes tx_lock. */
-bool shm_send_fault(struct hca_qp *qp, struct shm_link *l,
-		    enum ibv_wc_status status);
+bool shm_send_fault(struct hca_qp *qp, struct shm_link *l, enum ibv_wc_status status);
 
 #endif

@@ -80,8 +80,7 @@ enum ibv_wc_status shm_request_execute(struct shm_link *l, struct hca_qp *qp,
 	if (!data || (!in_data && q.part.at) ||
 	    (!(flags & SHM_MORE) && q.part.at + q.part.length != length))
 		return IBV_WC_GENERAL_ERR;
-	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) &
-	      use.access))
+	if (!(atomic_load_explicit(&qp->pub->access, memory_order_relaxed) & use.access))
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (length == 0) /* no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
@@ -118,8 +117,7 @@ static enum shm_status place(struct shm_link *l, struct hca_qp *qp,
 		shm_link_violation(l, "malformed answer to a READ");
 		return SHM_DROPPED;
 	}
-	from = in_data ? l->tx->data + q.part.offset :
-			 slot->payload + sizeof(q);
+	from = in_data ? l->tx->data + q.part.offset : slot->payload + sizeof(q);
 	return hca_sges_write(qp->pd, e->sge, e->num_sge, q.part.at, from, q.part.length) ?
 		       SHM_LOCAL_FAULT : SHM_OK;
 }

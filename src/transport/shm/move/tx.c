@@ -44,8 +44,7 @@ enum onesided {
 static bool in_sequence(struct hca_qp *qp)
 {
 	const struct hca_qp_public *r = shm_qp(qp)->remote;
-	uint32_t connection = atomic_load_explicit(&r->connection,
-						   memory_order_acquire);
+	uint32_t connection = atomic_load_explicit(&r->connection, memory_order_acquire);
 
 	if (likely(connection == shm_qp(qp)->known_connection))
 		return true;
@@ -84,8 +83,7 @@ static enum onesided copy_now(struct hca_qp *qp, struct shm_link *l,
 /* Carries out the next entry, an RDMA operation, ATOMIC or ATOMIC WRITE, at the initiator
  * as far as possible. sq_lock is held. */
 static __attribute__((noinline)) enum onesided
-run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
-	     uint32_t *room)
+run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e, uint32_t *room)
 {
 	enum ibv_wc_status status = IBV_WC_RETRY_EXC_ERR;
 	bool imm = e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -182,8 +180,7 @@ static void transmit_connected(struct hca_qp *qp)
 			continue;
 		}
 		/* Fence: its data may be the result of an earlier READ or atomic. */
-		if (unlikely((e->flags & HCA_SWQE_FENCE) &&
-			     qp->sq.next != qp->sq.tail)) {
+		if (unlikely((e->flags & HCA_SWQE_FENCE) && qp->sq.next != qp->sq.tail)) {
 			shm_backlog_wait(l, qp);
 			break;
 		}
@@ -200,12 +197,10 @@ static void transmit_connected(struct hca_qp *qp)
 			       !hca_op_is_word(e->opcode)) ?
 			      shm_put_request(qp, l, e) : shm_put_message(qp, l, e);
 		/* An error waits until the earlier entries are complete. */
-		if (unlikely(ret == -EAGAIN ||
-			     (ret && qp->sq.next != qp->sq.tail)))
+		if (unlikely(ret == -EAGAIN || (ret && qp->sq.next != qp->sq.tail)))
 			shm_backlog_add(l, qp);
 		hca_unlock(&l->tx_lock);
-		if (unlikely((ret == -EFAULT || ret == -EPERM) &&
-			     qp->sq.next == qp->sq.tail)) {
+		if (unlikely((ret == -EFAULT || ret == -EPERM) && qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
 			hca_sq_complete(qp, ret == -EFAULT ?
 						    IBV_WC_LOC_PROT_ERR :

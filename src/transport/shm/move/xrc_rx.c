@@ -71,8 +71,7 @@ static struct shm_responder *responder_new(uint32_t src_qpn)
 	return r;
 }
 
-static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
-					   bool create)
+static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn, bool create)
 {
 	struct shm_responder **at, *r;
 
@@ -85,8 +84,7 @@ static struct shm_responder *responder_get(struct shm_link *l, uint32_t src_qpn,
 	}
 	at = &l->responders[src_qpn % BUCKETS];
 	for (r = *at; r; r = r->next)
-		if (atomic_load_explicit(&r->pub.dest_qpn,
-					 memory_order_relaxed) == src_qpn)
+		if (atomic_load_explicit(&r->pub.dest_qpn, memory_order_relaxed) == src_qpn)
 			return r;
 	if (!create || l->responder_count >= RESPONDERS)
 		return NULL;
@@ -111,8 +109,7 @@ static bool target_accepts(const struct shm_xrc_header *h,
 	enum ibv_qp_state state;
 
 	*counters = srq->counters;
-	if (!atomic_load_explicit(&hca_process.blocks[block],
-				  memory_order_acquire))
+	if (!atomic_load_explicit(&hca_process.blocks[block], memory_order_acquire))
 		return true;
 	qp = hca_qp_find(h->target_qpn);
 	if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV)
@@ -174,13 +171,11 @@ struct hca_qp *shm_xrc_responder(struct shm_link *l,
 		     h->target_qpn != qp->ibv.qp_num))
 			detach(qp);
 		qp->rx_offset = 0;
-		atomic_store_explicit(&qp->rx_psn, h->psn,
-				      memory_order_relaxed);
+		atomic_store_explicit(&qp->rx_psn, h->psn, memory_order_relaxed);
 		qp->ibv.qp_num = h->target_qpn;
 		qp->attr.min_rnr_timer = rnr_timer & 31;
 		hca_qp_set_state(qp, IBV_QPS_RTS);
-	} else if (hca_qp_state(qp) != IBV_QPS_RTS ||
-		   h->target_qpn != qp->ibv.qp_num) {
+	} else if (hca_qp_state(qp) != IBV_QPS_RTS || h->target_qpn != qp->ibv.qp_num) {
 		return NULL;
 	}
 	if (qp->srq != srq) {
@@ -203,9 +198,7 @@ static void srq_detach(struct shm_link *l, const struct hca_srq *srq)
 void shm_srq_forget(struct hca_srq *srq)
 {
 	pthread_mutex_lock(&shm.lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		hca_lock(&l->rx_lock);
 		srq_detach(l, srq);
 		hca_unlock(&l->rx_lock);

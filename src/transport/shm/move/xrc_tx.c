@@ -47,8 +47,7 @@ static bool fault(struct hca_qp *qp, enum ibv_wc_status status)
 	return !l || shm_send_fault(qp, l, status);
 }
 
-void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e,
-		     enum ibv_wc_status status)
+void shm_xrc_refused(struct hca_qp *qp, const struct hca_swqe *e, enum ibv_wc_status status)
 {
 	/* A SEND that failed has completed a receive with an error, and the target's
 	 * program gets no event (refuse_access() in rx.c). */
@@ -91,8 +90,7 @@ static bool target_ready(struct hca_qp *qp, bool alone)
 	connection = atomic_load_explicit(&r->connection, memory_order_acquire);
 	if (likely(connection == shm_qp(qp)->known_connection))
 		return true;
-	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn,
-							 memory_order_relaxed))
+	if (!alone || qp->tx_psn != atomic_load_explicit(&r->rq_psn, memory_order_relaxed))
 		return false;
 	shm_qp(qp)->known_connection = connection;
 	return true;
@@ -160,8 +158,7 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (unlikely(!ret && by_target))
 		shm_wake_target(l);
 	if (ret && ret != -EAGAIN && alone)
-		fail_next(qp, ret == -EFAULT ? IBV_WC_LOC_PROT_ERR :
-					       IBV_WC_LOC_QP_OP_ERR);
+		fail_next(qp, ret == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_QP_OP_ERR);
 	if (ret)
 		return false;
 	shm_qp(qp)->xrc_link = l;
@@ -193,8 +190,7 @@ static bool transmit_through(struct hca_qp *qp, struct shm_link *l,
 		return false;
 	}
 	if (!serves || lacks_right) {
-		fail_next(qp, serves ? IBV_WC_REM_INV_REQ_ERR :
-				       IBV_WC_REM_ACCESS_ERR);
+		fail_next(qp, serves ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
 		return false;
 	}
 	if (hca_op_is_rdma(e->opcode)) {
@@ -232,8 +228,7 @@ static bool transmit_next(struct hca_qp *qp, uint32_t *room)
 		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
 	} else {
 		/* The progress thread makes the link: shm_xrc_resolve(). */
-		qp->tx_blocked = HCA_TX_RETRY_WAIT;
-		progress_timer_arm(&qp->retry, progress_now_ns() + SHM_LINK_WAIT_NS);
+		shm_retry_at(qp, progress_now_ns() + SHM_LINK_WAIT_NS);
 	}
 	return false;
 }

@@ -177,8 +177,7 @@ static void take_memory(struct shm_link *l, int *fd)
 		*fd = -1;
 }
 
-int shm_access_message(struct shm_link *l, const struct shm_control *msg,
-		       int fds[3])
+int shm_access_message(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	switch (msg->kind) {
 	case SHM_ASK_MEMORY:
@@ -223,8 +222,7 @@ static int copy_process_vm(struct shm_link *l, bool read, struct iovec *near,
 {
 	/* Normally one call; it may stop early at a page that is not there. */
 	while (length > 0) {
-		ssize_t n = copy_once(l, read, near, near_count, far,
-				      far_count);
+		ssize_t n = copy_once(l, read, near, near_count, far, far_count);
 
 		if (n < 0 && errno == ESRCH)
 			return -ESRCH;
@@ -241,8 +239,7 @@ static int copy_process_vm(struct shm_link *l, bool read, struct iovec *near,
 
 /* Copies to `head` the leading elements of `iov`, cut to at most `bytes` in all. Returns
  * their number. */
-static int iov_head(const struct iovec *iov, int count, uint64_t bytes,
-		    struct iovec *head)
+static int iov_head(const struct iovec *iov, int count, uint64_t bytes, struct iovec *head)
 {
 	int n = 0;
 
@@ -313,11 +310,9 @@ int shm_access_copy(struct shm_link *l, bool read, struct iovec *near,
 {
 	int ret;
 
-	switch ((enum shm_path)atomic_load_explicit(&l->path,
-						    memory_order_acquire)) {
+	switch ((enum shm_path)atomic_load_explicit(&l->path, memory_order_acquire)) {
 	case SHM_PATH_PROCESS_VM:
-		ret = copy_process_vm(l, read, near, near_count, far, far_count,
-				      length);
+		ret = copy_process_vm(l, read, near, near_count, far, far_count, length);
 		break;
 	case SHM_PATH_PROCMEM:
 		ret = copy_procmem(l, read, near, near_count, far, length);

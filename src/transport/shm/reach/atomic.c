@@ -24,8 +24,7 @@
 #include "transport/shm/ring/ring.h"
 #include "util/container_of.h"
 
-void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
-			struct shm_slot *slot)
+void shm_atomic_request(const struct hca_swqe *e, uint64_t word, struct shm_slot *slot)
 {
 	bool write = e->opcode == HCA_WR_ATOMIC_WRITE;
 	const struct shm_atomic a = {
@@ -58,8 +57,7 @@ hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t comp
 
 static uint64_t execute(uint64_t addr, const struct shm_atomic *a, enum shm_op op)
 {
-	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, op, a->compare_add,
-				a->swap);
+	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, op, a->compare_add, a->swap);
 }
 
 /*
@@ -89,8 +87,7 @@ static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 	return status;
 }
 
-enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
-				      enum shm_op op)
+enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot, enum shm_op op)
 {
 	struct hca_key_use use = {
 		.pd_id = qp->pd->id,

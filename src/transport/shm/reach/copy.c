@@ -54,8 +54,7 @@ static struct {
 
 bool shm_copy_is_current(const struct hca_qp *qp)
 {
-	return shm_qp(qp)->copy_index == qp->sq.next &&
-	       shm_qp(qp)->copy_epoch == qp->tx_epoch;
+	return shm_qp(qp)->copy_index == qp->sq.next && shm_qp(qp)->copy_epoch == qp->tx_epoch;
 }
 
 /* Fills *way for the entry's memory and borrows its links, to be released by way_close().
@@ -131,8 +130,7 @@ static void part_ended(struct hca_qp *qp, const struct hca_swqe *e,
 
 static struct shm_part next_part(const struct hca_swqe *e, uint32_t at)
 {
-	uint32_t most = e->length > SHM_COPY_LONG ? SHM_COPY_PART_OF_LONG :
-						    SHM_COPY_PART;
+	uint32_t most = e->length > SHM_COPY_LONG ? SHM_COPY_PART_OF_LONG : SHM_COPY_PART;
 
 	return (struct shm_part){ at, MIN(e->length - at, most) };
 }

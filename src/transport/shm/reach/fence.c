@@ -35,8 +35,7 @@
 static bool announced(const struct hca_segment *s, uint64_t id)
 {
 	for (int i = 0; i < HCA_HAZARDS; i++)
-		if (atomic_load_explicit(&s->hazards[i],
-					 memory_order_acquire) == id)
+		if (atomic_load_explicit(&s->hazards[i], memory_order_acquire) == id)
 			return true;
 	return false;
 }
@@ -93,19 +92,17 @@ static bool may_copy(const struct shm_link *l)
  * ignored. */
 bool shm_key_busy(uint32_t key)
 {
-	unsigned count = atomic_load(&shm.link_count);
 	uint64_t id = own_key_id(key);
 	bool busy;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	busy = announced(hca_process.segment, id);
-	for (unsigned i = 0; i < count && !busy; i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
+		if (busy)
+			break;
 		/* Ending a link unmaps the peer's segment with this lock held. */
 		hca_lock(&l->tx_lock);
-		busy = may_copy(l) && shm_reaches_us(l) &&
-		       announced(l->peer, id);
+		busy = may_copy(l) && shm_reaches_us(l) && announced(l->peer, id);
 		hca_unlock(&l->tx_lock);
 	}
 	return busy;
@@ -166,8 +163,7 @@ static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 
 	memset(copies, 0, (to - from) * sizeof(*copies));
 	pthread_mutex_lock(&shm.lock);
-	if (!may_copy(l) || (!all && !shm_reaches_us(l)) ||
-	    atomic_load(&l->broken))
+	if (!may_copy(l) || (!all && !shm_reaches_us(l)) || atomic_load(&l->broken))
 		to = from;
 	for (unsigned place = from; place < to; place++) {
 		/* The turn is read before the id: in the other order it could be that of
@@ -186,8 +182,7 @@ static bool copies_at(struct shm_link *l, bool all, unsigned from, unsigned to,
 	return any;
 }
 
-static void wait_for_copy(struct shm_link *l, bool all, unsigned place,
-			  struct copy first)
+static void wait_for_copy(struct shm_link *l, bool all, unsigned place, struct copy first)
 {
 	uint64_t start = progress_now_ns();
 	struct copy now;
@@ -214,15 +209,13 @@ void shm_qp_fence(const struct hca_qp *qp)
 	struct copy copies[HCA_HAZARDS];
 
 	atomic_thread_fence(memory_order_seq_cst);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
+	shm_each_link(l) {
 		bool all = initiates(l, qp);
 
 		if (copies_at(l, all, 0, HCA_HAZARDS, copies))
 			for (unsigned place = 0; place < HCA_HAZARDS; place++)
 				if (copies[place].id)
-					wait_for_copy(l, all, place,
-						      copies[place]);
+					wait_for_copy(l, all, place, copies[place]);
 		/* Operations that this process carries out for peers. Not while this
 		 * thread builds requests (ibv_wr_start): a thread that holds the link's
 		 * locks may wait for the sq_lock held here. */
@@ -235,8 +228,8 @@ void shm_qp_fence(const struct hca_qp *qp)
 static void wait_for_peers(uint64_t id)
 {
 	pthread_mutex_lock(&shm.lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++)
-		wait_for_peer(shm.links[i], id);
+	shm_each_link(l)
+		wait_for_peer(l, id);
 	pthread_mutex_unlock(&shm.lock);
 }
 
@@ -263,9 +256,7 @@ void shm_key_fence(uint32_t key)
 	shm_copy_fence();
 	if (likely(nobody_copies()))
 		return;
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		wait_for_holder(&l->rx_lock);
 		wait_for_holder(&l->tx_lock);
 		wait_for_qps(l);

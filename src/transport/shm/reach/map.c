@@ -97,9 +97,8 @@ static void mapping_drop(struct shm_link *l, struct shm_mapping *m)
 		return;
 	atomic_store(&m->id, 0);
 	/* The QPs of other links, too: XRC initiators use links of SRQ owners. */
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		list_for_each(part, &shm.links[i]->qps, struct shm_qp,
-			      link_entry) {
+	shm_each_link(other) {
+		list_for_each(part, &other->qps, struct shm_qp, link_entry) {
 			hca_lock(&shm_qp_whole(part)->sq_lock);
 			hca_unlock(&shm_qp_whole(part)->sq_lock);
 		}
@@ -149,8 +148,7 @@ static int mapping_set(struct shm_link *l, const struct shm_control *msg, int fd
 	mapping_drop(l, m);
 	if (msg->length > MAPPED_BYTES_MAX - l->mapped_bytes)
 		return 0;
-	base = mmap(NULL, msg->length, PROT_READ | (write ? PROT_WRITE : 0),
-		    MAP_SHARED, fd, 0);
+	base = mmap(NULL, msg->length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED) {
 		log_debug("memory of pid %d not mapped: %m", (int)l->pid);
 		return 0;
@@ -188,13 +186,11 @@ static bool lend(struct shm_link *l, uint32_t rkey, uint32_t id)
 	struct hca_key k;
 	int fd;
 
-	if (!hca_key_look_own(rkey, &k) ||
-	    k.region_id != id)
+	if (!hca_key_look_own(rkey, &k) || k.region_id != id)
 		return false;
 	msg.touch_at = k.region_offset;
 	msg.touch_length = k.length;
-	msg.writable = (k.access & (IBV_ACCESS_REMOTE_WRITE |
-				    IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+	msg.writable = (k.access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
 	fd = hca_region_lend(id, msg.writable, &msg.length);
 	if (fd < 0)
 		return fd != -ENOENT;
@@ -216,8 +212,7 @@ static int region_gone(struct shm_link *l, uint32_t id)
 	return 0;
 }
 
-int shm_map_message(struct shm_link *l, const struct shm_control *msg,
-		    int fds[3])
+int shm_map_message(struct shm_link *l, const struct shm_control *msg, int fds[3])
 {
 	switch (msg->kind) {
 	case SHM_ASK_REGION:
@@ -238,8 +233,7 @@ int shm_map_message(struct shm_link *l, const struct shm_control *msg,
 void shm_region_gone(uint32_t id)
 {
 	pthread_mutex_lock(&shm.lock);
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
+	shm_each_link(l) {
 		struct shm_control msg = { .kind = SHM_REGION_GONE, .id = id };
 
 		/* If sending fails, the peer keeps the mapping until the link ends or

@@ -52,8 +52,7 @@ int shm_swqe_iov(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 			(void *)(uintptr_t)(e->inline_data + at), length };
 		return 1;
 	}
-	return hca_sges_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov,
-			   kernel);
+	return hca_sges_iov(qp->pd, e->sge, e->num_sge, at, length, access, iov, kernel);
 }
 
 bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
@@ -70,8 +69,7 @@ static enum ibv_wc_status copy_far(struct shm_link *l, bool read,
 {
 	struct iovec to = { (void *)(uintptr_t)far, length };
 
-	switch (shm_access_copy(l, read, near->iov, near->count, &to, 1,
-				length)) {
+	switch (shm_access_copy(l, read, near->iov, near->count, &to, 1, length)) {
 	case 0:
 		return IBV_WC_SUCCESS;
 	case -ESRCH:
@@ -143,8 +141,7 @@ static bool take_word(const struct hca_qp *qp, const struct hca_swqe *e,
 		memcpy(to, near->iov[i].iov_base, near->iov[i].iov_len);
 		to += near->iov[i].iov_len;
 	}
-	return !near->kernel ||
-	       copy_mapped_carefully(qp, e, false, 0, e->length, to) == 0;
+	return !near->kernel || copy_mapped_carefully(qp, e, false, 0, e->length, to) == 0;
 }
 
 static enum ibv_wc_status write_word(const struct hca_qp *qp,
@@ -235,8 +232,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, const struct hca_swqe *e,
 	return step;
 }
 
-bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
-			  const struct hca_swqe *e)
+bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	bool write = e->opcode != IBV_WR_RDMA_READ;
 	uint32_t region;
@@ -248,8 +244,7 @@ bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
 		return true;
 	if (e->rkey >> 8 >= shm_keys_upto(l, e->rkey))
 		return false;
-	region = __atomic_load_n(&l->keys[e->rkey >> 8].region_id,
-				 __ATOMIC_RELAXED);
+	region = __atomic_load_n(&l->keys[e->rkey >> 8].region_id, __ATOMIC_RELAXED);
 	return region && shm_map_find(l, e->rkey, region, 0, 0, write);
 }
 

@@ -32,8 +32,7 @@ void shm_access_improve(struct shm_link *l);
 
 /* Handles a control message about memory on a link that is up. 0 or -EPROTO. Progress
  * thread; shm.lock is held. */
-int shm_access_message(struct shm_link *l, const struct shm_control *msg,
-		       int fds[3]);
+int shm_access_message(struct shm_link *l, const struct shm_control *msg, int fds[3]);
 
 /*
  * Copies `length` bytes between `far`, addresses of the peer, and `near`; both
@@ -55,8 +54,7 @@ uint8_t *shm_map_find(struct shm_link *l, uint32_t rkey, uint32_t id,
 		      uint64_t offset, uint64_t length, bool write);
 
 /* The part of shm_access_message() that is about regions. */
-int shm_map_message(struct shm_link *l, const struct shm_control *msg,
-		    int fds[3]);
+int shm_map_message(struct shm_link *l, const struct shm_control *msg, int fds[3]);
 
 /* True if this region was requested from the peer and may be mapped. */
 bool shm_map_awaits(const struct shm_link *l, uint32_t id);
@@ -83,8 +81,7 @@ enum shm_step {
 
 /* True if the initiator can probably carry out this entry itself; shm_onesided() may still
  * return SHM_STEP_TO_TARGET. Cheap. sq_lock is held. */
-bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l,
-			  const struct hca_swqe *e);
+bool shm_onesided_reaches(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e);
 
 /* How the target's memory is accessed. Valid while sq_lock is held or the links are
  * borrowed. */
@@ -146,18 +143,15 @@ bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
 		    const struct hca_qp_public *target);
 
 /* Fills the slot's payload with a request. `word`: the data of an ATOMIC WRITE. */
-void shm_atomic_request(const struct hca_swqe *e, uint64_t word,
-			struct shm_slot *slot);
+void shm_atomic_request(const struct hca_swqe *e, uint64_t word, struct shm_slot *slot);
 
 /* Executes SHM_COMPARE_SWAP, SHM_FETCH_ADD or SHM_ATOMIC_WRITE. Returns the original
  * value; 0 for SHM_ATOMIC_WRITE. */
-uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
-			  uint64_t swap);
+uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add, uint64_t swap);
 
 /* At the responder: checks and executes the request in the slot, and stores the original
  * value there. rx_lock is held. */
-enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot,
-				      enum shm_op op);
+enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot, enum shm_op op);
 
 /* Stores the original value in the initiator's buffers. IBV_WC_SUCCESS or
  * IBV_WC_LOC_PROT_ERR. sq_lock is held. */

@@ -24,8 +24,7 @@ int shm_area_create(void)
 
 struct shm_area *shm_area_map(int fd)
 {
-	struct shm_area *a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE,
-				  MAP_SHARED, fd, 0);
+	struct shm_area *a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (a == MAP_FAILED)
 		return NULL;

@@ -104,8 +104,7 @@ static inline void shm_slot_write(struct shm_slot *s, const struct shm_header *h
 
 /* Copies the header; `volatile` so that each field is read only once, as the sender can
  * change the slot. */
-static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h,
-				 uint32_t *ack)
+static inline void shm_slot_read(const struct shm_slot *s, struct shm_header *h, uint32_t *ack)
 {
 	const volatile struct shm_slot *v = s;
 
@@ -134,8 +133,7 @@ struct shm_xrc_header {
 	uint32_t srqn, src_qpn, psn, target_qpn;
 };
 
-static inline struct shm_xrc_header shm_xrc_header(uint32_t dst, uint32_t src,
-						   uint32_t psn)
+static inline struct shm_xrc_header shm_xrc_header(uint32_t dst, uint32_t src, uint32_t psn)
 {
 	return (struct shm_xrc_header){
 		.srqn = dst & HCA_PSN_MASK,

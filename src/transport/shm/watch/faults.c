@@ -105,9 +105,7 @@ int shm_faults_set(const char *text, char *note, size_t note_bytes)
 	}
 	pthread_mutex_lock(&shm.lock);
 	faults.set = wanted;
-	for (unsigned i = 0; i < atomic_load(&shm.link_count); i++) {
-		struct shm_link *l = shm.links[i];
-
+	shm_each_link(l) {
 		shm_link_lock(l);
 		if (l->faults)
 			set_lanes(l->faults);
@@ -128,8 +126,7 @@ static bool is_first_part(const struct shm_slot *slot, const struct shm_header *
 	return !x.at;
 }
 
-void shm_faults_send(struct shm_link *l, const struct shm_slot *slot,
-		     struct shm_header *h)
+void shm_faults_send(struct shm_link *l, const struct shm_slot *slot, struct shm_header *h)
 {
 	struct impair_fate fate;
 

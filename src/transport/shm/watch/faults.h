@@ -34,8 +34,7 @@ int shm_faults_set(const char *text, char *note, size_t note_bytes);
 void shm_faults_open(struct shm_link *l);
 /* A slot is about to be published: if it is to be lost its address leads nowhere. tx_lock
  * is held. */
-void shm_faults_send(struct shm_link *l, const struct shm_slot *slot,
-		     struct shm_header *h);
+void shm_faults_send(struct shm_link *l, const struct shm_slot *slot, struct shm_header *h);
 
 enum shm_fate { SHM_TAKE, SHM_LOSE, SHM_WAIT };
 /* What becomes of the slot at `pos`, the next one. rx_lock is held. */

@@ -49,8 +49,7 @@ static struct flow *flow_get(enum carrier_direction direction, uint32_t own,
 	struct flow *f;
 
 	list_for_each(found, bucket, struct flow, entry)
-		if (found->own == own && found->other == other &&
-		    found->direction == direction)
+		if (found->own == own && found->other == other && found->direction == direction)
 			return found;
 	if (watch.count >= FLOWS_MAX)
 		return NULL;
@@ -162,8 +161,7 @@ static const struct {
 
 static bool is_atomic(const struct shm_header *h)
 {
-	return h->op == SHM_COMPARE_SWAP || h->op == SHM_FETCH_ADD ||
-	       h->op == SHM_ATOMIC_WRITE;
+	return h->op == SHM_COMPARE_SWAP || h->op == SHM_FETCH_ADD || h->op == SHM_ATOMIC_WRITE;
 }
 
 static void read_atomic(const struct shm_slot *slot, struct shm_part_shown *p)
@@ -381,8 +379,7 @@ static void show_part(enum carrier_direction direction, uint32_t message,
 	if (!p->mtu)
 		p->mtu = packet_show_mtu(own);
 	spin_lock(&watch.lock);
-	f = flow_get(direction, own, datagram && out ? 0 : other,
-		     datagram ? 0 : first_psn);
+	f = flow_get(direction, own, datagram && out ? 0 : other, datagram ? 0 : first_psn);
 	if (f && datagram)
 		message = f->next_message;
 	p->psn = f ? flow_psn(f, message, packets_of(p->length, p->mtu), &again) : message;
