@@ -91,7 +91,7 @@ static inline bool got_one(struct hca_cq *cq, bool direct)
 	return direct ? !cq->direct : !hca_cq_empty(cq);
 }
 
-/* ack_lock, and the link is up. */
+/* ack_lock is held, and the link is up. */
 static inline bool harvest(struct shm_link *l, struct hca_cq *cq)
 {
 	bool acks = !cq || atomic_load_explicit(&cq->sends, memory_order_relaxed);
@@ -133,7 +133,8 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 	 * `wait` the lock is taken to wait for that thread. */
 	if ((shm_outstanding(l) || unlikely(wait)) &&
 	    likely(shm_lock_for(&l->ack_lock, wait))) {
-		/* It may have ended meanwhile, and be on its way up with another peer. */
+		/* The link may have ended meanwhile, and its structure be in use for another
+		 * peer. */
 		if (likely(shm_link_is_up(l)))
 			moved |= harvest(l, cq);
 		hca_unlock(&l->ack_lock);

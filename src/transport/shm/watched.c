@@ -29,22 +29,21 @@ static bool harvest(struct shm_link *l, bool wait)
 {
 	bool moved = false, look;
 
-	/* A sender that has published a slot and not counted it yet, as in shm.c. */
+	/* Waits for a sender that has published a slot and not counted it yet, as in shm.c. */
 	if (wait) {
 		hca_lock(&l->tx_lock);
 		hca_unlock(&l->tx_lock);
 	}
 	if (!shm_lock_for(&l->ack_lock, wait))
 		return false;
-	/* As in shm.c: it may be another one by now. */
+	/* The link may have ended meanwhile, as in shm.c. */
 	if (shm_link_is_up(l) && (shm_harvest_due(l, true, &look) || wait))
 		moved = shm_harvest(l, true);
 	hca_unlock(&l->ack_lock);
 	return moved;
 }
 
-/* As shm_poll(), but for what that does for speed: nothing is put off, and no promise is
- * taken. */
+/* As shm_poll(), but without its shortcuts: nothing is put off, and no promise is used. */
 static bool poll_watched(struct hca_cq *cq, bool wait)
 {
 	bool moved = false;
@@ -85,7 +84,7 @@ static void forked_watched(void)
 static int connect_watched(struct hca_qp *qp)
 {
 	qp->always_flags |= HCA_SWQE_WATCHED;
-	/* What was promised must not be lost. */
+	/* Faults must not drop a message whose receive is promised. */
 	if (shm_faults_wanted())
 		hca_promise_end(qp);
 	shm_watch_connected(qp);
@@ -118,7 +117,7 @@ const struct hca_transport_ops *shm_watched_variant(const struct hca_transport_o
 	shm_watched_ops.forked = forked_watched;
 	shm_watched_ops.connect = connect_watched;
 	shm_watched_ops.close = close_watched;
-	shm_watched_ops.post = NULL; /* the short way shows nothing */
+	shm_watched_ops.post = NULL; /* shm_post_plain() shows nothing */
 	shm_watched_ops.poll = poll_watched;
 	shm_watched_ops.pending = pending_watched;
 	return &shm_watched_ops;

@@ -47,7 +47,7 @@ static void drop_qps(struct shm_link *l)
 		struct hca_qp *qp = shm_qp_whole(list_entry(entry, struct shm_qp, link_entry));
 
 		hca_lock(&qp->sq_lock);
-		hca_promise_revoke(qp); /* it was given for this link only */
+		hca_promise_revoke(qp); /* a promise holds for this link only */
 		shm_qp_set_link(qp, NULL, NULL);
 		shm_qp(qp)->tx_taken = 0;
 		if (qp->sq.tail != qp->sq.head && qp->tx_blocked == HCA_TX_OPEN) {
@@ -133,8 +133,8 @@ static void silent(const struct shm_link *l)
 	shm_peer_ban(l->pid, SHM_HANDSHAKE_NS);
 }
 
-/* Watches the listening sockets that pause_listening() paused; later, when the kernel has no
- * memory for that now. shm.lock is held. */
+/* Watches again the listening sockets that pause_listening() has paused; later, if the kernel
+ * lacks memory for that now. shm.lock is held. */
 static void listen_again(void)
 {
 	while (shm.paused_count > 0) {

@@ -314,7 +314,8 @@ static void control_take(struct shm_link *l)
 
 	if (atomic_load(&l->state) == SHM_LINK_FREE)
 		return;
-	/* What comes after this is looked at later, and not taken for another kind below. */
+	/* A message that comes after this look is left to the next call: the code below would
+	 * take it for a message of another kind. */
 	if (!shm_control_peek(l->fd, &msg))
 		return;
 	if (atomic_load(&l->state) == SHM_LINK_ACCEPTING && !l->area &&
@@ -363,8 +364,8 @@ void shm_links_settle(void)
 	pthread_mutex_unlock(&shm.lock);
 }
 
-/* accept() found no free descriptor. The caller stays in the backlog and the listening
- * socket stays readable, so the socket is not watched for SHM_LISTEN_PAUSE_NS. */
+/* accept() found no free descriptor. The caller stays in the socket's queue and the socket
+ * stays readable, so it is not watched for SHM_LISTEN_PAUSE_NS. */
 static void pause_listening(int listen_fd)
 {
 	if (hca_complaint_due())
@@ -404,7 +405,7 @@ static void caller_take(int fd)
 		return;
 	}
 	shm_sweep_at(l->deadline_ns);
-	/* Mostly the HELLO has come already. */
+	/* The HELLO has usually come already. */
 	control_take(l);
 	return;
 
@@ -445,8 +446,8 @@ void shm_link_to_self(uint32_t block, struct shm_link *l)
 	for (unsigned i = 0; i < hca_process.own_block_count; i++)
 		if (hca_process.own_blocks[i] == block)
 			listen_fd = hca_process.block_fds[i];
-	/* Other processes may be before our own call in the backlog. If the progress
-	 * thread has accepted it already, no caller is found here. */
+	/* Other processes may wait before our own call. If the progress thread has accepted our
+	 * call already, none is found here. */
 	for (int i = 0; i < CONTROL_BATCH && listen_fd >= 0 &&
 			(fd = caller_accept(listen_fd)) >= 0; i++)
 		caller_take(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks on a peer and limits on what it may use: the number of links of a process
- * and a user; that memory it passes cannot shrink; that its wake-up descriptor is a
- * non-blocking eventfd; that a block of QP numbers belongs to it.
+ * Checks on a peer and limits on what it may use: the number of links of a process and a user;
+ * that its wake-up descriptor is a non-blocking eventfd; that a block of QP numbers belongs to
+ * it.
  *
  * The contents of the rings are checked where they are read (rx.c, ack.c, target.c).
  */

@@ -29,7 +29,7 @@ struct shm shm = {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-/* shm.lock is held, here and below. */
+/* A structure that is not in use, or a new one. */
 struct shm_link *shm_link_new(void)
 {
 	unsigned count = atomic_load(&shm.link_count);

@@ -17,15 +17,15 @@ struct shm_part_shown {
 	uint32_t at, bytes, length;
 	uint32_t psn;              /* of the message's first packet */
 	uint32_t mtu;
-	bool more, answered, none; /* none: it is not shown */
+	bool more, answered, none; /* none: the capture does not show it */
 };
 
-/* Of a link. */
+/* The faults of a link. */
 struct shm_faults_of {
 	struct impair_lane out; /* under tx_lock */
-	struct impair_lane in;  /* this and the rest under rx_lock */
+	struct impair_lane in;  /* under rx_lock, like the following members */
 	bool open;              /* the lanes are set */
-	uint32_t seen;          /* slots before this position have been decided about */
+	uint32_t seen;          /* the fate of the slots before this position is decided */
 	struct {
 		uint64_t due_ns;
 		bool lost;

@@ -64,8 +64,8 @@ static inline void slot_publish(struct shm_link *l, struct slot_writer *w,
 	if (!w->unsignaled)
 		atomic_store_explicit(&l->wanted_pos, w->pos + 1, memory_order_relaxed);
 	atomic_store_explicit(&l->tx_pos, w->pos + 1, memory_order_release);
-	/* Where many are on their way the receiver is behind anyway, and it would cost a tenth
-	 * of the rate. */
+	/* With many slots in flight the receiver is behind anyway, and handing over the cache
+	 * lines would cost a tenth of the rate. */
 	if (w->pos - atomic_load_explicit(&l->harvested, memory_order_relaxed) >
 	    SHM_FEW_OUTSTANDING)
 		return;

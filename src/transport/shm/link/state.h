@@ -167,7 +167,7 @@ struct shm_link {
 	_Atomic uint32_t backlog;    /* QPs that wait for room or for an ack */
 	struct list backlog_qps;     /* shm_qp.backlog_entry; tx_lock */
 	uint32_t idle_polls;         /* without progress while slots are unacknowledged */
-	uint32_t promises_pos;       /* `tx_pos` when promises were last checked */
+	uint32_t promises_pos;       /* `tx_pos` at the last check of promises */
 	bool carried;                /* the last acknowledgement was piggybacked */
 	_Atomic bool broken;         /* peer broke the protocol: link is to be ended */
 	_Atomic bool greeted;        /* acceptor: the HELLO was accepted */
@@ -186,7 +186,7 @@ struct shm_link {
 	/* Identifies the peer, for hca_qp.rx_peer: the link, or for both ends of a
 	 * link of the process with itself the same pointer. */
 	const void *rx_peer;
-	struct shm_link *twin; /* that other end, once it was looked for; else NULL */
+	struct shm_link *twin; /* the other end of such a link, once it was looked for; else NULL */
 };
 
 /* What the transport keeps in a queue pair; zero until it opens. */
@@ -205,8 +205,8 @@ struct shm_qp {
 	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
 	struct shm_link *backlog_of;  /* the link waited for; sq_lock */
 	bool backlogged;              /* it is in a backlog list; sq_lock */
-	/* An entry that is copied by parts (copy.c). `copy_queued`, `copy_polled` and
-	 * `copy_entry` are protected by the lock in copy.c, the others by sq_lock. */
+	/* An entry that is copied by parts (reach/copy.c). `copy_queued`, `copy_polled` and
+	 * `copy_entry` are protected by the lock in reach/copiers.c, the others by sq_lock. */
 	bool copy_queued, copy_polled;
 	bool copy_ended;
 	uint8_t copy_status;          /* enum ibv_wc_status, when `copy_ended` */
@@ -234,7 +234,7 @@ struct shm {
 	_Atomic unsigned link_count;
 	struct shm_link *links[SHM_LINKS];
 	struct shm_link *_Atomic by_block[HCA_QPN_BLOCKS];
-	struct progress_timer reap, sweep; /* see link.c */
+	struct progress_timer reap, sweep; /* join/end.c */
 	uint64_t sweep_ns;                 /* when; 0: not armed */
 	int paused[HCA_BLOCKS_PER_PROCESS]; /* listening sockets not watched for now */
 	unsigned paused_count;

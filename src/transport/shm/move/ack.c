@@ -28,8 +28,8 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* About 50 us, with one or two yields of who polls (cq.c): a peer that shares its processor has had
- * it by then. */
+/* About 50 us, in which a polling thread yields once or twice (cq.c): a peer on the same
+ * processor has run by then. */
 #define IDLE_POLLS_TO_KICK 2048
 #define IDLE_POLLS_TO_KICK_TARGET (SHM_IDLE_POLLS_WHEN_CARRIED + 8)
 #define SLOTS_TO_HARVEST (SHM_SLOTS / 4)
@@ -202,7 +202,7 @@ bool shm_harvest(struct shm_link *l, bool look)
 			memcpy(&result, s->payload +
 					offsetof(struct shm_atomic, result),
 			       sizeof(result));
-		/* One test for both, as neither is usual. */
+		/* One test for both flags, as both are rare. */
 		if (unlikely(f.kind & (SHM_DATA | SHM_SHOWN)))
 			status = (uint8_t)shm_read_arrived(l, &f, s, (enum shm_status)status);
 		atomic_store_explicit(&l->data_tail, f.data_end, memory_order_release);
@@ -263,7 +263,7 @@ static bool is_twin(const struct shm_link *l, const struct shm_link *other)
 /* The other end of a link of the process with itself. */
 static struct shm_link *twin_of(struct shm_link *l)
 {
-	/* Its place may have been given to another link since. */
+	/* The structure may belong to another link by now. */
 	if (likely(l->twin && is_twin(l, l->twin)))
 		return l->twin;
 	l->twin = NULL;

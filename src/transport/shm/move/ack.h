@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processing of acknowledgements and promises; queue pairs that wait for room. */
+/* Processing of acknowledgements and promises. */
 #ifndef TRANSPORT_SHM_MOVE_ACK_H
 #define TRANSPORT_SHM_MOVE_ACK_H
 
@@ -24,12 +24,13 @@ void shm_posted(struct hca_qp *qp);
  * ack_lock is held. */
 bool shm_harvest(struct shm_link *l, bool look);
 
-/* Processes the acknowledgement that came with a message in front of its receipt: the message may be
- * the answer to one of which that tells. rx_lock is held; takes ack_lock and tx_lock. */
+/* Processes the acknowledgement that came with a message, before the message is received: the
+ * message may answer one that it acknowledges. rx_lock is held; takes ack_lock and tx_lock. */
 void shm_harvest_before(struct shm_link *l);
 
-/* The same on a link of the process with itself, where the answer may take the same direction as
- * what it answers and so brings no acknowledgement; if the program could notice the other order. */
+/* The same on a link of the process with itself. There the answer may come in the direction of
+ * the message that it answers, and then brings no acknowledgement of it. Nothing is done if the
+ * program cannot notice the order. */
 void shm_harvest_twin(struct shm_link *l, const struct hca_qp *qp);
 
 /* Completes the sends that the peer has promised to receive (hca/memory/promise.h); true if
@@ -140,9 +141,9 @@ static inline void shm_take_hint(struct shm_link *l, const struct hca_qp *qp, ui
 		shm_harvest_twin(l, qp);
 }
 
-/* The slots in front of `pos` are received: their acknowledgement leaves with our messages from now
- * on. For a slot without a mark to be called before the program can know of the message, and answer
- * it by another thread. rx_lock is held. */
+/* The slots before `pos` are received: from now on our messages carry their acknowledgement.
+ * For a slot without a mark this is called before the program can know of the message, because
+ * another of its threads may answer at once. rx_lock is held. */
 static inline void shm_tell_received(struct shm_link *l, uint32_t pos)
 {
 	atomic_store_explicit(&l->rx_ack, shm_ack_word(pos, l->rx_marks), memory_order_release);

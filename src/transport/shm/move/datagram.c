@@ -108,7 +108,7 @@ static inline int send_to(struct hca_qp *qp, struct shm_link *l, const struct hc
 			other = !shm_backlog_add(l, qp);
 	}
 	hca_unlock(&l->tx_lock);
-	if (unlikely(other)) /* the QP is in another link's backlog: by timer */
+	if (unlikely(other)) /* it is in the backlog of another link: the timer sends it */
 		shm_wait_for_link(qp);
 	return ret;
 }
@@ -140,7 +140,7 @@ static int send_copy(struct hca_qp *qp, struct shm_link *l, const struct hca_swq
 	hca_unlock(&l->tx_lock);
 	if (ret != -EAGAIN)
 		return ret;
-	HCA_COUNT_RARE(qp, TX_LOST, 1); /* full */
+	HCA_COUNT_RARE(qp, TX_LOST, 1); /* the ring is full */
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work requests that send nothing: binding a memory window, invalidating a key. One is
- * carried out when all requests posted before it are complete; later requests do not
- * start before it is complete.
+ * Work requests that send nothing: binding a memory window, invalidating a key. Such a request
+ * is carried out when all requests posted before it are complete; later requests do not start
+ * before it is complete.
  */
 #define LOG_ROOM "shm"
 #include <errno.h>

@@ -40,7 +40,7 @@ struct plain_send {
 	unsigned flags; /* enum hca_swqe_flags */
 	uint32_t length, imm;
 	const struct ibv_sge *sge;
-	const void *inline_data; /* instead */
+	const void *inline_data; /* in place of `sge`: HCA_SWQE_INLINE */
 };
 
 /* False: the slot cannot be filled here (no room, or the key needs more than the fast

@@ -66,8 +66,8 @@ static bool put_pull(const struct hca_qp *qp, const struct hca_swqe *e, struct s
 	return true;
 }
 
-/* True if the peer can read our memory, by its struct shm_ack, which is read anyway. A peer
- * that is not allowed to is not given our addresses, whatever it writes there. */
+/* True if the peer says in its struct shm_ack, which is read anyway, that it can read our
+ * memory. A peer without that permission gets no addresses, whatever it writes there. */
 static inline bool may_pull(const struct shm_link *l)
 {
 	return atomic_load_explicit(&l->tx->ack.pulls, memory_order_relaxed) &&

@@ -32,7 +32,7 @@ void shm_srq_forget(struct hca_srq *srq);
 /* Frees all responders of a link that ends; rx_lock is held. */
 void shm_responders_free(struct shm_link *l);
 
-#define SHM_RECEIVE_BUDGET 32 /* slots per call of shm_receive(): other links' turn */
+#define SHM_RECEIVE_BUDGET 32 /* slots per call of shm_receive(); then another link has its turn */
 
 /* Receives a message of any kind; true if its slot was marked, so that the sender has to
  * act. rx_lock is held. */
@@ -41,7 +41,7 @@ bool shm_receive_other(struct shm_link *l, struct shm_slot *slot, struct shm_hea
 /* Receives up to SHM_RECEIVE_BUDGET messages; true if there were any. rx_lock is held. */
 bool shm_receive(struct shm_link *l);
 
-/* The same with a capture or faults. `at_once`: what they delay is handled now. */
+/* The same with a capture or faults. `at_once`: also what faults delay. */
 bool shm_receive_watched(struct shm_link *l, bool at_once);
 
 /* Receives all messages that are in the ring now. Takes rx_lock. */

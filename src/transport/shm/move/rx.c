@@ -216,8 +216,8 @@ static void receive_datagram(struct shm_link *l, struct hca_qp *qp, struct messa
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1);
 		return;
 	}
-	/* Too long. Any sender with the Q_Key can send it, so it must not put the QP
-	 * into error: dropped, and the receive is for the next one (9.9.3, class D),
+	/* Too long. Any sender with the Q_Key can send such a datagram, so it must not put the
+	 * QP into error: it is dropped, and the receive is for the next one (9.9.3, class D),
 	 * also in a shared queue. */
 	if (unlikely(m->h.length > hca_rwqe_room(e))) {
 		hca_unlock(&qp->recv->consume_lock);

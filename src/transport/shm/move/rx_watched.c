@@ -29,7 +29,7 @@ static bool take(struct shm_link *l, struct shm_slot *s, const struct shm_header
 	return marked;
 }
 
-/* The same steps as in shm_receive(), which knows no other than the usual way. */
+/* The steps of shm_receive(), for slots of all kinds. */
 bool shm_receive_watched(struct shm_link *l, bool at_once)
 {
 	uint32_t start = atomic_load_explicit(&l->rx_pos, memory_order_relaxed);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending messages: filling the ring, repetition of refused or lost messages, and the
- * wake-up of the peer.
+ * Sending messages: filling the ring, and repetition of refused or lost messages.
  */
 #ifndef TRANSPORT_SHM_MOVE_SEND_H
 #define TRANSPORT_SHM_MOVE_SEND_H

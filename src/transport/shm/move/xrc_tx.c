@@ -227,7 +227,7 @@ static bool transmit_next(struct hca_qp *qp, uint32_t *room)
 	} else if (srqn > HCA_PSN_MASK) {
 		fail_next(qp, IBV_WC_REM_ACCESS_ERR);
 	} else {
-		/* The progress thread makes the link: shm_xrc_resolve(). */
+		/* The retry timer makes the link (join/resume.c). */
 		shm_retry_at(qp, progress_now_ns() + SHM_LINK_WAIT_NS);
 	}
 	return false;
@@ -271,7 +271,7 @@ void shm_xrc_link_lost(struct shm_link *l)
 
 	while (atomic_load(&l->borrowed) > 0)
 		sched_yield();
-	/* Not earlier: who had borrowed the link may have sent. */
+	/* Not earlier: the threads that had borrowed the link may have sent. */
 	end = atomic_load(&l->tx_pos);
 	if (!l->inflight)
 		return;

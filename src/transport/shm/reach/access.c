@@ -220,7 +220,7 @@ static int copy_process_vm(struct shm_link *l, bool read, struct iovec *near,
 			   int near_count, struct iovec *far, int far_count,
 			   uint64_t length)
 {
-	/* Normally one call; it may stop early at a page that is not there. */
+	/* Usually one call; it may stop early at a missing page. */
 	while (length > 0) {
 		ssize_t n = copy_once(l, read, near, near_count, far, far_count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that carry out parts of large copies (copy.c) and the queue pairs that wait for one:
- * who is next, and waiting until no thread copies.
+ * Threads that carry out parts of large copies (copy.c), and the queue pairs that wait for such
+ * a thread: which one is next, and waiting until no thread copies.
  */
 #ifndef TRANSPORT_SHM_REACH_COPIERS_H
 #define TRANSPORT_SHM_REACH_COPIERS_H
@@ -24,7 +24,7 @@ struct shm_copier {
  * nothing calls `carry_on`. sq_lock is held. */
 void shm_copiers_add(struct hca_qp *qp, void (*carry_on)(struct hca_cq *cq));
 
-/* True if queue pairs wait or are being copied for. */
+/* True if copies by parts are under way. */
 bool shm_copiers_wanted(void);
 
 /* Gives the next waiting QP to a thread that polls `cq`, or that is the progress thread (NULL).
@@ -36,7 +36,8 @@ void shm_copiers_return(struct hca_qp *qp, bool more);
 /* The QP may be destroyed by another thread afterwards. */
 void shm_copier_end(struct shm_copier *c);
 
-/* From now on a poll has to come again before the progress thread leaves a QP to pollers. */
+/* Forgets the polls so far: without a new poll the progress thread copies for the waiting QPs.
+ * */
 void shm_copiers_forget_polls(void);
 
 /* After a key or mapping is withdrawn: waits for the parts that may use it. */

@@ -21,7 +21,7 @@
 #define OFFERED "in shared memory only loss, partition, in.delay and in.jitter are possible; no faults there"
 
 static struct {
-	struct impair_settings set; /* behind the start: shm.lock */
+	struct impair_settings set; /* after the start under shm.lock */
 	bool read, wanted;
 } faults;
 
@@ -38,8 +38,8 @@ static bool is_offered(const struct impair_settings *s)
 	return !more;
 }
 
-/* What cannot be read, and what loop does not offer either, loop has complained about if it
- * is used; where there is only shm nobody else does. */
+/* Transport loop, if it is in use, also logs settings that cannot be parsed; without it this is
+ * the only message. */
 static void read_settings(void)
 {
 	const char *text = hca_settings.faults;
@@ -64,7 +64,7 @@ bool shm_faults_wanted(void)
 	return faults.wanted;
 }
 
-/* What the messages that wait have met stays so. */
+/* The fate of messages that wait is decided and stays. */
 static void set_lanes(struct shm_faults_of *f)
 {
 	impair_lane_seed(&f->out, 2 * faults.set.seed);
@@ -130,7 +130,7 @@ void shm_faults_send(struct shm_link *l, const struct shm_slot *slot, struct shm
 {
 	struct impair_fate fate;
 
-	/* The parts behind a lost one are out of sequence. */
+	/* The parts that follow a lost one are out of sequence and are dropped. */
 	if (!l->faults->open || !is_first_part(slot, h))
 		return;
 	impair_decide(&l->faults->out, 0, h->length, 0, &fate);
@@ -140,8 +140,9 @@ void shm_faults_send(struct shm_link *l, const struct shm_slot *slot, struct shm
 	h->flags &= (uint8_t)~SHM_XRC;
 }
 
-/* The slots that have come since the last time. Each is late from the time that it was found, which
- * is read behind that: this thread may have lost its processor before. */
+/* Decides about the slots that have come since the last call. The delay of a slot begins when
+ * it is found; the time is read after that, because this thread may have lost its processor
+ * before. */
 static void look(struct shm_link *l)
 {
 	struct shm_faults_of *f = l->faults;
@@ -153,7 +154,7 @@ static void look(struct shm_link *l)
 		struct shm_header h;
 
 		shm_slot_read(s, &h, &ack);
-		/* What tells of an error is not sent again. */
+		/* A report of an access fault is not repeated by its sender. */
 		if (h.op != SHM_ACCESS_FAULT && is_first_part(s, &h))
 			impair_decide(&f->in, 0, h.length, progress_now_ns(), &fate);
 		f->slots[place].lost = !fate.copies;
@@ -171,7 +172,7 @@ enum shm_fate shm_faults_receive(struct shm_link *l, uint32_t pos)
 		return SHM_TAKE;
 	look(l);
 	if (pos == f->seen)
-		return SHM_TAKE; /* it came between */
+		return SHM_TAKE; /* it came after the slots were looked at */
 	now_ns = progress_now_ns();
 	if (f->slots[pos % SHM_SLOTS].lost)
 		return SHM_LOSE;

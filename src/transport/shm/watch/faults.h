@@ -24,16 +24,16 @@
 #include "transport/shm/link/state.h"
 #include "transport/shm/ring/ring.h"
 
-/* Is there a BUSBAR_FAULTS that can be used, even one of nothing: may messages have faults?
- * Reads it and complains, once. */
+/* True if BUSBAR_FAULTS is set and usable, also without a fault in it: messages may have
+ * faults. Reads the setting at the first call and logs an error in it. */
 bool shm_faults_wanted(void);
-/* hca_transport_ops.faults. Only where shm_faults_wanted() was true at the start: else a
- * peer copies by itself, and a receive may have been promised. Takes shm.lock. */
+/* hca_transport_ops.faults. Only if shm_faults_wanted() was true at the start: otherwise peers
+ * copy by themselves and receives may have been promised. Takes shm.lock. */
 int shm_faults_set(const char *text, char *note, size_t note_bytes);
-/* The link begins. shm.lock is held. */
+/* Sets the faults of a new link. shm.lock is held. */
 void shm_faults_open(struct shm_link *l);
-/* A slot is about to be published: if it is to be lost its address leads nowhere. tx_lock
- * is held. */
+/* A slot is about to be published: gives a lost one a QP number that does not exist. tx_lock is
+ * held. */
 void shm_faults_send(struct shm_link *l, const struct shm_slot *slot, struct shm_header *h);
 
 enum shm_fate { SHM_TAKE, SHM_LOSE, SHM_WAIT };

@@ -26,17 +26,17 @@ struct hca_transport_ops shm_watched_ops;
 struct flow {
 	struct list entry;
 	uint8_t direction;     /* enum carrier_direction */
-	uint32_t own, other;   /* QP numbers; of datagrams that leave: other is 0 */
+	uint32_t own, other;   /* QP numbers; `other` is 0 for datagrams that leave */
 	uint32_t next_message, next_psn;
 	uint32_t msn;
-	/* Where messages begin: those of the ring, which can come again. */
+	/* The first PSN of each message that is in the ring, as it can come again. */
 	struct {
 		uint32_t message, psn;
 	} begun[SHM_SLOTS];
 };
 
 static struct {
-	struct spin lock; /* a leaf */
+	struct spin lock; /* no other lock is taken under it */
 	struct list flows[BUCKETS];
 	unsigned count;
 } watch;
@@ -67,7 +67,7 @@ static struct flow *flow_get(enum carrier_direction direction, uint32_t own,
 	return f;
 }
 
-/* The PSN of the message's first packet. *again: it was there before. */
+/* The PSN of the message's first packet. *again: the message was shown before. */
 static uint32_t flow_psn(struct flow *f, uint32_t message, uint32_t packets, bool *again)
 {
 	uint32_t place = message % SHM_SLOTS, psn;
@@ -75,7 +75,7 @@ static uint32_t flow_psn(struct flow *f, uint32_t message, uint32_t packets, boo
 	*again = f->begun[place].message == message && message != f->next_message;
 	if (*again)
 		return f->begun[place].psn;
-	/* Others than the next one come only when there was a reset between. */
+	/* A message that is not the next one comes only after a reset. */
 	psn = (f->next_psn + message - f->next_message) & HCA_PSN_MASK;
 	f->begun[place].message = message;
 	f->begun[place].psn = psn;
@@ -124,7 +124,7 @@ static enum packet_service service_of(const struct shm_header *h)
 	return h->flags & SHM_XRC ? PACKET_XRC : PACKET_RC;
 }
 
-/* Who sends to whom, and the number of the message. */
+/* Fills in the queue pairs; returns the number of the message. */
 static uint32_t read_addresses(const struct shm_header *h, struct packet_frame *f)
 {
 	struct shm_xrc_header x;
@@ -267,8 +267,8 @@ static void show_one(enum carrier_direction direction, const struct packet_frame
 	packet_show(&shm_watched_ops, direction, f, &payload, data && f->rc.bytes, comment);
 }
 
-/* The packets of one part. `last_flags`: of the flags those that are for the message's
- * last packet alone. */
+/* Shows the packets of one part. `last_flags`: flags that only the message's last packet has.
+ * */
 static void show_segments(enum carrier_direction direction, struct packet_frame *f,
 			  const struct shm_part_shown *p, uint8_t last_flags,
 			  const char *comment)
@@ -347,7 +347,7 @@ static void show_answer(enum carrier_direction direction, const struct shm_part_
 	    a->status == SHM_LOCAL_FAULT)
 		return;
 	if (a->status != SHM_OK) {
-		/* What is refused is the first packet of the part. */
+		/* The refused packet is the first one of the part. */
 		f.rc.psn = (p->psn + p->at / p->mtu) & HCA_PSN_MASK;
 		show_one(direction, &f, NULL, NULL);
 	} else if (p->frame.rc.op == RC_READ) {
@@ -364,9 +364,9 @@ static void show_answer(enum carrier_direction direction, const struct shm_part_
 	}
 }
 
-/* ---- the face ---- */
+/* ---- the functions of watch.h ---- */
 
-/* Finds the PSN of the part, and shows it. `first_psn`: of the connection. */
+/* Finds the PSN of the part, and shows the part. `first_psn`: of the connection. */
 static void show_part(enum carrier_direction direction, uint32_t message,
 		      uint32_t first_psn, struct shm_part_shown *p)
 {
@@ -384,7 +384,7 @@ static void show_part(enum carrier_direction direction, uint32_t message,
 		message = f->next_message;
 	p->psn = f ? flow_psn(f, message, packets_of(p->length, p->mtu), &again) : message;
 	spin_unlock(&watch.lock);
-	/* The parts behind the first one of a message find its number as well. */
+	/* Later parts of a message also find its number. */
 	show_request(direction, p, again && !p->at);
 }
 

@@ -59,7 +59,8 @@ void shm_watch_received(struct shm_link *l, const struct shm_slot *slot,
 			const struct shm_header *h, struct shm_part_shown *part);
 void shm_watch_answered(const struct shm_slot *slot, const struct shm_part_shown *part,
 			bool marked);
-/* The slot came back with this status. ack_lock is held, and it is not used again yet. */
+/* The slot was acknowledged with this status. ack_lock is held, and the slot is not used again
+ * yet. */
 void shm_watch_acknowledged(struct shm_link *l, const struct shm_slot *slot,
 			    enum shm_status status);
 
