@@ -58,21 +58,16 @@ struct hca_qp {
 	_Atomic uint32_t state;       /* enum ibv_qp_state */
 	/* Constant properties of the QP, in the cache line that posting uses. */
 	bool reliable;                /* RC, XRC initiator */
-	bool event_sends;             /* threads may sleep until sends complete */
 	uint8_t always_flags;         /* enum hca_swqe_flags added to each request */
 	struct hca_path path;
 	struct hca_sq sq;
 	uint32_t tx_psn;              /* of the next message to transmit */
 	uint16_t tx_epoch;            /* counts go-backs, flushes and resets */
 	uint8_t tx_blocked;           /* enum hca_tx_blocked */
-	uint8_t rnr_left;
-	uint32_t tx_offset;           /* bytes of the message at sq.next that are sent */
-	uint64_t lost_since_ns;       /* time of the oldest entry's first loss; 0: none */
-	uint32_t lost_tries;
 	struct progress_timer retry;
 	_Atomic bool calls;           /* UD: a datagram waits for its peer; see hca_sq_call() */
 	/* Private data of the transport (path.h), next to the members that posting uses. */
-	_Alignas(8) uint8_t path_part[HCA_PATH_PART_BYTES];
+	cache_aligned uint8_t path_part[HCA_PATH_PART_BYTES];
 
 	cache_aligned struct hca_rq rq;
 	struct hca_promising promising;

@@ -17,7 +17,7 @@
 #include "hca/path/transport.h"
 
 /* Size of a transport's private data in a queue pair (hca_qp.path_part); zero before open(). */
-#define HCA_PATH_PART_BYTES 112
+#define HCA_PATH_PART_BYTES 128
 
 struct hca_path {
 	/* Copies of the entries of `ops`; functions that do nothing where these are NULL. */

@@ -175,7 +175,6 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->always_flags = a->sq_sig_all ? HCA_SWQE_SIGNALED : 0;
 	qp->reliable = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_XRC_SEND;
-	qp->event_sends = a->send_cq->channel;
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);
 	qp->recv_cq = receives(a) ? hca_cq(a->recv_cq) : NULL;
@@ -322,7 +321,7 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 	if (mask & IBV_QP_RETRY_CNT)
 		t->retry_cnt = a->retry_cnt;
 	if (mask & IBV_QP_RNR_RETRY)
-		qp->rnr_left = t->rnr_retry = a->rnr_retry;
+		t->rnr_retry = a->rnr_retry;
 	if (mask & IBV_QP_RQ_PSN) {
 		qp->rx_psn = t->rq_psn = a->rq_psn & HCA_PSN_MASK;
 		atomic_store(&qp->pub->rq_psn, t->rq_psn);
@@ -374,8 +373,6 @@ static void reset(struct hca_qp *qp)
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	hca_hold_clear(qp);
 	qp->tx_blocked = HCA_TX_OPEN;
-	qp->tx_offset = 0;
-	qp->lost_since_ns = 0;
 	qp->tx_epoch++;
 	hca_unlock(&qp->sq_lock);
 	progress_timer_cancel(&qp->promising.close);

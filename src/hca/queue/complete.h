@@ -39,7 +39,6 @@ static inline void hca_sq_report(struct hca_qp *qp, enum ibv_wc_status status)
 static inline void hca_sq_complete_ok(struct hca_qp *qp)
 {
 	hca_sq_report(qp, IBV_WC_SUCCESS);
-	qp->lost_since_ns = 0;
 	if (unlikely(qp->sq.draining))
 		hca_sq_drained(qp);
 }

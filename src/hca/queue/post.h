@@ -42,10 +42,6 @@ void hca_sq_drained(struct hca_qp *qp);
  * the sq_lock of each QP; none is held. */
 uint32_t hca_sq_datagrams_to(const struct hca_cq *cq);
 
-/* Sets `next` and the PSN back, so that entries from `index` on are transmitted again. sq_lock
- * is held. */
-void hca_sq_go_back(struct hca_qp *qp, uint32_t index);
-
 /*
  * Completes the oldest transmitted entry with `status`; entries complete in
  * posting order. On an error status the QP moves to ERR, or to SQE if it is UC or UD,

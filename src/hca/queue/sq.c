@@ -258,7 +258,6 @@ void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
 	if (unlikely(e->flags & HCA_SWQE_HELD))
 		hca_hold_release(qp, e);
 	complete_oldest(qp, status);
-	qp->lost_since_ns = 0;
 	if (unlikely(qp->sq.draining))
 		hca_sq_drained(qp);
 	if (likely(status == IBV_WC_SUCCESS))
@@ -320,15 +319,4 @@ uint32_t hca_sq_datagrams_to(const struct hca_cq *cq)
 	hca_qps_each(datagrams_count, &d);
 	pthread_mutex_unlock(&hca_process.lock);
 	return d.count;
-}
-
-void hca_sq_go_back(struct hca_qp *qp, uint32_t index)
-{
-	uint32_t resend = qp->sq.next - index;
-
-	HCA_COUNT_RARE(qp, TX_REPEATED, resend);
-	qp->sq.next = index;
-	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
-	qp->tx_epoch++;
-	qp->tx_offset = 0;
 }

@@ -52,6 +52,7 @@ static int shm_qp_open(struct hca_qp *qp)
 	list_init(&shm_qp(qp)->link_entry);
 	list_init(&shm_qp(qp)->backlog_entry);
 	list_init(&shm_qp(qp)->copy_entry);
+	shm_qp(qp)->event_sends = qp->ibv.send_cq && qp->ibv.send_cq->channel;
 	shm_links_settle();
 	/* Messages of an earlier connection of this QP are in the rings by now, as its
 	 * peer ended it before the programs agreed on the new connection. They are

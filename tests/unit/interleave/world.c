@@ -109,7 +109,6 @@ static void make_qp(struct hca_qp *qp, uint32_t qpn, uint32_t dest,
 	qp->attr.dest_qp_num = dest;
 	qp->attr.rnr_retry = 7;
 	qp->attr.timeout = 14;
-	qp->rnr_left = 7;
 	list_init(&shm_qp(qp)->backlog_entry);
 	list_init(&shm_qp(qp)->link_entry);
 	*qp->pub = (struct hca_qp_public){

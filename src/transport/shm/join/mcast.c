@@ -142,9 +142,9 @@ void shm_multicast_resolve(struct hca_qp *qp)
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_lock(&shm.lock);
 	pending = links_pending();
-	if (!pending && qp->lost_tries < REACH_ROUNDS) {
+	if (!pending && shm_qp(qp)->lost_tries < REACH_ROUNDS) {
 		pending = reach_all(&busy);
-		qp->lost_tries += !busy;
+		shm_qp(qp)->lost_tries += !busy;
 	}
 	pthread_mutex_unlock(&shm.lock);
 	if (pending && !late)

@@ -198,7 +198,7 @@ void shm_qp_forget(struct hca_qp *qp)
 		shm_link_unlock(l);
 	}
 	hca_lock(&qp->sq_lock);
-	shm_qp(qp)->backlogged = false;
+	shm_qp(qp)->backlog_of = NULL;
 	hca_unlock(&qp->sq_lock);
 	pthread_mutex_unlock(&shm.lock);
 }

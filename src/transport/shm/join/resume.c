@@ -38,8 +38,8 @@ static void resolve_datagram(struct hca_qp *qp)
 
 		qpn = e->ud.qpn;
 		multicast = e->ud.ah->multicast;
-		late = qp->lost_since_ns &&
-		       progress_now_ns() - qp->lost_since_ns >= SHM_GONE_LIMIT_NS;
+		late = shm_qp(qp)->lost_since_ns &&
+		       progress_now_ns() - shm_qp(qp)->lost_since_ns >= SHM_GONE_LIMIT_NS;
 	}
 	hca_unlock(&qp->sq_lock);
 	if (!waiting)
@@ -62,7 +62,7 @@ static void resolve_datagram(struct hca_qp *qp)
 		/* Completed as sent: a datagram may be lost. */
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		shm_complete(qp, IBV_WC_SUCCESS);
 	}
 	hca_unlock(&qp->sq_lock);
 }
@@ -88,9 +88,9 @@ static void resolve_xrc(struct hca_qp *qp)
 static bool is_lost(const struct hca_qp *qp, enum shm_peer_known known)
 {
 	return qp->ibv.qp_type == IBV_QPT_UC && known != SHM_PEER_LINKED &&
-	       qp->lost_since_ns &&
+	       shm_qp(qp)->lost_since_ns &&
 	       (known == SHM_PEER_ABSENT ||
-		progress_now_ns() - qp->lost_since_ns >= SHM_GONE_LIMIT_NS);
+		progress_now_ns() - shm_qp(qp)->lost_since_ns >= SHM_GONE_LIMIT_NS);
 }
 
 void shm_retry_expired(struct hca_qp *qp)

@@ -9,9 +9,8 @@
 
 bool shm_backlog_add(struct shm_link *l, struct hca_qp *qp)
 {
-	if (shm_qp(qp)->backlogged)
+	if (shm_qp(qp)->backlog_of)
 		return shm_qp(qp)->backlog_of == l;
-	shm_qp(qp)->backlogged = true;
 	shm_qp(qp)->backlog_of = l;
 	list_push(&l->backlog_qps, &shm_qp(qp)->backlog_entry);
 	/* Counted first, then `wants_kick` is read; a thread that goes to sleep does the
@@ -43,7 +42,7 @@ void shm_backlog_run(struct list *waiting)
 
 		hca_lock(&qp->sq_lock);
 		list_remove(&shm_qp(qp)->backlog_entry);
-		shm_qp(qp)->backlogged = false;
+		shm_qp(qp)->backlog_of = NULL;
 		hca_sq_run(qp);
 		hca_unlock(&qp->sq_lock);
 	}

@@ -95,7 +95,7 @@ static inline uint8_t slot_flags(const struct hca_qp *qp, unsigned send_flags)
 		       "the same bits");
 	if (unlikely(!shm_is_reliable(qp)))
 		return (uint8_t)((send_flags & SHM_SOLICITED) | SHM_UNRELIABLE);
-	return (uint8_t)(send_flags & (qp->event_sends ?
+	return (uint8_t)(send_flags & (shm_qp(qp)->event_sends ?
 					       SHM_SOLICITED | SHM_KICK_ON_ACK :
 					       SHM_SOLICITED));
 }

@@ -42,6 +42,7 @@
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
 #include "hca/path/path.h"
+#include "hca/queue/post.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
 #include "transport/shm/ring/ring.h"
@@ -189,34 +190,40 @@ struct shm_link {
 	struct shm_link *twin; /* the other end of such a link, once it was looked for; else NULL */
 };
 
-/* What the transport keeps in a queue pair; zero until it opens. */
+/* What the transport keeps in a queue pair; zero until it opens. Its first cache line is used
+ * for every message. */
 struct shm_qp {
 	_Atomic(struct shm_link *) link; /* to the peer; set under sq_lock */
 	const struct hca_qp_public *remote; /* the peer's public part */
 	const struct hca_promise *remote_promise;
 	/* XRC initiator: the link through which the outstanding messages were sent. */
 	struct shm_link *xrc_link;
+	uint64_t lost_since_ns;       /* time of the oldest entry's first loss; 0: none */
+	uint32_t lost_tries;
+	uint32_t tx_offset;           /* bytes of the message at sq.next that are sent */
+	uint32_t tx_taken;            /* messages completed by a promise and not yet
+				       * acknowledged */
 	/* hca_qp_public.connection of the peer for which our sequence numbers were
 	 * found to be the expected ones; another value: to be checked again. */
 	uint32_t known_connection;
-	uint32_t tx_taken;            /* messages completed by a promise and not yet
-				       * acknowledged */
-	struct list link_entry;       /* of shm_link.qps */
-	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
-	struct shm_link *backlog_of;  /* the link waited for; sq_lock */
-	bool backlogged;              /* it is in a backlog list; sq_lock */
+	uint8_t rnr_tries;            /* how often the oldest entry met no receive */
+	bool event_sends;             /* threads may sleep until sends complete */
 	/* An entry that is copied by parts (reach/copy.c). `copy_queued`, `copy_polled` and
 	 * `copy_entry` are protected by the lock in reach/copiers.c, the others by sq_lock. */
-	bool copy_queued, copy_polled;
 	bool copy_ended;
 	uint8_t copy_status;          /* enum ibv_wc_status, when `copy_ended` */
-	uint16_t copy_epoch;          /* tx_epoch of the QP; void in any other one */
-	uint32_t copy_index;          /* of the send queue entry */
 	uint32_t copy_bytes;          /* copied so far */
+	uint32_t copy_index;          /* of the send queue entry */
+	uint16_t copy_epoch;          /* tx_epoch of the QP; void in any other one */
+	bool copy_queued, copy_polled;
 	struct list copy_entry;
+	struct list link_entry;       /* of shm_link.qps */
+	struct list backlog_entry;    /* of shm_link.backlog_qps, while waiting */
+	struct shm_link *backlog_of;  /* the link waited for, or NULL; sq_lock */
 };
 
 _Static_assert(sizeof(struct shm_qp) <= HCA_PATH_PART_BYTES, "fits into hca_qp.path_part");
+_Static_assert(offsetof(struct shm_qp, copy_index) == CACHE_LINE, "what follows is used rarely");
 
 static inline struct shm_qp *shm_qp(const struct hca_qp *qp)
 {
@@ -279,11 +286,18 @@ static inline bool shm_uuid_is(const struct shm_link *l, const uint8_t uuid[16])
  * sq_lock is held. */
 static inline uint64_t shm_lost_for_ns(struct hca_qp *qp, uint64_t now_ns)
 {
-	if (!qp->lost_since_ns) {
-		qp->lost_since_ns = now_ns;
-		qp->lost_tries = 0;
+	if (!shm_qp(qp)->lost_since_ns) {
+		shm_qp(qp)->lost_since_ns = now_ns;
+		shm_qp(qp)->lost_tries = 0;
 	}
-	return now_ns - qp->lost_since_ns;
+	return now_ns - shm_qp(qp)->lost_since_ns;
+}
+
+/* hca_sq_complete(), after which no loss is known. sq_lock is held. */
+static inline void shm_complete(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	shm_qp(qp)->lost_since_ns = 0;
+	hca_sq_complete(qp, status);
 }
 
 /* The QP transmits again when its retry timer expires, at `when_ns`. sq_lock is held. */

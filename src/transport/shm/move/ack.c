@@ -60,7 +60,7 @@ static void refused(struct hca_qp *qp, const struct hca_swqe *e, enum ibv_wc_sta
 	/* The process of the SRQ refused; the target QP may be in another one. */
 	if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 		shm_xrc_refused(qp, e, status);
-	hca_sq_complete(qp, status);
+	shm_complete(qp, status);
 }
 
 /* Carries out the status that the receiver gave one slot; the QP's sq_lock is held. */
@@ -74,8 +74,8 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 	case SHM_OK:
 		if (f->kind & SHM_PART)
 			return;
-		qp->rnr_left = qp->attr.rnr_retry;
-		hca_sq_complete(qp, unlikely(hca_op_is_atomic(e->opcode)) ?
+		shm_qp(qp)->rnr_tries = 0;
+		shm_complete(qp, unlikely(hca_op_is_atomic(e->opcode)) ?
 					    shm_atomic_result(qp, e, result) :
 					    IBV_WC_SUCCESS);
 		break;
@@ -92,10 +92,10 @@ settle(struct hca_qp *qp, const struct shm_inflight *f, uint64_t result,
 		refused(qp, e, IBV_WC_REM_ACCESS_ERR);
 		break;
 	case SHM_NO_PULL: /* the peer has cleared shm_ack.pulls, too: sent again */
-		hca_sq_go_back(qp, qp->sq.tail);
+		shm_go_back(qp);
 		break;
 	case SHM_LOCAL_FAULT:
-		hca_sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		shm_complete(qp, IBV_WC_LOC_PROT_ERR);
 		break;
 	default:
 		refused(qp, e, IBV_WC_REM_OP_ERR);
@@ -217,7 +217,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 		} else if (likely(status == SHM_OK &&
 				  !(f.kind & (SHM_PART | SHM_RESULT)) &&
 				  f.qp->sq.next == f.qp->sq.head)) {
-			f.qp->rnr_left = f.qp->attr.rnr_retry;
+			shm_qp(f.qp)->rnr_tries = 0;
+			shm_qp(f.qp)->lost_since_ns = 0;
 			hca_sq_complete_ok(f.qp);
 		} else {
 			settle(f.qp, &f, result, status, timer);

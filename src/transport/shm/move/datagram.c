@@ -166,7 +166,7 @@ static int multicast(struct hca_qp *qp, const struct hca_swqe *e)
 	if (unlikely(!atomic_load_explicit(&shm.mcast_ready, memory_order_acquire) ||
 		     must_wait(qp, count))) {
 		shm_retry_at(qp, progress_now_ns() +
-					 (qp->lost_since_ns ? MULTICAST_WAIT_NS : 0));
+					 (shm_qp(qp)->lost_since_ns ? MULTICAST_WAIT_NS : 0));
 		return -EAGAIN;
 	}
 	/* A datagram to a group with any other QP number has no receivers. */
@@ -181,7 +181,7 @@ static int multicast(struct hca_qp *qp, const struct hca_swqe *e)
 	return 0;
 }
 
-int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+static inline int send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 {
 	struct shm_link *l = atomic_load_explicit(
 		&shm.by_block[e->ud.qpn >> HCA_QPN_BLOCK_BITS],
@@ -194,7 +194,16 @@ int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
 		return -EFAULT;
 	if (e->ud.ah->multicast)
 		return multicast(qp, e);
-	qp->calls = !qp->lost_since_ns;
+	qp->calls = !shm_qp(qp)->lost_since_ns;
 	shm_wait_for_link(qp);
 	return -EAGAIN;
+}
+
+int shm_send_datagram(struct hca_qp *qp, const struct hca_swqe *e)
+{
+	int ret = send_datagram(qp, e);
+
+	if (likely(ret != -EAGAIN))
+		shm_qp(qp)->lost_since_ns = 0;
+	return ret;
 }

@@ -32,7 +32,7 @@ static bool look_again(struct hca_qp *qp)
 			  qp->ibv.qp_num);
 		return false;
 	}
-	shm_retry_at(qp, now + ((uint64_t)FIRST_LOOK_NS << MIN(qp->lost_tries++, 6u)));
+	shm_retry_at(qp, now + ((uint64_t)FIRST_LOOK_NS << MIN(shm_qp(qp)->lost_tries++, 6u)));
 	return true;
 }
 
@@ -54,6 +54,6 @@ bool shm_local(struct hca_qp *qp)
 		ret = hca_local_run(qp, e, true);
 	}
 	qp->sq.next++;
-	hca_sq_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	shm_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
 	return ret == 0;
 }

@@ -105,7 +105,7 @@ bool shm_transmit_plain(struct hca_qp *qp, struct shm_link *l, const struct hca_
 		return false;
 	qp->sq.next++;
 	if (unlikely(!shm_is_reliable(qp)))
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		shm_complete(qp, IBV_WC_SUCCESS);
 	return true;
 }
 

@@ -119,15 +119,15 @@ int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 				       e->opcode == IBV_WR_SEND_WITH_IMM ?
 			       SHM_PLAIN : 0;
 	} else if (length > hca_settings.eager_bytes &&
-		   !qp->tx_offset && may_pull(l) &&
+		   !shm_qp(qp)->tx_offset && may_pull(l) &&
 		   /* Inline data have no sge and are in the send queue only. */
 		   e->num_sge - 1u < SHM_PULL_MAX && shm_is_reliable(qp) &&
 		   likely(put_pull(qp, e, s))) {
 		flags = SHM_PULL;
 	} else {
 		struct shm_extent x = {
-			.at = qp->tx_offset,
-			.length = MIN(length - qp->tx_offset, SHM_FRAGMENT),
+			.at = shm_qp(qp)->tx_offset,
+			.length = MIN(length - shm_qp(qp)->tx_offset, SHM_FRAGMENT),
 		};
 
 		if (!shm_data_room(l, &w, x.length, &x.offset))
@@ -135,12 +135,12 @@ int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 		if (unlikely(hca_swqe_read(qp, e, x.at, l->tx->data + x.offset, x.length)))
 			return -EFAULT;
 		memcpy(s->payload, &x, sizeof(x));
-		qp->tx_offset = x.at + x.length;
+		shm_qp(qp)->tx_offset = x.at + x.length;
 		flags = SHM_IN_DATA;
-		if (qp->tx_offset < length)
+		if (shm_qp(qp)->tx_offset < length)
 			flags |= SHM_MORE;
 		else
-			qp->tx_offset = 0;
+			shm_qp(qp)->tx_offset = 0;
 	}
 	w.header = header_of(qp, e, ops[e->opcode], flags);
 	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
@@ -166,7 +166,7 @@ static uint32_t request_part(const struct hca_swqe *e, uint32_t at, bool *in_dat
 int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	bool read = e->opcode == IBV_WR_RDMA_READ, in_data, last;
-	struct shm_request q = { .part.at = qp->tx_offset, .rkey = e->rkey,
+	struct shm_request q = { .part.at = shm_qp(qp)->tx_offset, .rkey = e->rkey,
 				 .remote_addr = e->remote_addr };
 	struct iovec iov[HCA_MAX_SGE];
 	unsigned kind = 0;
@@ -188,7 +188,7 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 		return -EFAULT;
 	memcpy(w.slot->payload, &q, sizeof(q));
 	last = q.part.at + q.part.length == e->length;
-	qp->tx_offset = last ? 0 : q.part.at + q.part.length;
+	shm_qp(qp)->tx_offset = last ? 0 : q.part.at + q.part.length;
 	w.header = header_of(qp, e,
 			     read ? SHM_READ :
 			     e->opcode == IBV_WR_RDMA_WRITE ? SHM_WRITE :

@@ -23,9 +23,20 @@ static uint64_t ack_timeout_ns(const struct hca_qp *qp)
 	return rc_timeout_ns(qp->attr.timeout);
 }
 
+void shm_go_back(struct hca_qp *qp)
+{
+	uint32_t resend = qp->sq.next - qp->sq.tail;
+
+	HCA_COUNT_RARE(qp, TX_REPEATED, resend);
+	qp->sq.next = qp->sq.tail;
+	qp->tx_psn = (qp->tx_psn - resend) & HCA_PSN_MASK;
+	qp->tx_epoch++;
+	shm_qp(qp)->tx_offset = 0;
+}
+
 static void wait_and_retry(struct hca_qp *qp, uint64_t now_ns, uint64_t wait_ns)
 {
-	hca_sq_go_back(qp, qp->sq.tail);
+	shm_go_back(qp);
 	shm_retry_at(qp, now_ns + wait_ns);
 }
 
@@ -39,12 +50,12 @@ void shm_retry_lost(struct hca_qp *qp)
 	if (!timeout)
 		limit = shm_qp(qp)->link ? UINT64_MAX : SHM_GONE_LIMIT_NS;
 	if (lost_for >= limit) {
-		hca_sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
+		shm_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
 	HCA_COUNT_RARE(qp, TX_RETRIES, 1);
-	wait = (uint64_t)FIRST_WAIT_NS << MIN(qp->lost_tries++, 10u);
-	PROBE(retry, qp->ibv.qp_num, qp->lost_tries, wait);
+	wait = (uint64_t)FIRST_WAIT_NS << MIN(shm_qp(qp)->lost_tries++, 10u);
+	PROBE(retry, qp->ibv.qp_num, shm_qp(qp)->lost_tries, wait);
 	if (timeout)
 		wait = MIN(wait, timeout);
 	wait_and_retry(qp, now, MIN(wait, limit - lost_for));
@@ -52,15 +63,17 @@ void shm_retry_lost(struct hca_qp *qp)
 
 void shm_retry_rnr(struct hca_qp *qp, uint8_t timer_code)
 {
+	int left = qp->attr.rnr_retry == 7 ? 7 : qp->attr.rnr_retry - shm_qp(qp)->rnr_tries;
+
 	HCA_COUNT_RARE(qp, TX_RNR_RECEIVED, 1);
-	PROBE(rnr, qp->ibv.qp_num, timer_code, qp->rnr_left);
-	qp->lost_since_ns = 0;
-	if (qp->rnr_left == 0) {
-		hca_sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+	PROBE(rnr, qp->ibv.qp_num, timer_code, left);
+	shm_qp(qp)->lost_since_ns = 0;
+	if (left <= 0) {
+		shm_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	if (qp->rnr_left != 7) /* 7: for ever */
-		qp->rnr_left--;
+	if (left != 7) /* 7: for ever */
+		shm_qp(qp)->rnr_tries++;
 	wait_and_retry(qp, progress_now_ns(), rc_rnr_ns(timer_code));
 }
 
@@ -74,5 +87,5 @@ void shm_wait_for_link(struct hca_qp *qp)
 	uint64_t now = progress_now_ns();
 
 	shm_lost_for_ns(qp, now);
-	shm_retry_at(qp, now + ((uint64_t)SHM_LINK_WAIT_NS << MIN(qp->lost_tries++, 9u)));
+	shm_retry_at(qp, now + ((uint64_t)SHM_LINK_WAIT_NS << MIN(shm_qp(qp)->lost_tries++, 9u)));
 }

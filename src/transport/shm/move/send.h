@@ -50,6 +50,10 @@ void shm_xrc_link_lost(struct shm_link *l);
  * complete and transmission may go on. sq_lock is held. */
 bool shm_local(struct hca_qp *qp);
 
+/* Transmission starts again at the oldest entry; acknowledgements of what was sent are ignored.
+ * sq_lock is held. */
+void shm_go_back(struct hca_qp *qp);
+
 /* The oldest entry was lost (or could not be sent): goes back to it and tries
  * again later, or completes it with an error when the retry time is over. sq_lock is
  * held. */

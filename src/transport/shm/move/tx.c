@@ -90,7 +90,7 @@ run_onesided(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e, ui
 
 	if (unlikely(shm_copy_ended(qp, &status)))
 		goto copied;
-	if (unlikely(qp->tx_offset || !shm_onesided_reaches(qp, l, e)))
+	if (unlikely(shm_qp(qp)->tx_offset || !shm_onesided_reaches(qp, l, e)))
 		return ONESIDED_BY_TARGET;
 	if (qp->sq.next != qp->sq.tail || shm_qp(qp)->tx_taken) {
 		/* Earlier messages are executed first. */
@@ -138,7 +138,7 @@ copied:
 complete:
 	/* The sequence number stays, as no message was sent. */
 	qp->sq.next++;
-	hca_sq_complete(qp, status);
+	shm_complete(qp, status);
 	return likely(status == IBV_WC_SUCCESS) ? ONESIDED_DONE : ONESIDED_WAIT;
 }
 
@@ -148,7 +148,7 @@ void shm_lose_unreliable(struct hca_qp *qp)
 	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
 		qp->sq.next++;
-		hca_sq_complete(qp, IBV_WC_SUCCESS);
+		shm_complete(qp, IBV_WC_SUCCESS);
 	}
 }
 
@@ -202,19 +202,19 @@ static void transmit_connected(struct hca_qp *qp)
 		hca_unlock(&l->tx_lock);
 		if (unlikely((ret == -EFAULT || ret == -EPERM) && qp->sq.next == qp->sq.tail)) {
 			qp->sq.next++;
-			hca_sq_complete(qp, ret == -EFAULT ?
+			shm_complete(qp, ret == -EFAULT ?
 						    IBV_WC_LOC_PROT_ERR :
 						    IBV_WC_LOC_QP_OP_ERR);
 		}
 		if (unlikely(ret))
 			break;
 		sent = true;
-		if (qp->tx_offset)
+		if (shm_qp(qp)->tx_offset)
 			continue; /* further fragments of the same entry */
 		qp->sq.next++;
 		qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;
 		if (!shm_is_reliable(qp))
-			hca_sq_complete(qp, IBV_WC_SUCCESS);
+			shm_complete(qp, IBV_WC_SUCCESS);
 	}
 	if (sent)
 		shm_kick(l);

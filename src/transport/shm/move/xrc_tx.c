@@ -66,7 +66,7 @@ static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 		return;
 	}
 	qp->sq.next++;
-	hca_sq_complete(qp, status);
+	shm_complete(qp, status);
 }
 
 /* Transmission goes on when the outstanding messages are acknowledged. */
@@ -111,7 +111,7 @@ static bool do_onesided(struct hca_qp *qp, struct shm_link *l,
 	*by_target = false;
 	if (shm_copy_ended(qp, &status))
 		goto copied;
-	*by_target = qp->tx_offset || !shm_onesided_reaches(qp, l, e);
+	*by_target = shm_qp(qp)->tx_offset || !shm_onesided_reaches(qp, l, e);
 	if (*by_target)
 		return true;
 	if (unlikely(e->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic))
@@ -139,7 +139,7 @@ copied:
 	if (e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		return true;
 	qp->sq.next++;
-	hca_sq_complete(qp, IBV_WC_SUCCESS);
+	shm_complete(qp, IBV_WC_SUCCESS);
 	return true;
 }
 
@@ -162,7 +162,7 @@ static bool put(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
 	if (ret)
 		return false;
 	shm_qp(qp)->xrc_link = l;
-	if (qp->tx_offset)
+	if (shm_qp(qp)->tx_offset)
 		return true; /* further fragments of the same entry */
 	qp->sq.next++;
 	qp->tx_psn = (qp->tx_psn + 1) & HCA_PSN_MASK;

@@ -121,7 +121,7 @@ static void part_ended(struct hca_qp *qp, const struct hca_swqe *e,
 	} else if (status != IBV_WC_SUCCESS) {
 		go_on(qp, true, status);
 	} else {
-		qp->lost_since_ns = 0;
+		shm_qp(qp)->lost_since_ns = 0;
 		shm_qp(qp)->copy_bytes += length;
 		if (shm_qp(qp)->copy_bytes == e->length)
 			go_on(qp, true, status);
