@@ -117,23 +117,18 @@ static inline bool poll_link(struct shm_link *l, struct hca_cq *cq, bool wait)
 					      &l->rx_pos,
 					      memory_order_relaxed))) {
 			moved = shm_receive(l);
-			postpone = cq && got_one(cq, direct) &&
-				   ++l->received % POLLS_TO_HARVEST;
+			postpone = cq && got_one(cq, direct) && ++l->received % POLLS_TO_HARVEST;
 		}
 		hca_unlock(&l->rx_lock);
 		if (likely(postpone))
 			return true;
 	}
-	/* Waits for a sender that has published a slot and not counted it yet: the
-	 * acknowledgement may be here already, and this thread is about to sleep. */
-	if (unlikely(wait)) {
-		hca_lock(&l->tx_lock);
-		hca_unlock(&l->tx_lock);
-	}
+	/* The acknowledgement may be here already, and this thread is about to sleep. */
+	if (unlikely(wait))
+		shm_wait_for_sender(l);
 	/* If nothing is outstanding, another thread may still be completing it: with
 	 * `wait` the lock is taken to wait for that thread. */
-	if ((shm_outstanding(l) || unlikely(wait)) &&
-	    likely(shm_lock_for(&l->ack_lock, wait))) {
+	if ((shm_outstanding(l) || unlikely(wait)) && likely(shm_lock_for(&l->ack_lock, wait))) {
 		/* The link may have ended meanwhile, and its structure be in use for another
 		 * peer. */
 		if (likely(shm_link_is_up(l)))
@@ -168,8 +163,7 @@ static bool shm_poll(struct hca_cq *cq, bool wait)
 	for (unsigned i = 0; i < count; i++) {
 		struct shm_link *l = shm.links[i];
 
-		if (atomic_load_explicit(&l->state, memory_order_acquire) !=
-		    SHM_LINK_UP)
+		if (!shm_link_is_up(l))
 			continue;
 		moved |= poll_link(l, cq, wait);
 	}

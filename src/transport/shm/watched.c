@@ -29,11 +29,8 @@ static bool harvest(struct shm_link *l, bool wait)
 {
 	bool moved = false, look;
 
-	/* Waits for a sender that has published a slot and not counted it yet, as in shm.c. */
-	if (wait) {
-		hca_lock(&l->tx_lock);
-		hca_unlock(&l->tx_lock);
-	}
+	if (wait)
+		shm_wait_for_sender(l);
 	if (!shm_lock_for(&l->ack_lock, wait))
 		return false;
 	/* The link may have ended meanwhile, as in shm.c. */

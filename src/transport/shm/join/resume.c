@@ -61,8 +61,7 @@ static void resolve_datagram(struct hca_qp *qp)
 	if (qp->sq.next != qp->sq.head && hca_sq_entry(&qp->sq, qp->sq.next)->ud.qpn == qpn) {
 		/* Completed as sent: a datagram may be lost. */
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
-		qp->sq.next++;
-		shm_complete(qp, IBV_WC_SUCCESS);
+		shm_complete_next(qp, IBV_WC_SUCCESS);
 	}
 	hca_unlock(&qp->sq_lock);
 }

@@ -80,8 +80,7 @@ bool shm_peer_has_room(const struct ucred *peer)
 	if (count < limit && of_user < LINKS_PER_USER)
 		return true;
 	if (hca_complaint_due() && count >= limit)
-		log_warn("peer pid %d has %u links already: refused",
-			 (int)peer->pid, count);
+		log_warn("peer pid %d has %u links already: refused", (int)peer->pid, count);
 	else if (count < limit)
 		log_warn("peer pid %d refused: uid %u has %u links already",
 			 (int)peer->pid, peer->uid, of_user);

@@ -42,8 +42,7 @@ struct shm_link *shm_link_new(void)
 		log_error("more than %d peer processes", SHM_LINKS);
 		return NULL;
 	}
-	l = aligned_alloc(CACHE_LINE, (sizeof(*l) + CACHE_LINE - 1) &
-					      ~(size_t)(CACHE_LINE - 1));
+	l = aligned_alloc(CACHE_LINE, (sizeof(*l) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));

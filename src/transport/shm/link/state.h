@@ -300,6 +300,13 @@ static inline void shm_complete(struct hca_qp *qp, enum ibv_wc_status status)
 	hca_sq_complete(qp, status);
 }
 
+/* The same for the next entry, which is the oldest one and was not transmitted. */
+static inline void shm_complete_next(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	qp->sq.next++;
+	shm_complete(qp, status);
+}
+
 /* The QP transmits again when its retry timer expires, at `when_ns`. sq_lock is held. */
 static inline void shm_retry_at(struct hca_qp *qp, uint64_t when_ns)
 {

@@ -232,10 +232,8 @@ bool shm_harvest(struct shm_link *l, bool look)
 
 static void harvest_now(struct shm_link *l, bool look)
 {
-	/* Waits for a sender that has published the slot and not counted it yet, and for a thread
-	 * that completes what is acknowledged. */
-	hca_lock(&l->tx_lock);
-	hca_unlock(&l->tx_lock);
+	shm_wait_for_sender(l);
+	/* Waits for a thread that completes what is acknowledged. */
 	hca_lock(&l->ack_lock);
 	/* shm_harvest() checks that the link is up, and looks first at acknowledgements that
 	 * came with messages. */

@@ -51,6 +51,13 @@ static inline bool shm_lock_for(struct spin *lock, bool wait)
 	return wait;
 }
 
+/* Waits for a sender that has published a slot and not counted it yet. */
+static inline void shm_wait_for_sender(struct shm_link *l)
+{
+	hca_lock(&l->tx_lock);
+	hca_unlock(&l->tx_lock);
+}
+
 /* Polls without progress after which acknowledgements are read even if no send
  * completion is waited for: a send may have to be repeated (RNR), or an event be due. */
 #define SHM_IDLE_POLLS_TO_LOOK 256

@@ -53,7 +53,6 @@ bool shm_local(struct hca_qp *qp)
 			return false;
 		ret = hca_local_run(qp, e, true);
 	}
-	qp->sq.next++;
-	shm_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	shm_complete_next(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
 	return ret == 0;
 }

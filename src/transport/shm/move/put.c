@@ -92,6 +92,20 @@ static void xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
 						 memory_order_relaxed);
 }
 
+/* The last step for a slot of a connected QP. */
+static inline void publish(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e,
+			   struct slot_writer *w, unsigned kind)
+{
+	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn, e->length, e->opcode);
+	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
+		xrc_address(qp, e, w->slot, &w->header);
+	if (unlikely(shm_watches)) {
+		shm_watch_sent(l, w->pos, w->slot, &w->header);
+		kind |= SHM_SHOWN;
+	}
+	slot_publish(l, w, shm_is_reliable(qp) ? qp : NULL, qp->sq.next, kind);
+}
+
 int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe *e)
 {
 	struct slot_writer w;
@@ -143,17 +157,9 @@ int shm_put_message(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 			shm_qp(qp)->tx_offset = 0;
 	}
 	w.header = header_of(qp, e, ops[e->opcode], flags);
-	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
-	      e->length, e->opcode);
-	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
-		xrc_address(qp, e, s, &w.header);
-	if (unlikely(shm_watches)) {
-		shm_watch_sent(l, w.pos, s, &w.header);
-		kind |= SHM_SHOWN;
-	}
-	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, qp->sq.next,
-		     kind | (flags & SHM_MORE ? SHM_PART :
-			     hca_op_is_atomic(e->opcode) ? SHM_RESULT : 0u));
+	publish(qp, l, e, &w,
+		kind | (flags & SHM_MORE ? SHM_PART :
+			hca_op_is_atomic(e->opcode) ? SHM_RESULT : 0u));
 	return 0;
 }
 
@@ -169,7 +175,6 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 	struct shm_request q = { .part.at = shm_qp(qp)->tx_offset, .rkey = e->rkey,
 				 .remote_addr = e->remote_addr };
 	struct iovec iov[HCA_MAX_SGE];
-	unsigned kind = 0;
 	struct slot_writer w;
 	bool kernel;
 	uint8_t *to;
@@ -195,16 +200,7 @@ int shm_put_request(struct hca_qp *qp, struct shm_link *l, const struct hca_swqe
 							      SHM_WRITE_DATA_IMM,
 			     (in_data ? SHM_IN_DATA : 0u) |
 				     (last ? 0u : SHM_MORE));
-	PROBE(transmit, qp->ibv.qp_num, qp->attr.dest_qp_num, qp->tx_psn,
-	      e->length, e->opcode);
-	if (unlikely(qp->ibv.qp_type == IBV_QPT_XRC_SEND))
-		xrc_address(qp, e, w.slot, &w.header);
-	if (unlikely(shm_watches)) {
-		shm_watch_sent(l, w.pos, w.slot, &w.header);
-		kind = SHM_SHOWN;
-	}
-	slot_publish(l, &w, shm_is_reliable(qp) ? qp : NULL, qp->sq.next,
-		     kind | (last ? 0u : SHM_PART) | (read ? SHM_DATA : 0u));
+	publish(qp, l, e, &w, (last ? 0u : SHM_PART) | (read ? SHM_DATA : 0u));
 	return 0;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Receiving messages: scatter, atomics, requests that the target carries out, XRC.
- */
+/* Receiving messages: into receives, requests that the target carries out, XRC. */
 #ifndef TRANSPORT_SHM_MOVE_RECEIVE_H
 #define TRANSPORT_SHM_MOVE_RECEIVE_H
 
@@ -13,11 +11,6 @@
 #include "hca/object/srq.h"
 #include "transport/shm/link/state.h"
 #include "transport/shm/ring/ring.h"
-
-struct shm_extent;
-struct shm_header;
-struct shm_slot;
-struct shm_xrc_header;
 
 /* The QP structure with which an XRC message is received in place of the target QP; NULL:
  * the message is to be dropped. `first`: see xrc_rx.c. rx_lock is held. */

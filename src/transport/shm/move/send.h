@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sending messages: filling the ring, and repetition of refused or lost messages.
- */
+/* Sending messages: filling the ring, and repetition of refused or lost messages. */
 #ifndef TRANSPORT_SHM_MOVE_SEND_H
 #define TRANSPORT_SHM_MOVE_SEND_H
 
@@ -14,9 +12,6 @@
 #include "transport/shm/link/state.h"
 #include "transport/shm/ring/ring.h"
 #include "util/clock.h"
-
-struct shm_header;
-struct shm_slot;
 
 /* hca_transport_ops.transmit: sends the entries of the send queue as far as possible.
  * Never waits. sq_lock is held. */

@@ -137,8 +137,7 @@ copied:
 	}
 complete:
 	/* The sequence number stays, as no message was sent. */
-	qp->sq.next++;
-	shm_complete(qp, status);
+	shm_complete_next(qp, status);
 	return likely(status == IBV_WC_SUCCESS) ? ONESIDED_DONE : ONESIDED_WAIT;
 }
 
@@ -147,8 +146,7 @@ void shm_lose_unreliable(struct hca_qp *qp)
 	while (qp->sq.next != hca_sq_end(qp) &&
 	       !(hca_sq_entry(&qp->sq, qp->sq.next)->flags & HCA_SWQE_LOCAL)) {
 		HCA_COUNT_RARE(qp, TX_LOST, 1);
-		qp->sq.next++;
-		shm_complete(qp, IBV_WC_SUCCESS);
+		shm_complete_next(qp, IBV_WC_SUCCESS);
 	}
 }
 
@@ -201,8 +199,7 @@ static void transmit_connected(struct hca_qp *qp)
 			shm_backlog_add(l, qp);
 		hca_unlock(&l->tx_lock);
 		if (unlikely((ret == -EFAULT || ret == -EPERM) && qp->sq.next == qp->sq.tail)) {
-			qp->sq.next++;
-			shm_complete(qp, ret == -EFAULT ?
+			shm_complete_next(qp, ret == -EFAULT ?
 						    IBV_WC_LOC_PROT_ERR :
 						    IBV_WC_LOC_QP_OP_ERR);
 		}

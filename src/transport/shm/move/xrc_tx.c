@@ -65,8 +65,7 @@ static void fail_next(struct hca_qp *qp, enum ibv_wc_status status)
 		shm_backlog_wait(shm_qp(qp)->link, qp);
 		return;
 	}
-	qp->sq.next++;
-	shm_complete(qp, status);
+	shm_complete_next(qp, status);
 }
 
 /* Transmission goes on when the outstanding messages are acknowledged. */
@@ -138,8 +137,7 @@ copied:
 	}
 	if (e->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		return true;
-	qp->sq.next++;
-	shm_complete(qp, IBV_WC_SUCCESS);
+	shm_complete_next(qp, IBV_WC_SUCCESS);
 	return true;
 }
 

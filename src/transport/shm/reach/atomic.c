@@ -50,8 +50,7 @@ hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t comp
 	}
 	if (op == SHM_FETCH_ADD)
 		return __atomic_fetch_add(at, compare_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &found, swap, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &found, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return found;
 }
 
@@ -121,8 +120,7 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot, 
 			return IBV_WC_REM_ACCESS_ERR;
 		a.result = execute(use.addr, &a, op);
 	}
-	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result,
-	       sizeof(a.result));
+	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result, sizeof(a.result));
 	return IBV_WC_SUCCESS;
 }
 

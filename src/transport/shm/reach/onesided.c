@@ -222,8 +222,7 @@ static enum shm_step checked_copy(struct hca_qp *qp, const struct hca_swqe *e,
 		return SHM_STEP_DONE;
 	if (word)
 		*status = e->opcode == HCA_WR_ATOMIC_WRITE ?
-				  write_word(qp, e, near, mapped) :
-				  atomic_mapped(qp, e, mapped);
+				  write_word(qp, e, near, mapped) : atomic_mapped(qp, e, mapped);
 	else if (mapped)
 		*status = copy_mapped(qp, e, read, near, part, mapped + part->at);
 	else

@@ -343,8 +343,7 @@ static void show_answer(enum carrier_direction direction, const struct shm_part_
 			.syndrome = syndrome_of(a), .msn = a->msn },
 	};
 
-	if (a->status == SHM_DROPPED || a->status == SHM_NO_PULL ||
-	    a->status == SHM_LOCAL_FAULT)
+	if (a->status == SHM_DROPPED || a->status == SHM_NO_PULL || a->status == SHM_LOCAL_FAULT)
 		return;
 	if (a->status != SHM_OK) {
 		/* The refused packet is the first one of the part. */
@@ -451,8 +450,7 @@ static void read_answer(const struct shm_slot *slot, struct answer *a)
 		      sizeof(a->result));
 }
 
-void shm_watch_answered(const struct shm_slot *slot, const struct shm_part_shown *p,
-			bool marked)
+void shm_watch_answered(const struct shm_slot *slot, const struct shm_part_shown *p, bool marked)
 {
 	struct answer a = { .status = SHM_OK };
 
