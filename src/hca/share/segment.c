@@ -5,7 +5,7 @@
  *
  * A file has its full size from the start and is mapped whole, without access. The parts
  * that are used are made accessible, so that mlockall() allocates only these. What a peer
- * states as used need not be right: the size of its file was checked (shm/limits.c), so no access
+ * states as used need not be right: the size of its file was checked (shm/ring/area.c), so no access
  * to the mapping can fault.
  */
 #define LOG_ROOM "hca"
