@@ -300,7 +300,7 @@ static inline void shm_complete(struct hca_qp *qp, enum ibv_wc_status status)
 	hca_sq_complete(qp, status);
 }
 
-/* The same for the next entry, which is the oldest one and was not transmitted. */
+/* The same for the next entry to be transmitted, which is also the oldest one. */
 static inline void shm_complete_next(struct hca_qp *qp, enum ibv_wc_status status)
 {
 	qp->sq.next++;

@@ -74,8 +74,9 @@ static inline bool may_pull(const struct shm_link *l)
 	       likely(l->lends & HCA_PEER_MEMORY);
 }
 
+/* Fills the header fields of an XRC message (struct shm_xrc_header); tx_lock is held. */
 static void xrc_address(const struct hca_qp *qp, const struct hca_swqe *e,
-		     const struct shm_slot *slot, struct shm_header *h)
+			const struct shm_slot *slot, struct shm_header *h)
 {
 	uint32_t target = qp->attr.dest_qp_num;
 	struct shm_extent x = { .at = 0 };

@@ -40,7 +40,7 @@ void shm_atomic_request(const struct hca_swqe *e, uint64_t word, struct shm_slot
 /* Not instrumented by the thread sanitizer: for the program the adapter does this, not
  * one of its threads (dma.h). */
 hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
-			  uint64_t swap)
+				     uint64_t swap)
 {
 	uint64_t found = compare_add;
 

@@ -3,9 +3,8 @@
  * RDMA WRITE and READ inside a host: the initiator checks the target's keys in
  * the target's shared table of keys and copies, with plain stores and loads if it
  * has the memory mapped (map.c), else by system calls (access.c). ATOMIC
- * operations likewise, on mapped memory only. The target need not run.
- *
- * The initiator announces each copy (fence.c).
+ * operations likewise, on mapped memory only. The target need not run. The initiator
+ * announces each copy (fence.c).
  *
  * A large copy is carried out by parts (copy.c). Each part is announced and checked like
  * a copy of its own, so a fence waits for the part only, not for the whole copy.
