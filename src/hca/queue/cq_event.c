@@ -27,21 +27,6 @@
 /* Limit of polls of the transports while arming; the progress thread moves the rest. */
 #define MOVES_WHEN_ARMED 64
 
-/* cq->lock is held. `arm`: one of the bits of HCA_CQ_ARMED, or 0. */
-static void set_armed(struct hca_cq *cq, unsigned arm)
-{
-	unsigned before = cq->special & HCA_CQ_ARMED;
-
-	if (!before != !arm)
-		atomic_fetch_add(&hca_process.armed, arm ? 1 : -1);
-	if ((before ^ arm) & HCA_CQ_ARMED_NEXT)
-		atomic_fetch_add(&hca_process.armed_next,
-				 arm & HCA_CQ_ARMED_NEXT ? 1 : -1);
-	cq->special = (uint8_t)((cq->special & ~(unsigned)HCA_CQ_ARMED) | arm);
-	if (!arm)
-		cq->events_held = 0;
-}
-
 static bool moderated(const struct hca_cq *cq)
 {
 	return cq->event_count || cq->event_period_us;
@@ -64,7 +49,7 @@ enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,
 				       HCA_CQ_NOTIFY_LATER :
 				       HCA_CQ_NOTHING;
 	}
-	set_armed(cq, 0);
+	hca_cq_set_armed(cq, 0);
 	return HCA_CQ_NOTIFY;
 }
 
@@ -86,7 +71,7 @@ static void release_event(struct hca_cq *cq)
 	hca_lock(&cq->lock);
 	held = cq->events_held > 0;
 	if (held)
-		set_armed(cq, 0);
+		hca_cq_set_armed(cq, 0);
 	hca_unlock(&cq->lock);
 	if (held)
 		hca_channel_notify(cq);
@@ -124,7 +109,7 @@ void hca_cq_event_fini(struct hca_cq *cq)
 	progress_timer_cancel(&cq->event_timer);
 	progress_timer_cancel(&cq->overrun_timer);
 	hca_lock(&cq->lock);
-	set_armed(cq, 0);
+	hca_cq_set_armed(cq, 0);
 	hca_unlock(&cq->lock);
 }
 
@@ -155,11 +140,13 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		move_all(hca_self.looked ? hca_transports_poll_local :
 					   hca_poll_transports_surely);
 	hca_self.looked = false;
+	if (!solicited_only)
+		hca_channel_armed(cq);
 	hca_lock(&cq->lock);
 	if (!solicited_only)
-		set_armed(cq, HCA_CQ_ARMED_NEXT);
+		hca_cq_set_armed(cq, HCA_CQ_ARMED_NEXT);
 	else if (!(cq->special & HCA_CQ_ARMED))
-		set_armed(cq, HCA_CQ_ARMED_SOLICITED);
+		hca_cq_set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	hca_unlock(&cq->lock);
 	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
 	 * now, after arming, so that their completions raise the event; those that wake a thread

@@ -62,6 +62,7 @@ static struct {
 	int epoll_fd, wake_fd;
 	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
 	int (*_Atomic tick)(void);   /* progress_set_tick() */
+	atomic_uint turns;           /* progress_turns() */
 } progress = {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -88,6 +89,11 @@ uint64_t progress_cpu_ns(void)
 	struct timespec t;
 
 	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
+}
+
+unsigned progress_turns(void)
+{
+	return atomic_load(&progress.turns);
 }
 
 bool progress_is_self(void)
@@ -336,13 +342,18 @@ static void *progress_main(void *arg)
 	/* Its shortest timers are of 20 µs; usually the kernel adds up to 50. */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 	while (!stopping()) {
-		uint64_t until_ns = tick();
+		uint64_t until_ns;
 		int n;
 
+		atomic_fetch_add(&progress.turns, 1);
+		until_ns = tick();
+		atomic_fetch_add(&progress.turns, 1);
 		do {
 			n = wait_events(events, ARRAY_SIZE(events), sleep_ns(until_ns));
 		} while (!run_light(until_ns) && n == 0);
+		atomic_fetch_add(&progress.turns, 1);
 		handle(events, n);
+		atomic_fetch_add(&progress.turns, 1);
 	}
 	return NULL;
 }
@@ -440,6 +451,7 @@ void progress_forked(void)
 	progress.running_timer = NULL;
 	on_progress_thread = false;
 	atomic_store(&progress.cpu_clock, 0);
+	atomic_store(&progress.turns, 0);
 }
 
 static int grow_watches(int fd)

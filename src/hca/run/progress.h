@@ -80,6 +80,8 @@ void progress_set_tick(int (*fn)(void));
 
 /* The processor time that the thread has used. */
 uint64_t progress_cpu_ns(void);
+/* Grows when the thread begins to work and when it ends; odd meanwhile. Any thread. */
+unsigned progress_turns(void);
 /* True on the progress thread. */
 bool progress_is_self(void);
 /* Wakes the thread, which then polls the transports. */
