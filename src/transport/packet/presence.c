@@ -49,12 +49,6 @@
 #define LOOK_NS UINT64_C(100000)
 /* Behind one, which may have left an acknowledgement that waits for a reply of the program. */
 #define LOOK_AGAIN_NS UINT64_C(60000)
-#define POLLS_PER_LOOK 64u
-
-static struct packet_presence *presence_of(struct packet_port *port)
-{
-	return &port->presence;
-}
 
 bool packet_is_relied_on(const struct packet_port *port)
 {
@@ -108,6 +102,11 @@ static uint64_t patience(const struct packet_presence *p)
 	return atomic_load_explicit(&p->patience_ns, memory_order_relaxed);
 }
 
+void packet_presence_doubt(struct packet_presence *p)
+{
+	set_patience(p, 2 * patience(p));
+}
+
 /* The first poll after a gap. If the thread slept, the program had left; if not, the thread had
  * only lost its processor. */
 static __attribute__((noinline)) void come_back(struct packet_presence *p)
@@ -116,14 +115,14 @@ static __attribute__((noinline)) void come_back(struct packet_presence *p)
 		return;
 	pthread_mutex_lock(&p->lock);
 	if (sleeps() != p->sleeps)
-		set_patience(p, 2 * patience(p));
+		packet_presence_doubt(p);
 	pthread_mutex_unlock(&p->lock);
 }
 
 static __attribute__((noinline)) void become_present(struct packet_port *port,
 						     uint64_t now_ns)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	if (atomic_exchange(&p->present, true))
 		return;
@@ -145,7 +144,7 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 
 void packet_polled(struct packet_port *port)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 	uint64_t now_ns, before_ns, since_ns;
 
 	if (likely(atomic_load_explicit(&p->present, memory_order_relaxed)))
@@ -171,7 +170,7 @@ void packet_polled(struct packet_port *port)
 
 void packet_moved(struct packet_port *port)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	if (unlikely(!atomic_load_explicit(&p->present, memory_order_relaxed)))
 		atomic_store_explicit(&p->polled_ns, packet_now_ns(), memory_order_relaxed);
@@ -214,7 +213,7 @@ static void take_first_look(struct packet_presence *p)
  * away from the program more often still. */
 static void stand_in(struct packet_port *port)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	/* For a time slice peers can wait. A poll would wait until the program has a processor. */
 	if (packet_now_ns() - p->looked_ns < STAND_IN_NS || hca_owner_inside())
@@ -226,7 +225,7 @@ static void stand_in(struct packet_port *port)
 static void on_glance(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, presence.glance);
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	pthread_mutex_lock(&p->lock);
 	if (!atomic_load(&p->relied)) {
@@ -254,7 +253,7 @@ static void on_glance(struct progress_timer *t)
 
 void packet_rely(struct packet_port *port, bool on)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	if (on && packet_is_relied_on(port))
 		return;
@@ -283,7 +282,7 @@ bool packet_arrives(struct packet_port *port)
 
 bool packet_leave(struct packet_port *port)
 {
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 	bool relied = packet_is_relied_on(port);
 
 	atomic_store_explicit(&p->since_ns, packet_now_ns(), memory_order_relaxed);
@@ -322,44 +321,17 @@ void packet_look_later(struct packet_port *port)
 		return;
 	due_ns = next_ns(port, progress_now_ns());
 	if (due_ns != UINT64_MAX)
-		progress_timer_hasten(&presence_of(port)->look, due_ns);
+		progress_timer_hasten(&port->presence.look, due_ns);
 }
 
 void packet_look_now(struct packet_port *port)
 {
-	progress_timer_hasten(&presence_of(port)->look, progress_now_ns());
+	progress_timer_hasten(&port->presence.look, progress_now_ns());
 }
 
-static void on_look(struct progress_timer *t)
+void packet_presence_open(struct packet_port *port, void (*look)(struct progress_timer *t))
 {
-	struct packet_port *port = container_of(t, struct packet_port, presence.look);
-	struct packet_presence *p = presence_of(port);
-	bool displaced = atomic_exchange(&p->displaced, false);
-	bool leaves = packet_is_relied_on(port), moved = true, any = false;
-	bool present = atomic_load(&p->present);
-
-	/* It has come back. */
-	if (present && !displaced)
-		return;
-	if (!present)
-		packet_rely(port, false);
-	for (unsigned i = 0; moved && i < POLLS_PER_LOOK; i++)
-		any |= moved = packet_poll(port, true);
-	if (present)
-		return;
-	if (leaves && any && p->ran)
-		set_patience(p, 2 * patience(p));
-	else if (leaves && any)
-		atomic_store(&p->left, true);
-	if (moved)
-		packet_look_now(port);
-	else
-		packet_look_later(port);
-}
-
-void packet_presence_open(struct packet_port *port)
-{
-	struct packet_presence *p = presence_of(port);
+	struct packet_presence *p = &port->presence;
 
 	atomic_store(&p->present, false);
 	atomic_store(&p->relied, false);
@@ -368,17 +340,17 @@ void packet_presence_open(struct packet_port *port)
 	set_patience(p, PATIENCE_NS);
 	progress_timer_init(&p->glance, on_glance);
 	p->glance.light = true;
-	progress_timer_init(&p->look, on_look);
+	progress_timer_init(&p->look, look);
 }
 
 void packet_presence_close(struct packet_port *port)
 {
-	progress_timer_cancel(&presence_of(port)->glance);
-	progress_timer_cancel(&presence_of(port)->look);
+	progress_timer_cancel(&port->presence.glance);
+	progress_timer_cancel(&port->presence.look);
 }
 
-void packet_presence_forked(struct packet_port *port)
+void packet_presence_forked(struct packet_port *port, void (*look)(struct progress_timer *t))
 {
-	pthread_mutex_init(&presence_of(port)->lock, NULL);
-	packet_presence_open(port);
+	pthread_mutex_init(&port->presence.lock, NULL);
+	packet_presence_open(port, look);
 }

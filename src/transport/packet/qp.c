@@ -15,9 +15,6 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
-/* Some emissions: one is being made, one is under way, one is taken in. */
-#define WINDOW_USUAL_BYTES (256u << 10)
-
 _Static_assert(RC_RESOURCES_MAX >= HCA_MAX_RD_ATOM, "what queue pairs may be given");
 
 static uint8_t service_of(const struct hca_qp *qp)
@@ -79,11 +76,6 @@ err_state:
 	return -ENOMEM;
 }
 
-static uint32_t mtu_of(const struct packet_qp *pq)
-{
-	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
-}
-
 int packet_connect(struct hca_qp *qp)
 {
 	struct packet_port *port = packet_part(qp)->port;
@@ -116,7 +108,7 @@ int packet_connect(struct hca_qp *qp)
 	if (pq->route.known & CARRIER_TOS)
 		pq->route.tos = (uint8_t)((pq->route.tos & ~3u) | 2);
 	params.reliable = pq->service != PACKET_UC;
-	params.mtu = mtu_of(pq);
+	params.mtu = packet_mtu(pq);
 	rc_responder_open(&pq->responder, &params);
 	pq->connected = true;
 out:
@@ -126,61 +118,14 @@ out:
 	return 0;
 }
 
-/* What may be changed while work is drained, too. */
-static void set_limits(struct packet_qp *pq)
-{
-	struct rc_requester_params *p = &pq->requester.p;
-	const struct ibv_qp_attr *a = &pq->qp->attr;
-
-	p->max_rd_atomic = a->max_rd_atomic;
-	p->retry_cnt = a->retry_cnt;
-	p->rnr_retry = a->rnr_retry;
-	p->timeout_ns = rc_timeout_ns(a->timeout);
-	atomic_store_explicit(&pq->timeout_ns, p->timeout_ns, memory_order_relaxed);
-}
-
-static void requester_open(struct packet_qp *pq, uint32_t psn)
-{
-	const uint32_t mtu = mtu_of(pq), buffer_bytes = pq->port->buffer_bytes;
-	const struct rc_requester_params params = {
-		.reliable = pq->service != PACKET_UC,
-		.mtu = mtu,
-		.psn = psn,
-		.window = pq->port->medium->window,
-		.window_usual = MIN(WINDOW_USUAL_BYTES, buffer_bytes) / mtu,
-		.window_most = buffer_bytes / mtu,
-		.max_rd_atomic = pq->qp->attr.max_rd_atomic,
-		.retry_cnt = pq->qp->attr.retry_cnt,
-		.rnr_retry = pq->qp->attr.rnr_retry,
-		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
-		.line_bps = pq->port->medium->line_bps,
-		.entries = pq->entries,
-		.stride = sizeof(*pq->entries),
-		.mask = pq->qp->sq.mask,
-	};
-
-	rc_requester_open(&pq->requester, &params);
-	pq->epoch = pq->qp->tx_epoch;
-	pq->completed = 0;
-	pq->gone_back = 0;
-}
-
 void packet_ready(struct hca_qp *qp)
 {
 	struct packet_qp *pq = packet_part(qp)->state;
 
 	if (!pq || !sends(qp))
 		return;
-	requester_open(pq, qp->attr.sq_psn);
+	packet_requester_open(pq, qp->attr.sq_psn);
 	pq->ready = true;
-}
-
-void packet_settle(struct packet_qp *pq)
-{
-	/* What was flushed is not sent any more (UC in the state SQE). */
-	if (unlikely(pq->epoch != pq->qp->tx_epoch))
-		requester_open(pq, pq->requester.send_psn);
-	set_limits(pq);
 }
 
 void packet_close(struct packet_port *port, struct hca_qp *qp)

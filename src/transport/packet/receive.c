@@ -1,315 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What arrives: to whom it is, and requests into posted receives and memory. The engine
- * says what a packet needs; the receive is found, the key checked and the bytes copied
- * here; then the engine is told how that ended.
- *
+ * What arrives at a port: from units of the carrier to frames, and from frames to queue pairs.
  * All of it under the port's receive_lock.
  */
-#include <errno.h>
-#include <string.h>
-
-#include "hca/event/async.h"
-#include "hca/limits.h"
-#include "hca/memory/window.h"
-#include "hca/object/rq.h"
-#include "hca/path/path.h"
-#include "hca/queue/flush.h"
-#include "hca/queue/push.h"
-#include "hca/queue/receive.h"
-#include "hca/queue/scatter.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/counters.h"
-#include "hca/share/process.h"
 #include "transport/packet/state.h"
-#include "util/container_of.h"
 
-/* With the NAK, of a connection that ends. */
-#define LAST_ANSWERS 16
-
-/* A request while it is carried out. */
-struct request {
-	struct packet_qp *pq;
-	const struct packet_frame *f;
-	const uint8_t *payload;
-	struct rc_look look;
-	struct hca_rwqe *receive;  /* consume_lock is held; NULL: none is needed */
-	enum rc_answer answer;
-	enum ibv_wc_status refused; /* a peer's access: IBV_WC_SUCCESS if it was not */
-	enum ibv_wc_status failed;  /* our receive, likewise */
-	uint64_t old;
-};
-
-/* ---- completing ---- */
-
-static void complete(struct request *r, enum ibv_wc_status status, uint32_t bytes)
-{
-	const struct rc_packet *p = &r->f->rc;
-	struct hca_qp *as = r->pq->as;
-	bool write = r->look.op == RC_WRITE;
-	struct ibv_wc wc = {
-		.wr_id = r->receive->wr_id,
-		.status = status,
-		.opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-		.byte_len = bytes,
-		.qp_num = r->pq->qp->ibv.qp_num,
-		.src_qp = r->f->src_qpn,
-	};
-
-	if (p->flags & RC_IMM)
-		wc.wc_flags = IBV_WC_WITH_IMM;
-	if (p->flags & RC_INVALIDATE)
-		wc.wc_flags = IBV_WC_WITH_INV;
-	if (wc.wc_flags)
-		wc.imm_data = p->imm;
-	if (likely(status == IBV_WC_SUCCESS))
-		HCA_COUNT_RECEIVED(as, write, bytes);
-	else
-		HCA_COUNT_RARE(as, RX_ERRORS, 1);
-	hca_recv_done(as);
-	hca_cq_push(as->recv_cq, &wc, p->flags & RC_SOLICITED);
-}
-
-/* ---- carrying out ---- */
-
-static void refuse(struct request *r, enum ibv_wc_status status)
-{
-	r->refused = status;
-	r->answer = status == IBV_WC_REM_INV_REQ_ERR ? RC_NOT_VALID :
-		    status == IBV_WC_REM_ACCESS_ERR  ? RC_NO_ACCESS :
-						       RC_NO_OPERATION;
-}
-
-static void place_send(struct request *r)
-{
-	const struct rc_packet *p = &r->f->rc;
-	const struct hca_rwqe *e = r->receive;
-	struct packet_port *port = r->pq->port;
-	uint64_t room = hca_rwqe_room(e);
-	unsigned turn;
-	int ret = 0;
-
-	/* Of a run that is too long the packets that fit are placed. */
-	if (unlikely(r->look.at + (1 + (uint64_t)r->look.more) * p->bytes > room))
-		r->look.more = 0;
-	if (unlikely((uint64_t)r->look.at + p->bytes > room)) {
-		r->failed = IBV_WC_LOC_LEN_ERR;
-		r->answer = RC_NOT_VALID;
-		return;
-	}
-	turn = packet_copy_begin(port);
-	for (uint32_t i = 0; !ret && i <= r->look.more; i++)
-		ret = hca_sges_write(r->pq->as->recv_pd, e->sge, e->num_sge,
-				     r->look.at + i * p->bytes,
-				     r->payload + (size_t)i * r->f->stride, p->bytes);
-	packet_copy_end(port, turn);
-	if (unlikely(ret)) {
-		r->failed = IBV_WC_LOC_PROT_ERR;
-		r->answer = RC_NO_OPERATION;
-	}
-}
-
-/* `data` NULL: only whether it is allowed. */
-static void carry_out_write(struct request *r, const uint8_t *data)
-{
-	const struct rc_packet *p = &r->f->rc;
-	const struct rc_look *l = &r->look;
-	const struct packet_payload payload = {
-		.data = (uint8_t *)(uintptr_t)data, .bytes = p->bytes, .more = l->more,
-		.stride = r->f->stride,
-	};
-	uint32_t pd_id = r->pq->as->pd->id;
-	enum ibv_wc_status status;
-
-	if (p->flags & RC_WORD)
-		status = data && p->bytes == sizeof(uint64_t) && (p->flags & RC_FIRST) ?
-				 packet_atomic(r->pq, pd_id, p, data, &r->old) :
-				 IBV_WC_REM_INV_REQ_ERR;
-	else
-		/* All of the message, with each packet: nothing is written of one that
-		 * is not allowed. */
-		status = packet_access(r->pq, pd_id, PACKET_WRITE, l->rkey,
-				       l->remote_addr - l->at, l->length, l->at,
-				       data ? &payload : NULL);
-	if (unlikely(status != IBV_WC_SUCCESS))
-		refuse(r, status);
-}
-
-static void carry_out_read(struct request *r)
-{
-	const struct rc_packet *p = &r->f->rc;
-	uint32_t pd_id = r->pq->as->pd->id;
-	enum ibv_wc_status status =
-		p->op == RC_READ ?
-			packet_access(r->pq, pd_id, PACKET_READ, p->rkey, p->remote_addr,
-				      p->length, 0, NULL) :
-			packet_atomic(r->pq, pd_id, p, NULL, &r->old);
-
-	if (status != IBV_WC_SUCCESS) {
-		refuse(r, status);
-		return;
-	}
-	if (p->op != RC_READ)
-		HCA_COUNT_RARE(r->pq->as, RX_ATOMICS, 1);
-	r->pq->read_pd[r->pq->responder.resources_taken % RC_RESOURCES_MAX] = pd_id;
-}
-
-static void carry_out(struct request *r)
-{
-	switch (r->look.op) {
-	case RC_SEND:
-		place_send(r);
-		break;
-	case RC_WRITE:
-		carry_out_write(r, r->payload);
-		break;
-	case RC_FLUSH:
-		/* No queue pair here has the rights for it (A19, IBV_ACCESS_FLUSH_...). */
-		refuse(r, IBV_WC_REM_INV_REQ_ERR);
-		break;
-	default:
-		carry_out_read(r);
-		break;
-	}
-	/* No NAK for a key that is not to be invalidated: the sender gets no answer from
-	 * a queue pair that is in error (9.9.6.3, class J). */
-	if (r->answer == RC_OK && (r->look.needs & RC_NEED_INVALIDATE) &&
-	    hca_key_invalidate(r->pq->as, r->f->rc.imm)) {
-		r->failed = IBV_WC_MW_BIND_ERR;
-		r->answer = RC_NOT_NOW;
-	}
-}
-
-/* There is no receive. A WRITE that is not allowed is refused all the same. */
-static void carry_out_nothing(struct request *r)
-{
-	if (r->look.op == RC_WRITE)
-		carry_out_write(r, NULL);
-	if (r->answer == RC_OK)
-		r->answer = RC_NO_RECEIVE;
-}
-
-/* Unreliable messages are lost where a reliable one is answered with a NAK, but for a
- * receive that cannot be written. */
-static void drop_uc_error(struct request *r)
-{
-	if (r->pq->service != PACKET_UC)
-		return;
-	if (r->refused != IBV_WC_SUCCESS || r->failed == IBV_WC_LOC_LEN_ERR ||
-	    r->answer == RC_NO_RECEIVE)
-		HCA_COUNT_RARE(r->pq->as, RX_DROPPED, 1);
-	r->refused = IBV_WC_SUCCESS;
-	if (r->failed == IBV_WC_LOC_LEN_ERR)
-		r->failed = IBV_WC_SUCCESS;
-}
-
-static void count_answer(const struct request *r)
-{
-	if (r->pq->service == PACKET_UC || likely(r->answer == RC_OK))
-		return;
-	if (r->answer == RC_NO_RECEIVE)
-		HCA_COUNT_RARE(r->pq->as, RX_RNR_SENT, 1);
-	else if (r->answer != RC_NOT_NOW)
-		HCA_COUNT_RARE(r->pq->as, RX_NAKS_SENT, 1);
-}
-
-static struct rc_taken take(struct request *r)
-{
-	struct packet_qp *pq = r->pq;
-	struct rc_taken taken = rc_take(&pq->responder, &r->f->rc, &r->look, r->answer,
-					r->old, pq->port->now_ns);
-
-	if (pq->service != PACKET_XRC)
-		atomic_store_explicit(&pq->qp->rx_psn, pq->responder.expected_psn,
-				      memory_order_relaxed);
-	return taken;
-}
-
-static void take_expected(struct request *r)
-{
-	struct hca_qp *as = r->pq->as;
-	bool uses = r->look.op == RC_SEND ||
-		    (r->look.needs & (RC_NEED_RECEIVE | RC_NEED_COMPLETE));
-	struct rc_taken taken;
-	int ret = r->pq->service == PACKET_XRC ? packet_xrc_attach(r->pq, r->f) : 0;
-
-	if (unlikely(ret)) {
-		refuse(r, ret == -EINVAL ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
-		count_answer(r);
-		take(r);
-		return;
-	}
-	if (uses) {
-		hca_lock(&as->recv->consume_lock);
-		r->receive = hca_recv_first(as);
-	}
-	if (uses && !r->receive)
-		carry_out_nothing(r);
-	else
-		carry_out(r);
-	drop_uc_error(r);
-	count_answer(r);
-	taken = take(r);
-	if (r->receive) {
-		if (unlikely(r->failed != IBV_WC_SUCCESS)) {
-			hca_qp_failing(r->pq->qp);
-			complete(r, r->failed, r->look.at + r->f->rc.bytes);
-		} else if (likely(taken.complete)) {
-			/* The completion may wake another thread that answers at once: the
-			 * acknowledgement leaves before. */
-			if (unlikely(atomic_load_explicit(&hca_process.armed,
-							  memory_order_relaxed)) &&
-			    !packet_defers_acknowledgement(r->pq))
-				packet_acknowledge(r->pq);
-			complete(r, IBV_WC_SUCCESS, taken.bytes);
-		} else if (r->answer == RC_OK && r->look.op == RC_SEND) {
-			hca_recv_keep(as);
-		}
-	}
-	if (uses)
-		hca_unlock(&as->recv->consume_lock);
-}
-
-void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
-{
-	HCA_COUNT_RARE(pq->qp, RX_ACCESS_FAULTS, 1);
-	/* In this order: who reads the event finds the state. */
-	hca_qp_fail(pq->qp);
-	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
-		hca_async_qp_event(pq->qp, status == IBV_WC_REM_INV_REQ_ERR ?
-						   IBV_EVENT_QP_REQ_ERR :
-						   IBV_EVENT_QP_ACCESS_ERR);
-}
-
-uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
-			const uint8_t *payload)
-{
-	struct request r = { .pq = pq, .f = f, .payload = payload };
-	bool moved;
-
-	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
-		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
-	rc_look(&pq->responder, &f->rc, &r.look);
-	if (likely(r.look.verdict == RC_EXPECTED)) {
-		if (unlikely(!pq->qp->established && hca_qp_state(pq->qp) == IBV_QPS_RTR))
-			hca_qp_established(pq->qp);
-		take_expected(&r);
-	} else {
-		if (r.look.verdict == RC_WRONG)
-			r.refused = IBV_WC_REM_INV_REQ_ERR;
-		drop_uc_error(&r);
-		take(&r);
-	}
-	/* The NAK goes out first: afterwards the program may end the queue pair. */
-	if (packet_respond(pq, pq->responder.failed ? LAST_ANSWERS : 0, &moved))
-		packet_owes(pq);
-	if (unlikely(r.refused != IBV_WC_SUCCESS))
-		packet_refuse(pq, r.refused);
-	else if (unlikely(r.failed != IBV_WC_SUCCESS))
-		hca_qp_fail(pq->qp);
-	return 1 + (r.answer == RC_OK ? r.look.more : 0);
-}
+#define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
+/* So much is taken in between two answers: a part of a window, so that the peer need not wait for
+ * the end of a long poll; but an answer costs as much as a train. */
+#define ANSWERED_BYTES 98304u
+/* A unit of so many bytes is a part of a stream (linger() in poll.c). */
+#define STREAM_BYTES 16384u
 
 /* ---- to whom ---- */
 
@@ -406,4 +107,128 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	if (f->rc.op > RC_SEND && f->rc.op < RC_ACK && progress_is_self())
 		port->serves = true;
 	take_run(pq, f, payload);
+}
+
+/* ---- arriving ---- */
+
+void packet_count_fault(enum packet_fault fault)
+{
+	if (fault == PACKET_BAD_ICRC)
+		HCA_COUNT_PROCESS(BAD_ICRC, 1);
+	else
+		HCA_COUNT_PROCESS(BAD_PACKETS, 1);
+}
+
+/* A unit may end with the acknowledgement of what its first packets answer (send.c), which is
+ * delivered in front of them: the program finds the completion of its message before the answer.
+ * True: it was. */
+static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
+				    unsigned k)
+{
+	struct icrc_series series = { 0 };
+	size_t bytes = carrier_unit_bytes(unit);
+	size_t length = carrier_packet_bytes(unit, bytes, k);
+	uint8_t packet[ACKNOWLEDGEMENT_MOST];
+	enum packet_fault fault;
+	struct packet_frame f;
+	size_t header;
+
+	if (length > sizeof(packet))
+		return false;
+	carrier_unit_gather(unit, bytes - length, length, packet);
+	header = port->medium->decode(unit, &series, k, packet, length, &f, &fault);
+	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK ||
+	    (f.rc.syndrome & RC_SYN_KIND))
+		return false;
+	packet_receive(port, unit, &f, packet + header);
+	return true;
+}
+
+/* Could the program see that the packet, a request, comes before what the acknowledgement behind
+ * it completes? The parts of a READ response stay in front of what follows them. A thread alone that
+ * polls two queues finds both behind the poll that brings the unit. */
+static bool order_shows(const struct packet_frame *f)
+{
+	const struct hca_qp *qp = hca_qp_find(f->dst_qpn);
+
+	return f->rc.op < RC_ACK &&
+	       (!hca_self.elided || !qp || !qp->recv_cq ||
+		atomic_load_explicit(&qp->recv_cq->sends, memory_order_relaxed) ||
+		atomic_load_explicit(&hca_process.armed, memory_order_relaxed));
+}
+
+/* The packets of a unit on their way to their queue pairs. */
+struct arrival {
+	struct packet_port *port;
+	const struct carrier_unit *unit;
+	struct icrc_series series;
+	size_t bytes;
+	unsigned packets; /* without the last one where that was delivered in front of the first */
+};
+
+/* How many packets behind packet `k`, which lies at `from`, make a run with it. */
+static uint32_t run_behind(struct arrival *a, unsigned k, const uint8_t *from, size_t length,
+			   size_t header)
+{
+	uint32_t n = 0;
+
+	for (; k + n + 1 < a->packets; n++, from += length)
+		if (carrier_packet_bytes(a->unit, a->bytes, k + n + 1) != length ||
+		    !a->port->medium->follows(a->unit, &a->series, k + n + 1, from, header,
+					      from + length, length))
+			break;
+	return n;
+}
+
+/* How many were taken: packet `k` and, of a unit in one piece, those that make a run with it. */
+static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes, size_t length)
+{
+	enum packet_fault fault = PACKET_MALFORMED;
+	struct packet_frame f;
+	size_t header = a->port->medium->decode(a->unit, &a->series, k, bytes, length, &f,
+						&fault);
+
+	if (unlikely(!header || header > length || f.rc.bytes > PACKET_MTU ||
+		     f.rc.bytes > length - header)) {
+		packet_count_fault(fault);
+		return 1;
+	}
+	if (!k && a->packets > 1 && order_shows(&f))
+		a->packets -= deliver_acknowledgement(a->port, a->unit, a->packets - 1);
+	f.stride = (uint32_t)length;
+	f.rc.more = f.rc.flags || f.service == PACKET_UD || a->unit->count > 1 ?
+			    0 : run_behind(a, k, bytes, length, header);
+	k = 1 + f.rc.more; /* packet_receive() changes it */
+	packet_receive(a->port, a->unit, &f, bytes + header);
+	return k;
+}
+
+void packet_deliver(void *arg, const struct carrier_unit *unit)
+{
+	struct arrival a = { .port = arg, .unit = unit, .bytes = carrier_unit_bytes(unit) };
+	size_t at = 0;
+	unsigned n;
+
+	a.packets = carrier_unit_packets(unit, a.bytes);
+	a.port->now_ns = packet_now_ns();
+	for (unsigned k = 0; k < a.packets; k += n) {
+		size_t length = carrier_packet_bytes(unit, a.bytes, k);
+
+		n = 1;
+		if (likely(unit->count == 1)) {
+			n = deliver_run(&a, k, (const uint8_t *)unit->iov[0].iov_base + at,
+					length);
+		} else if (length <= PACKET_HEADER_BYTES + PACKET_MTU) {
+			carrier_unit_gather(unit, at, length, a.port->packet);
+			deliver_run(&a, k, a.port->packet, length);
+		} else {
+			packet_count_fault(PACKET_MALFORMED);
+		}
+		at += n * length;
+	}
+	if (a.bytes >= STREAM_BYTES)
+		atomic_store_explicit(&a.port->streams, true, memory_order_relaxed);
+	a.port->unanswered_bytes += (uint32_t)a.bytes;
+	if (a.port->unanswered_bytes >= ANSWERED_BYTES && !list_empty(&a.port->answering))
+		packet_run_answers(a.port);
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Answers: those that the responder owes, with the bytes of READs, and those that come
- * for the requester.
- */
+/* The answers that responders owe: acknowledgements, NAKs and the responses to READs. */
 #include <errno.h>
-#include <string.h>
 
-#include "hca/object/qp.h"
-#include "hca/object/sq.h"
-#include "hca/queue/post.h"
-#include "hca/queue/scatter.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
+#include "hca/event/async.h"
+#include "hca/queue/flush.h"
 #include "hca/share/arrival.h"
-#include "hca/share/counters.h"
 #include "transport/packet/state.h"
-#include "util/container_of.h"
 
-/* So many replies without a poll in between make a conversation. */
+/* replies_before_polling() is true from so many replies on. */
 #define REPLIES_TO_WAIT 2
+#define ANSWER_BUDGET 16u /* packets of one responder, before the others' turn; or a train */
 
-/* ---- the responder's ---- */
+void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
+{
+	HCA_COUNT_RARE(pq->qp, RX_ACCESS_FAULTS, 1);
+	/* In this order: who reads the event finds the state. */
+	hca_qp_fail(pq->qp);
+	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+		hca_async_qp_event(pq->qp, status == IBV_WC_REM_INV_REQ_ERR ?
+						   IBV_EVENT_QP_REQ_ERR :
+						   IBV_EVENT_QP_ACCESS_ERR);
+}
 
 /* The payload of the answer to a READ, or of a run of them. */
 static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *r,
@@ -185,65 +185,22 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 	return full || rc_respond_deadline(rs);
 }
 
-/* ---- the requester's ---- */
-
-/* The payloads of a run are where->bytes each. */
-static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
-				const struct packet_frame *f, const uint8_t *payload)
+bool packet_run_answers(struct packet_port *port)
 {
-	const struct packet_entry *entry = container_of(
-		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
-	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
-	unsigned turn = packet_copy_begin(pq->port);
-	int ret = 0;
+	unsigned budget = MAX(ANSWER_BUDGET, port->medium->train());
+	struct list turn, *entry;
+	bool moved = false;
 
-	if (f->rc.op == RC_ATOMIC_RESPONSE)
-		payload = (const uint8_t *)&f->rc.compare_add;
-	for (uint32_t i = 0; !ret && i <= where->more; i++)
-		ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge,
-				     where->at + i * where->bytes,
-				     payload + (size_t)i * f->stride, where->bytes);
-	packet_copy_end(pq->port, turn);
-	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
-}
+	port->unanswered_bytes = 0;
+	list_init(&turn);
+	list_splice(&turn, &port->answering);
+	while ((entry = list_pop(&turn))) {
+		struct packet_qp *pq = list_entry(entry, struct packet_qp, answer_entry);
 
-static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
-			   const uint8_t *payload)
-{
-	bool rnr = f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR;
-	enum ibv_wc_status copied = IBV_WC_SUCCESS;
-	struct rc_place where;
-	struct rc_done done;
-	uint32_t next;
-
-	packet_settle(pq);
-	next = pq->requester.next;
-	rc_reply_look(&pq->requester, &f->rc, &where);
-	if (where.wanted && where.bytes)
-		copied = place(pq, &where, f, payload);
-	done = rc_reply(&pq->requester, &f->rc, copied, pq->port->now_ns);
-	packet_count_repeated(pq, next, rnr);
-	/* The last one is not waited for. */
-	if (unlikely(done.status == IBV_WC_RNR_RETRY_EXC_ERR))
-		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
-	packet_finish(pq, done);
-	hca_sq_run(pq->qp);
-	return 1 + where.more;
-}
-
-uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
-		      const uint8_t *payload)
-{
-	enum ibv_qp_state state;
-	uint32_t taken = 1;
-
-	/* Its responses to READs as well. */
-	if (unlikely(f->rc.op == RC_CNP))
-		rc_slow(&pq->responder, packet_now_ns());
-	hca_lock(&pq->qp->sq_lock);
-	state = hca_qp_state(pq->qp);
-	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
-		taken = take_reply(pq, f, payload);
-	hca_unlock(&pq->qp->sq_lock);
-	return taken;
+		pq->answering = false;
+		atomic_fetch_sub(&port->backlog, 1);
+		if (packet_respond(pq, budget, &moved))
+			packet_owes(pq);
+	}
+	return moved;
 }

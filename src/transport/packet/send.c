@@ -76,6 +76,49 @@ static void hand_over(struct packet_qp *pq, const struct hca_swqe *e)
 	pq->qp->tx_psn = rq->post_psn;
 }
 
+/* ---- local operations ---- */
+
+#define FIRST_LOOK_NS 20000
+#define LOOK_LIMIT_NS (10 * UINT64_C(1000000000))
+
+/* A peer copies with the key: later again. False: that was long enough. */
+static bool look_again(struct packet_qp *pq)
+{
+	uint64_t now = packet_now_ns();
+
+	if (!pq->look_since_ns)
+		pq->look_since_ns = now;
+	if (now - pq->look_since_ns > LOOK_LIMIT_NS) {
+		log_error("qp 0x%x: a peer copies for too long with a key that is taken back",
+			  pq->qp->ibv.qp_num);
+		return false;
+	}
+	pq->look_ns = now + FIRST_LOOK_NS;
+	packet_arm(pq);
+	return true;
+}
+
+/* Carries out the operation at sq.next, which is the oldest entry. False: it waits, or has
+ * failed. */
+static bool run_local(struct packet_qp *pq)
+{
+	struct hca_qp *qp = pq->qp;
+	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
+	int ret = hca_local_run(qp, e, false);
+
+	if (ret == -EAGAIN) {
+		if (look_again(pq))
+			return false;
+		ret = hca_local_run(qp, e, true);
+	}
+	pq->look_ns = pq->look_since_ns = 0;
+	qp->sq.next++;
+	hca_sq_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	return ret == 0;
+}
+
+/* ---- packets ---- */
+
 /* All that may be sent. False: the queue pair has failed. */
 static bool take_new(struct packet_qp *pq)
 {
@@ -93,7 +136,7 @@ static bool take_new(struct packet_qp *pq)
 		if (sq->next != sq->tail)
 			return true;
 		if (local) {
-			if (!packet_local(pq))
+			if (!run_local(pq))
 				return pq->epoch == qp->tx_epoch;
 			continue;
 		}
@@ -102,19 +145,6 @@ static bool take_new(struct packet_qp *pq)
 		return false;
 	}
 	return true;
-}
-
-bool packet_finish(struct packet_qp *pq, struct rc_done done)
-{
-	while (pq->completed != done.upto) {
-		pq->completed++;
-		hca_sq_complete_ok(pq->qp);
-	}
-	if (likely(done.status == IBV_WC_SUCCESS))
-		return true;
-	pq->completed++;
-	hca_sq_complete(pq->qp, done.status);
-	return false;
 }
 
 /* Adds the payload of the packet that was begun. 0, or -EFAULT: a key does not allow it. */
@@ -340,57 +370,4 @@ void packet_transmit(struct hca_qp *qp)
 		packet_arm(pq);
 	atomic_store_explicit(&packet_part(qp)->unfinished, qp->sq.head - qp->sq.tail,
 			      memory_order_relaxed);
-}
-
-/* ---- local operations ---- */
-
-#define FIRST_LOOK_NS 20000
-#define LOOK_LIMIT_NS (10 * UINT64_C(1000000000))
-
-/* A peer copies with the key: later again. False: that was long enough. */
-static bool look_again(struct packet_qp *pq)
-{
-	uint64_t now = packet_now_ns();
-
-	if (!pq->look_since_ns)
-		pq->look_since_ns = now;
-	if (now - pq->look_since_ns > LOOK_LIMIT_NS) {
-		log_error("qp 0x%x: a peer copies for too long with a key that is taken back",
-			  pq->qp->ibv.qp_num);
-		return false;
-	}
-	pq->look_ns = now + FIRST_LOOK_NS;
-	packet_arm(pq);
-	return true;
-}
-
-bool packet_local(struct packet_qp *pq)
-{
-	struct hca_qp *qp = pq->qp;
-	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
-	int ret = hca_local_run(qp, e, false);
-
-	if (ret == -EAGAIN) {
-		if (look_again(pq))
-			return false;
-		ret = hca_local_run(qp, e, true);
-	}
-	pq->look_ns = pq->look_since_ns = 0;
-	qp->sq.next++;
-	hca_sq_complete(qp, ret ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
-	return ret == 0;
-}
-
-/* ---- behind posting ---- */
-
-/* A program that posts unsignaled work need not poll for thousands of messages. */
-void packet_posted(struct packet_port *port, struct hca_qp *qp)
-{
-	struct packet_part *part = packet_part(qp);
-
-	if (likely(atomic_load_explicit(&part->unfinished, memory_order_relaxed) <=
-		   qp->sq.limit / 2) ||
-	    hca_builds())
-		return;
-	packet_poll(port, false);
 }

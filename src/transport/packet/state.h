@@ -153,13 +153,16 @@ int packet_faults_apply(struct packet_port *port);
 void packet_faults_settle(struct packet_port *port);
 
 /* ---- presence.c ---- */
-void packet_presence_open(struct packet_port *port);
+/* `look` polls in place of the program (poll.c). */
+void packet_presence_open(struct packet_port *port, void (*look)(struct progress_timer *t));
 /* No lock is held. */
 void packet_presence_close(struct packet_port *port);
 /* In a forked child. */
-void packet_presence_forked(struct packet_port *port);
+void packet_presence_forked(struct packet_port *port, void (*look)(struct progress_timer *t));
+/* Polls without a gap have to last twice as long before they are relied on. */
+void packet_presence_doubt(struct packet_presence *p);
 
-/* ---- port.c ---- */
+/* ---- backlog.c ---- */
 /* Its turn comes with the next poll, as the carrier has no room or more is to leave with it.
  * sq_lock is held. */
 void packet_wait(struct packet_qp *pq);
@@ -168,20 +171,26 @@ void packet_owes(struct packet_qp *pq);
 /* Out of both lists. receive_lock is held. */
 void packet_forget(struct packet_qp *pq);
 
-/* ---- send.c; sq_lock is held ---- */
+/* ---- poll.c ---- */
+/* The timer packet_presence.look. */
+void packet_on_look(struct progress_timer *t);
+
+/* ---- requester.c; sq_lock is held ---- */
+/* The longest payload of a connection. */
+uint32_t packet_mtu(const struct packet_qp *pq);
+void packet_requester_open(struct packet_qp *pq, uint32_t psn);
 /* The requester's state is that of the send queue, which may have been flushed. */
 void packet_settle(struct packet_qp *pq);
 /* Completes what the engine has decided. False: the queue pair has failed. */
 bool packet_finish(struct packet_qp *pq, struct rc_done done);
 void packet_arm(struct packet_qp *pq);
-/* Carries out the local operation at sq.next, which is the oldest entry. False: it waits,
- * or has failed. */
-bool packet_local(struct packet_qp *pq);
 /* Counts a going back, if there was one since the last time; the next entry to be sent
  * was `next_before`. `rnr`: the receiver was not ready. */
 void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
 
-/* ---- receive.c, respond.c; receive_lock is held ---- */
+/* ---- receive.c, request.c, respond.c, requester.c; receive_lock is held ---- */
+/* For the carrier; `arg` is the port. */
+void packet_deliver(void *arg, const struct carrier_unit *unit);
 void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 		    struct packet_frame *f, const uint8_t *payload);
 /* Return how many packets of the run were taken, as far as one look at them was enough: 1 at
@@ -196,6 +205,9 @@ void packet_count_reply(struct packet_qp *pq);
  * one and it fits. True: when the train has left, rc_responded() is to be called for *r. */
 bool packet_join_acknowledgement(struct packet_qp *pq, struct packet_train *train,
 				 struct rc_response *r);
+/* All responders that owe answers take their turns; those that have more to send are queued again.
+ * True: some were sent. */
+bool packet_run_answers(struct packet_port *port);
 /* Sends a few answers. True: there are more, or no room for them. */
 bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved);
 /* What was carried out is acknowledged, at the end of the queue pair's service. */

@@ -13,34 +13,6 @@
 #include "transport/packet/state.h"
 #include "util/container_of.h"
 
-void packet_arm(struct packet_qp *pq)
-{
-	uint64_t due = rc_deadline(&pq->requester);
-
-	if (pq->look_ns && (!due || pq->look_ns < due))
-		due = pq->look_ns;
-	if (!due || (pq->armed_ns && pq->armed_ns <= due))
-		return;
-	pq->armed_ns = due;
-	/* The two clocks run apart by a millionth part or so. */
-	progress_timer_arm(&pq->qp->retry, progress_now_ns() + due - packet_now_ns());
-}
-
-void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
-{
-	int32_t repeated = (int32_t)(next_before - pq->requester.next);
-
-	if (likely(pq->gone_back == pq->requester.gone_back))
-		return;
-	pq->gone_back = pq->requester.gone_back;
-	if (rnr)
-		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
-	else
-		HCA_COUNT_RARE(pq->qp, TX_RETRIES, 1);
-	/* A part of the message at `next` may have to be, too. */
-	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
-}
-
 /* The port of a requester whose time for an answer has passed, or NULL. */
 static struct packet_port *overdue_port(struct hca_qp *qp)
 {

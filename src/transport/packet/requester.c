@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The requester of a queue pair: its parameters, its timer, and what the answers of the peer
+ * complete. send.c sends its packets.
+ *
+ * Each queue pair has one timer for this, hca_qp.retry. It is armed lazily: one that runs too
+ * early arms itself again, so that an acknowledgement costs nothing.
+ */
+#include "hca/queue/complete.h"
+#include "hca/queue/post.h"
+#include "hca/queue/scatter.h"
+#include "transport/packet/state.h"
+
+/* Some emissions: one is being made, one is under way, one is taken in. */
+#define WINDOW_USUAL_BYTES (256u << 10)
+
+uint32_t packet_mtu(const struct packet_qp *pq)
+{
+	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
+}
+
+/* What may be changed while work is drained, too. */
+static void set_limits(struct packet_qp *pq)
+{
+	struct rc_requester_params *p = &pq->requester.p;
+	const struct ibv_qp_attr *a = &pq->qp->attr;
+
+	p->max_rd_atomic = a->max_rd_atomic;
+	p->retry_cnt = a->retry_cnt;
+	p->rnr_retry = a->rnr_retry;
+	p->timeout_ns = rc_timeout_ns(a->timeout);
+	atomic_store_explicit(&pq->timeout_ns, p->timeout_ns, memory_order_relaxed);
+}
+
+void packet_requester_open(struct packet_qp *pq, uint32_t psn)
+{
+	const uint32_t mtu = packet_mtu(pq), buffer_bytes = pq->port->buffer_bytes;
+	const struct rc_requester_params params = {
+		.reliable = pq->service != PACKET_UC,
+		.mtu = mtu,
+		.psn = psn,
+		.window = pq->port->medium->window,
+		.window_usual = MIN(WINDOW_USUAL_BYTES, buffer_bytes) / mtu,
+		.window_most = buffer_bytes / mtu,
+		.max_rd_atomic = pq->qp->attr.max_rd_atomic,
+		.retry_cnt = pq->qp->attr.retry_cnt,
+		.rnr_retry = pq->qp->attr.rnr_retry,
+		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
+		.line_bps = pq->port->medium->line_bps,
+		.entries = pq->entries,
+		.stride = sizeof(*pq->entries),
+		.mask = pq->qp->sq.mask,
+	};
+
+	rc_requester_open(&pq->requester, &params);
+	pq->epoch = pq->qp->tx_epoch;
+	pq->completed = 0;
+	pq->gone_back = 0;
+}
+
+void packet_settle(struct packet_qp *pq)
+{
+	/* What was flushed is not sent any more (UC in the state SQE). */
+	if (unlikely(pq->epoch != pq->qp->tx_epoch))
+		packet_requester_open(pq, pq->requester.send_psn);
+	set_limits(pq);
+}
+
+void packet_arm(struct packet_qp *pq)
+{
+	uint64_t due = rc_deadline(&pq->requester);
+
+	if (pq->look_ns && (!due || pq->look_ns < due))
+		due = pq->look_ns;
+	if (!due || (pq->armed_ns && pq->armed_ns <= due))
+		return;
+	pq->armed_ns = due;
+	/* The two clocks run apart by a millionth part or so. */
+	progress_timer_arm(&pq->qp->retry, progress_now_ns() + due - packet_now_ns());
+}
+
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
+{
+	int32_t repeated = (int32_t)(next_before - pq->requester.next);
+
+	if (likely(pq->gone_back == pq->requester.gone_back))
+		return;
+	pq->gone_back = pq->requester.gone_back;
+	if (rnr)
+		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
+	else
+		HCA_COUNT_RARE(pq->qp, TX_RETRIES, 1);
+	/* A part of the message at `next` may have to be, too. */
+	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
+}
+
+bool packet_finish(struct packet_qp *pq, struct rc_done done)
+{
+	while (pq->completed != done.upto) {
+		pq->completed++;
+		hca_sq_complete_ok(pq->qp);
+	}
+	if (likely(done.status == IBV_WC_SUCCESS))
+		return true;
+	pq->completed++;
+	hca_sq_complete(pq->qp, done.status);
+	return false;
+}
+
+/* The payloads of a run are where->bytes each. */
+static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
+				const struct packet_frame *f, const uint8_t *payload)
+{
+	const struct packet_entry *entry = container_of(
+		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
+	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
+	unsigned turn = packet_copy_begin(pq->port);
+	int ret = 0;
+
+	if (f->rc.op == RC_ATOMIC_RESPONSE)
+		payload = (const uint8_t *)&f->rc.compare_add;
+	for (uint32_t i = 0; !ret && i <= where->more; i++)
+		ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge,
+				     where->at + i * where->bytes,
+				     payload + (size_t)i * f->stride, where->bytes);
+	packet_copy_end(pq->port, turn);
+	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
+			   const uint8_t *payload)
+{
+	bool rnr = f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR;
+	enum ibv_wc_status copied = IBV_WC_SUCCESS;
+	struct rc_place where;
+	struct rc_done done;
+	uint32_t next;
+
+	packet_settle(pq);
+	next = pq->requester.next;
+	rc_reply_look(&pq->requester, &f->rc, &where);
+	if (where.wanted && where.bytes)
+		copied = place(pq, &where, f, payload);
+	done = rc_reply(&pq->requester, &f->rc, copied, pq->port->now_ns);
+	packet_count_repeated(pq, next, rnr);
+	/* The last RNR NAK makes the entry fail, so it starts no wait that would be counted. */
+	if (unlikely(done.status == IBV_WC_RNR_RETRY_EXC_ERR))
+		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
+	packet_finish(pq, done);
+	hca_sq_run(pq->qp);
+	return 1 + where.more;
+}
+
+uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+		      const uint8_t *payload)
+{
+	enum ibv_qp_state state;
+	uint32_t taken = 1;
+
+	/* It slows the responses to READs, too. */
+	if (unlikely(f->rc.op == RC_CNP))
+		rc_slow(&pq->responder, packet_now_ns());
+	hca_lock(&pq->qp->sq_lock);
+	state = hca_qp_state(pq->qp);
+	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
+		taken = take_reply(pq, f, payload);
+	hca_unlock(&pq->qp->sq_lock);
+	return taken;
+}
