@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "drive.h"
-#include "transport/packet/ib.h"
+#include "transport/packet/frame/ib.h"
 #include "wire/ib/header.h"
 
 static void check(bool good)

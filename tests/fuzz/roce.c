@@ -10,7 +10,7 @@
  *
  * roce.c is included, so that packets can be handed to its port.
  */
-#include "transport/packet/state.h" /* first: roce.c has a variable `port` */
+#include "transport/packet/packet.h" /* first: roce.c has a variable `port` */
 
 #include "../../src/transport/roce/roce.c"
 
@@ -26,7 +26,7 @@
 #include "hca/object/public.h"
 #include "hca/queue/post.h"
 #include "hca/queue/push.h"
-#include "transport/packet/ib.h"
+#include "transport/packet/frame/ib.h"
 #include "util/container_of.h"
 #include "wire/ib/icrc.h"
 

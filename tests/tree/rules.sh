@@ -249,6 +249,12 @@ rooms_in_order bench "$(grep -rl 'const struct bench_kind bench_kind_' src/bench
 	cut -d/ -f3 | sort -u | tr '\n' ' ')"
 rooms_in_order ripc "memory find"
 rooms_in_order transport/shm ""
+rooms_in_order transport/packet ""
+# The files of the folder itself are above its rooms.
+grep -nE '^#include "transport/packet/[a-z_]*\.h"' src/transport/packet/*/*.[ch] >"$tmp"
+while read -r line; do
+	complain "an include of a file above: $line"
+done <"$tmp"
 
 # Somebody may set the wall clock while a thread waits: times to wait until are
 # CLOCK_MONOTONIC's, by the calls that say so.

@@ -26,7 +26,7 @@
 #include "transport/carrier/queue.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/show.h"
 #include "util/log.h"
 
 #define QUEUE_BYTES (1u << 20)
@@ -131,7 +131,6 @@ static unsigned train(void)
 static const struct packet_medium medium = {
 	.mtu = PACKET_MTU,
 	.window = 64,
-	.train = train,
 	.uc_invalidates = true,
 	.ack_delay_ns = 60000,
 	.encode = encode,
@@ -142,7 +141,7 @@ static const struct packet_medium medium = {
 };
 
 static struct packet_port port = { .ops = &loop_ops, .medium = &medium,
-				   .buffer_bytes = QUEUE_BYTES,
+				   .train = train, .buffer_bytes = QUEUE_BYTES,
 				   .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the table ---- */

@@ -5,249 +5,73 @@
  * transport on top opens a port with a carrier and says how a header becomes bytes and
  * where an address is. Its table of hca_transport_ops calls the functions below.
  *
+ * The rooms, from the bottom: frame (packets, and captures of them), base (ports, and what both
+ * sides of a connection need), responder, requester; the files of this folder include all of them.
+ *
  * Locks, in the order in which they are taken: the port's receive_lock (everything that
  * arrives, the responders, the lists of the port), sq_lock (the requesters), the carrier's,
  * then those of receive and completion queues. All are taken as elide.h says.
  *
- * Carriers hold bytes and queue pair numbers, never queue pairs. A packet of one's own to
- * oneself arrives with the next poll.
+ * Carriers hold bytes and queue pair numbers, never queue pairs. A packet of a process to
+ * itself arrives with the next poll.
  */
 #ifndef TRANSPORT_PACKET_PACKET_H
 #define TRANSPORT_PACKET_PACKET_H
 
-#include <infiniband/verbs.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "hca/object/qp.h"
-#include "hca/object/sq.h"
-#include "hca/object/srq.h"
-#include "hca/run/progress.h"
-#include "transport/carrier/carrier.h"
-#include "transport/carrier/impair.h"
-#include "transport/carrier/tap.h"
-#include "transport/packet/frame.h"
-#include "util/list.h"
-#include "util/spin.h"
-#include "wire/ib/icrc.h"
-
-#define PACKET_TRAIN_MAX 64
-#define PACKET_TRAIN_BYTES 65000 /* of all packets of an emission */
-
-/* Where packets of a queue pair, or a datagram, go; as the fields of struct carrier_unit. */
-struct packet_route {
-	struct carrier_addr to, from;
-	uint16_t known; /* enum carrier_known */
-	uint8_t tos, ttl;
-	uint32_t interface;
-	bool any_here; /* the peer is known by no GID: it has any address of this host */
-	/* A packet was longer than the network takes: from then on all leave with
-	 * CARRIER_FRAGMENTS, those that are shorter too, so that they keep their order. */
-	atomic_bool fragments;
-};
-
-#define PACKET_TRAILER_BYTES 8
-
-/* What the transport on top knows. Pure functions. */
-struct packet_medium {
-	uint32_t mtu;    /* the longest payload that the medium takes, up to PACKET_MTU */
-	uint32_t window; /* unacknowledged request packets of a queue pair, at least */
-	/* How many packets one emission may have now, 1 to PACKET_TRAIN_MAX. */
-	unsigned (*train)(void);
-	/* UC has SEND with invalidate, as in ibv_post_send(3); InfiniBand packets of UC have
-	 * no opcode for it. */
-	bool uc_invalidates;
-	uint64_t line_bps; /* bits a second of the port; 0: unknown (engine/rc/pace.h) */
-	/* How long an acknowledgement may wait if the program usually replies before its next poll: the
-	 * reply takes it along. 0, or otherwise: it leaves with the poll that brought the request. */
-	uint64_t ack_delay_ns;
-	/* Writes the header; how many bytes. */
-	size_t (*encode)(const struct packet_frame *f, uint8_t to[PACKET_HEADER_BYTES]);
-	/* Makes a copy of the header of a packet without flags that of one with another PSN. */
-	void (*renumber)(uint8_t *header, uint32_t psn);
-	/* Writes what follows the payload, which is in `n` pieces, of packet `k` of a train; how
-	 * many bytes: a multiple of 4 with those of the payload, and of them 4 at least.
-	 * `series`: zeros before the first packet of the train. `fragments`: it leaves with
-	 * CARRIER_FRAGMENTS. NULL: nothing follows. */
-	size_t (*seal)(const struct packet_route *route, struct icrc_series *series, unsigned k,
-		       bool fragments, const uint8_t *header, size_t header_bytes,
-		       const struct iovec *iov, unsigned n, uint8_t to[PACKET_TRAILER_BYTES]);
-	/* The carrier refused a packet of `bytes` (-EMSGSIZE). True: it takes it with
-	 * CARRIER_FRAGMENTS. Any thread, with locks of queue pairs held. NULL: it never
-	 * does. */
-	bool (*too_long)(const struct packet_route *route, size_t bytes);
-	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload, 0:
-	 * this is no packet, because of *fault (which is MALFORMED before). rc.bytes is
-	 * checked by the caller. `series`: zeros before the first packet of the unit. */
-	size_t (*decode)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
-			 const uint8_t *from, size_t bytes, struct packet_frame *f,
-			 enum packet_fault *fault);
-	/* Would decode() say the same of packet `k` as of the one before it, of the same length,
-	 * whose `header_bytes` are at `before`, but for a PSN that is higher by 1? False also if
-	 * it is no packet. */
-	bool (*follows)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
-			const uint8_t *before, size_t header_bytes, const uint8_t *from,
-			size_t bytes);
-	/* The way from the address `from` to that of the address vector, which is complete
-	 * (hca_address_complete()): 0 or -EHOSTUNREACH. */
-	int (*address)(const struct ibv_ah_attr *to, const union ibv_gid *from,
-		       struct packet_route *route);
-	/* Does the unit come from the other end of the route? NULL: packets name the
-	 * queue pair that sent them. Else those of connections do not. */
-	bool (*is_from)(const struct packet_route *route, const struct carrier_unit *unit);
-};
-
-/* Does the program poll without a gap? See presence.c. */
-struct packet_presence {
-	atomic_bool present;  /* the program polls without a gap */
-	atomic_bool relied;   /* its polls move the packets; changes under `lock` */
-	atomic_bool left;     /* the program stopped to poll while packets waited */
-	atomic_bool displaced; /* while it is present, `look` is to poll once in its place */
-	/* While not present: when the last poll was, and when the last gap ended. */
-	_Atomic uint64_t polled_ns, since_ns;
-	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
-	_Atomic uint64_t present_ns;  /* when it became present */
-	pthread_mutex_t lock; /* guards the members below */
-	bool glancing;        /* between the two looks of `glance` */
-	bool ran;             /* the thread had the processor when the program stopped to poll */
-	uint64_t looked_ns;   /* when the first look was */
-	uint64_t busy_until_ns; /* fewer looks until then: the thread has lost its processor */
-	uint64_t polls, cpu_ns; /* number of polls and time of the processor at the first look */
-	clockid_t cpu_clock;  /* of the thread that polls */
-	pid_t tid;            /* of that thread */
-	long sleeps;          /* how often that thread had slept when it became present */
-	struct progress_timer glance; /* looks whether the program still polls */
-	struct progress_timer look;   /* polls for what raises no event */
-};
-
-struct packet_port {
-	const struct hca_transport_ops *ops; /* of the transport on top */
-	const struct packet_medium *medium;
-	/* NULL: closed. Changes under receive_lock; who emits reads it without. */
-	struct carrier *_Atomic carrier;
-	struct carrier_watcher watcher;      /* packet_show_port() */
-	struct packet_presence presence;
-	/* Called when the port begins (true) or ceases (false) to rely on polls; NULL: the
-	 * transport need not know. presence.lock is held. */
-	void (*rely)(bool on);
-	atomic_bool blind;     /* the sockets cannot be watched: packets raise no event */
-	/* The carrier below may hold packets back; their release raises no event. */
-	atomic_bool holds_back;
-	/* The filter of faults; NULL: there has been no need for it. receive_lock, as what
-	 * follows. */
-	struct carrier *fault;
-	struct impair_settings faults;
-	bool faults_known; /* `faults` is what is wanted */
-	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
-	/* What the carrier keeps of packets that have come, and probably that of a peer: it bounds
-	 * windows; 0: it keeps no more than medium->window of them. Before the first queue pair. */
-	uint32_t buffer_bytes;
-	unsigned generation;                 /* grows with each opening and fork */
-	struct spin receive_lock;
-	struct list answering; /* responders that owe; receive_lock */
-	bool no_waiting;       /* also acknowledgements that may wait leave; receive_lock */
-	uint32_t unanswered_bytes; /* that came since they had their turns; receive_lock */
-	atomic_uint turn;      /* polls of the program; changes under receive_lock */
-	atomic_bool streams;   /* a long unit came */
-	/* Of the progress thread alone: it has carried out a request; how often it will not linger,
-	 * and did so in vain. */
-	bool serves;
-	uint8_t linger_skips, linger_vain;
-	struct list targets;   /* of XRC; receive_lock */
-	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
-	uint8_t *packet;       /* for one that came in pieces; receive_lock */
-	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
-	struct spin wait_lock; /* a leaf */
-	struct list waiting;   /* requesters that found the carrier full, or wait for a poll */
-	atomic_uint backlog;   /* entries of both lists */
-	/* Until then they are acknowledgements that wait for a reply; 0: some are not. */
-	_Atomic uint64_t reply_until_ns;
-	/* Who looks at keys and copies by them (fence.c). */
-	atomic_uint copying[2], phase;
-};
-
-/* ---- faults.c ---- */
-/* Puts the filter of faults over *carrier if faults are wanted, by BUSBAR_FAULTS or since then
- * by packet_faults_set(); also if packets are shown, as it belongs below what shows them.
- * Before packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged, and
- * nothing is done; corruption is for media that seal their packets. */
-int packet_faults(struct packet_port *port, struct carrier **carrier);
-/* As the entry of hca_transport_ops; the port may be open or not. A port without the filter
- * gets it when the first faults are wanted, and not before: so it costs nothing. */
-int packet_faults_set(struct packet_port *port, const char *text, char *note, size_t note_bytes);
+#include "transport/packet/requester/requester.h"
+#include "transport/packet/responder/responder.h"
 
 /* ---- port.c ---- */
-/* `ops` and `medium` are set; `carrier` becomes the port's when this succeeds.
+/* `ops`, `medium` and `train` are set; `carrier` becomes the port's when this succeeds.
  * 0 or -ENOMEM. */
 int packet_port_open(struct packet_port *port, struct carrier *carrier);
 /* No queue pair has a path here any more. */
 void packet_port_close(struct packet_port *port);
 /* In a forked child: the carrier's memory is given back, no lock is taken. */
 void packet_port_forked(struct packet_port *port);
-/* At the end of the process, which may be in the middle of anything: sends what waits for a
- * later poll. Waits for nobody; a port that another thread uses has to do without. */
+/* At the end of the process, in whatever state that is: sends acknowledgements that wait for a
+ * later poll. Waits for no thread; if another thread uses the port, nothing is sent. */
 void packet_port_end(struct packet_port *port);
-/* Counts what decode() of a medium did not take. A device is open. */
-void packet_count_fault(enum packet_fault fault);
-/* For the carrier to call when packets have come and nobody may be polling; locks of
- * queue pairs may be held. `arg` is the port. */
-void packet_port_wake(void *arg);
 
+/* ---- poll.c ---- */
 /* As the entries of hca_transport_ops of the same names. */
 bool packet_poll(struct packet_port *port, bool wait);
+bool packet_pending(struct packet_port *port);
+/* `port` is the transport's: a thread may reset the queue pair meanwhile and give it another
+ * path. */
+void packet_posted(struct packet_port *port, struct hca_qp *qp);
 /* Moves all that has come. No lock is held. */
 void packet_take_in(struct packet_port *port);
-bool packet_pending(struct packet_port *port);
 /* Is all of the backlog acknowledgements that may still wait for a reply of the program? */
 bool packet_waits_for_reply(const struct packet_port *port);
 /* A thread of the program is about to sleep: sends acknowledgements that waited for a reply. */
 void packet_answer(struct packet_port *port);
+/* The timer packet_presence.look. */
+void packet_on_look(struct progress_timer *t);
 
-/* ---- presence.c: which thread moves packets. receive_lock is not held, unless a comment
- * allows it. ---- */
-/* Called by each poll of the program. */
-void packet_polled(struct packet_port *port);
-/* Called by a poll of the program that has moved packets. */
-void packet_moved(struct packet_port *port);
-/* Called when an event says that packets have come; locks of queue pairs may be held. True:
- * polls of the program will move them. */
-bool packet_arrives(struct packet_port *port);
-/* The program is about to sleep, or does not poll. True: its polls were relied on until now. */
-bool packet_leave(struct packet_port *port);
-/* Begins to rely on polls, if the program is present; or ceases to. */
-void packet_rely(struct packet_port *port, bool on);
-/* Any lock may be held. */
-bool packet_is_relied_on(const struct packet_port *port);
-/* Unless polls are relied on, the progress thread will poll when work is due that raises no
- * event. Any lock may be held. */
-void packet_look_later(struct packet_port *port);
-/* The progress thread polls at once. Any lock may be held. */
-void packet_look_now(struct packet_port *port);
+/* ---- receive.c ---- */
+/* Counts what decode() of a medium did not take. A device is open. */
+void packet_count_fault(enum packet_fault fault);
+/* For the carrier; `arg` is the port. receive_lock is held. */
+void packet_deliver(void *arg, const struct carrier_unit *unit);
+void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
+		    struct packet_frame *f, const uint8_t *payload);
 
-/* ---- qp.c ---- */
+/* ---- qp.c, timer.c: as the entries of hca_transport_ops, with packet_transmit() ---- */
 int packet_open(struct packet_port *port, struct hca_qp *qp);
 int packet_connect(struct hca_qp *qp);
 void packet_ready(struct hca_qp *qp);
 void packet_close(struct packet_port *port, struct hca_qp *qp);
-
-/* ---- send.c, timer.c, ud.c ---- */
-void packet_transmit(struct hca_qp *qp);
-/* `port` is the transport's: a thread may reset the queue pair meanwhile and give it another
- * path. */
-void packet_posted(struct packet_port *port, struct hca_qp *qp);
 void packet_expired(struct hca_qp *qp);
+
+/* ---- ud.c ---- */
 int packet_datagram(struct packet_port *port, struct hca_qp *qp,
 		    const struct hca_swqe *e);
-
-/* ---- fence.c ---- */
-/* Waits until whoever copies now has finished; who begins later finds the key
- * withdrawn. */
-void packet_fence(struct packet_port *port);
-/* The same for a queue pair that was taken out of service, or out of the table of
- * numbers: afterwards nobody looks at it on behalf of a packet. */
-void packet_qp_fence(struct packet_port *port);
-bool packet_copies(struct packet_port *port);
-void packet_srq_forget(struct packet_port *port, struct hca_srq *srq);
+/* receive_lock is held. */
+void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
+			     const struct packet_frame *f, const uint8_t *payload);
+/* A copy for each queue pair that is attached to the group in f->grh. */
+void packet_receive_group(struct packet_port *port, const struct packet_frame *f,
+			  const uint8_t *payload);
 
 #endif

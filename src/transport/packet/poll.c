@@ -6,7 +6,7 @@
 #include "hca/queue/post.h"
 #include "hca/run/yield.h"
 #include "hca/share/arrival.h"
-#include "transport/packet/state.h"
+#include "transport/packet/packet.h"
 
 #define RECEIVE_BUDGET 32u /* units a poll */
 #define POLLS_TO_TAKE_IN 1024u

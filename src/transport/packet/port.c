@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "transport/packet/state.h"
+#include "transport/packet/packet.h"
 
 #define TRIES_AT_END 64u
 
@@ -97,12 +97,4 @@ void packet_port_forked(struct packet_port *port)
 	atomic_store(&port->backlog, 0);
 	atomic_store(&port->copying[0], 0);
 	atomic_store(&port->copying[1], 0);
-}
-
-void packet_port_wake(void *arg)
-{
-	struct packet_port *port = arg;
-
-	if (!packet_arrives(port))
-		packet_look_now(port);
 }

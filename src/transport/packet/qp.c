@@ -5,15 +5,9 @@
 #include <string.h>
 
 #include "hca/host/gid.h"
-#include "hca/limits.h"
-#include "hca/object/qp.h"
 #include "hca/qp/address.h"
-#include "hca/run/elide.h"
-#include "hca/share/process.h"
-#include "transport/packet/show.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
-#include "util/list.h"
+#include "transport/packet/frame/show.h"
+#include "transport/packet/packet.h"
 
 _Static_assert(RC_RESOURCES_MAX >= HCA_MAX_RD_ATOM, "what queue pairs may be given");
 

@@ -3,7 +3,7 @@
  * What arrives at a port: from units of the carrier to frames, and from frames to queue pairs.
  * All of it under the port's receive_lock.
  */
-#include "transport/packet/state.h"
+#include "transport/packet/packet.h"
 
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
 /* So much is taken in between two answers: a part of a window, so that the peer need not wait for

@@ -4,14 +4,8 @@
  * with the poll that brought the request. It is armed lazily: one that runs too early
  * arms itself again, so that an acknowledgement costs nothing.
  */
-#include "hca/object/qp.h"
-#include "hca/object/sq.h"
 #include "hca/queue/post.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/counters.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/packet.h"
 
 /* The port of a requester whose time for an answer has passed, or NULL. */
 static struct packet_port *overdue_port(struct hca_qp *qp)

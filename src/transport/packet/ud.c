@@ -4,22 +4,14 @@
 #include <string.h>
 
 #include "hca/host/gid.h"
-#include "hca/limits.h"
-#include "hca/object/ah.h"
-#include "hca/object/rq.h"
-#include "hca/object/sq.h"
-#include "hca/path/path.h"
 #include "hca/qp/address.h"
 #include "hca/queue/datagram.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/push.h"
 #include "hca/queue/receive.h"
 #include "hca/queue/scatter.h"
-#include "hca/run/elide.h"
-#include "hca/share/counters.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/base/train.h"
+#include "transport/packet/packet.h"
 #include "util/probe.h"
 
 /* As shm has it: which header the datagram had (IBTA annex 17, A17.4.5.1). */

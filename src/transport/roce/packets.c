@@ -10,7 +10,7 @@
 #include "hca/host/gid.h"
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
-#include "transport/packet/ib.h"
+#include "transport/packet/frame/ib.h"
 #include "transport/roce/allowed.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
@@ -21,7 +21,6 @@
 #define WINDOW 64
 
 uint16_t roce_udp_port = IB_UDP_PORT;
-uint16_t roce_fragment_port;
 
 /* ---- invariant CRC ---- */
 
@@ -303,7 +302,6 @@ static bool is_from(const struct packet_route *route, const struct carrier_unit 
 const struct packet_medium roce_medium = {
 	.mtu = PACKET_MTU,
 	.window = WINDOW,
-	.train = roce_train,
 	.ack_delay_ns = 60000,
 	.encode = packet_ib_encode,
 	.renumber = packet_ib_renumber,

@@ -15,18 +15,12 @@
 
 #include <stdint.h>
 
-#include "transport/packet/packet.h"
+#include "transport/packet/base/port.h"
 
 /* The UDP port of this process and of all peers; set before the first packet. */
 extern uint16_t roce_udp_port;
-/* The UDP port from which packets leave in fragments; 0: none can. Set likewise. */
-extern uint16_t roce_fragment_port;
 
 extern const struct packet_medium roce_medium;
-
-/* ---- roce.c ---- */
-/* See packet_medium.train. */
-unsigned roce_train(void);
 
 /* Does the address vector, which has a GRH, name an address that UDP can reach? */
 bool roce_is_address(const struct ibv_ah_attr *to);

@@ -6,8 +6,9 @@
 #ifndef TRANSPORT_ROCE_QP1_H
 #define TRANSPORT_ROCE_QP1_H
 
-#include "transport/packet/packet.h"
 #include "transport/roce/gsi.h"
+
+struct packet_port;
 
 /* Begins to read the socket `fd` on the progress thread, and lets roce_qp1_emit() send by
  * `port`, which is open. 0 or a negative errno. */

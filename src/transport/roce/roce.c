@@ -5,7 +5,7 @@
  * inside of the host pay nothing for it.
  *
  * Which thread looks at the socket: while packets come, the polls of the program (the socket is
- * "hot"), alone if the program polls without a gap (packet/presence.c); else the progress
+ * "hot"), alone if the program polls without a gap (packet/base/presence.c); else the progress
  * thread watches the descriptor, too, and moves the packets. After some milliseconds of polls
  * without any polls do not touch the socket. When it becomes readable then, the progress thread
  * makes it hot again.
@@ -32,13 +32,14 @@
 #include "transport/carrier/udp.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/show.h"
 #include "transport/roce/allowed.h"
 #include "transport/roce/group.h"
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
 #include "transport/roce/qp1.h"
 #include "transport/roce/slots.h"
+#include "transport/roce/too_long.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -53,10 +54,11 @@
 /* A poll that asks the kernel takes as long as so many others. */
 #define SYSTEM_CALL_POLLS 16
 
+static unsigned train(void);
 static void rely(bool on);
 
-static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium, .rely = rely,
-				   .presence.lock = PTHREAD_MUTEX_INITIALIZER };
+static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium, .train = train,
+				   .rely = rely, .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
 	pthread_mutex_t lock;    /* opening */
@@ -73,8 +75,8 @@ static struct {
 } roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot_name = -1 };
 
 /* The seal of a packet names its place in a train. So there are trains only as long as they
- * leave as one: no filter splits them, and the kernel takes them. */
-unsigned roce_train(void)
+ * leave as one: no filter splits them, and the kernel takes them. See packet_port.train. */
+static unsigned train(void)
 {
 	if (atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return 1;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "transport/carrier/udp.h"
-#include "transport/roce/packets.h"
+#include "transport/packet/base/port.h"
 #include "util/log.h"
 
 /* BTH, RETH, immediate data and ICRC, and the headers of UDP and IP. */
@@ -21,6 +21,8 @@
 #define HEADERS_V6 (12 + 16 + 4 + 4 + 8 + 40)
 #define PATH_MTU_MIN 256
 #define PATH_MTU_MAX 4096
+
+uint16_t roce_fragment_port;
 
 union address {
 	struct sockaddr any;

@@ -9,6 +9,9 @@
 
 struct packet_route;
 
+/* The UDP port from which packets leave in fragments; 0: none can. Set before the first packet. */
+extern uint16_t roce_fragment_port;
+
 /* As packet_medium.too_long. The first call of the process logs the interface and the remedy. */
 bool roce_too_long(const struct packet_route *route, size_t bytes);
 

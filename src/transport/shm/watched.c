@@ -2,7 +2,7 @@
 /* The table of the transport with a capture or faults; see watch.h, faults.h. */
 
 #include "hca/memory/promising.h"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/show.h"
 #include "transport/shm/link/state.h"
 #include "transport/shm/move/ack.h"
 #include "transport/shm/move/receive.h"

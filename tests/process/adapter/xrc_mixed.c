@@ -10,7 +10,7 @@
 
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
-#include "transport/packet/state.h"
+#include "transport/packet/packet.h"
 #include "xrc_help.h"
 
 enum { REST = 100, ROOM = 3 * PACKET_MTU };

@@ -14,7 +14,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "transport/packet/ib.h"
+#include "transport/packet/frame/ib.h"
 #include "wire/ib/header.h"
 
 #define ONLY (RC_FIRST | RC_LAST)

@@ -366,6 +366,7 @@ static void open_host(unsigned i)
 	carrier_set_upper(h->end, &upper);
 	h->port.ops = &virtual_ops;
 	h->port.medium = &medium;
+	h->port.train = train;
 	h->port.buffer_bytes = virtual_buffer_bytes;
 	h->merged = 0;
 	expect_eq(packet_port_open(&h->port, &h->link), 0);
@@ -393,7 +394,6 @@ void virtual_open(const struct carrier_sim_params *params)
 	struct carrier_sim_params p = *params;
 
 	medium = roce_medium;
-	medium.train = train;
 	medium.address = address;
 	medium.too_long = NULL;
 	settle();

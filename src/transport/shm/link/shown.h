@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "transport/carrier/impair.h"
-#include "transport/packet/frame.h"
+#include "transport/packet/frame/frame.h"
 #include "transport/shm/ring/ring.h"
 
 /* One slot's part of a message. */

@@ -4,7 +4,7 @@
 #include <sys/uio.h>
 
 #include "hca/share/process.h"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/show.h"
 #include "transport/shm/link/shown.h"
 #include "transport/shm/link/state.h"
 #include "transport/shm/ring/ring.h"

@@ -10,18 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/limits.h"
-#include "hca/object/pd.h"
-#include "hca/object/public.h"
-#include "hca/object/qp.h"
-#include "hca/object/rq.h"
-#include "hca/object/srq.h"
 #include "hca/queue/post.h"
-#include "hca/run/elide.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
-#include "util/list.h"
+#include "transport/packet/responder/responder.h"
 
 #define CLAIM_BYTES (sizeof(struct hca_rwqe) + HCA_MAX_SGE * sizeof(struct ibv_sge))
 

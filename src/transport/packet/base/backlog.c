@@ -3,7 +3,7 @@
  * The backlog of a port: requesters that wait for the next poll, and responders that owe an
  * answer. packet_port.backlog counts the entries of both lists.
  */
-#include "transport/packet/state.h"
+#include "transport/packet/base/state.h"
 
 void packet_wait(struct packet_qp *pq)
 {

@@ -23,11 +23,7 @@
 #include <sys/resource.h>
 
 #include "hca/host/thread.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/base/state.h"
 
 #define GAP_NS 20000
 #define SLICE_NS UINT64_C(500000) /* of the kernel for a thread that computes; at least */
@@ -278,6 +274,14 @@ bool packet_arrives(struct packet_port *port)
 	packet_rely(port, true);
 	/* It may have left meanwhile. */
 	return packet_is_relied_on(port);
+}
+
+void packet_port_wake(void *arg)
+{
+	struct packet_port *port = arg;
+
+	if (!packet_arrives(port))
+		packet_look_now(port);
 }
 
 bool packet_leave(struct packet_port *port)

@@ -6,8 +6,8 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#include "transport/packet/ib.h"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/ib.h"
+#include "transport/packet/frame/show.h"
 #include "util/container_of.h"
 #include "wire/ib/icrc.h"
 

@@ -5,7 +5,8 @@
 #include "hca/event/async.h"
 #include "hca/queue/flush.h"
 #include "hca/share/arrival.h"
-#include "transport/packet/state.h"
+#include "transport/packet/base/train.h"
+#include "transport/packet/responder/responder.h"
 
 /* replies_before_polling() is true from so many replies on. */
 #define REPLIES_TO_WAIT 2
@@ -187,7 +188,7 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 
 bool packet_run_answers(struct packet_port *port)
 {
-	unsigned budget = MAX(ANSWER_BUDGET, port->medium->train());
+	unsigned budget = MAX(ANSWER_BUDGET, port->train());
 	struct list turn, *entry;
 	bool moved = false;
 

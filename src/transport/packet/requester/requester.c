@@ -9,7 +9,7 @@
 #include "hca/queue/complete.h"
 #include "hca/queue/post.h"
 #include "hca/queue/scatter.h"
-#include "transport/packet/state.h"
+#include "transport/packet/requester/requester.h"
 
 /* Some emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)

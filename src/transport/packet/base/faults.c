@@ -15,8 +15,8 @@
 #include "hca/host/settings.h"
 #include "hca/run/elide.h"
 #include "transport/carrier/fault.h"
-#include "transport/packet/show.h"
-#include "transport/packet/state.h"
+#include "transport/packet/base/port.h"
+#include "transport/packet/frame/show.h"
 #include "util/clock_source.h"
 #include "util/log.h"
 

@@ -10,20 +10,12 @@
 #include <string.h>
 
 #include "hca/event/async.h"
-#include "hca/limits.h"
 #include "hca/memory/window.h"
-#include "hca/object/rq.h"
-#include "hca/path/path.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/push.h"
 #include "hca/queue/receive.h"
 #include "hca/queue/scatter.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/counters.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/responder/responder.h"
 
 /* With the NAK, of a connection that ends. */
 #define LAST_ANSWERS 16

@@ -7,7 +7,7 @@
  */
 #include <sched.h>
 
-#include "transport/packet/state.h"
+#include "transport/packet/base/state.h"
 #include "util/fence.h"
 
 unsigned packet_copy_begin(struct packet_port *port)

@@ -8,18 +8,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/limits.h"
 #include "hca/memory/window.h"
-#include "hca/object/opcode.h"
-#include "hca/object/qp.h"
-#include "hca/object/sq.h"
 #include "hca/queue/complete.h"
 #include "hca/queue/post.h"
-#include "hca/run/elide.h"
-#include "hca/run/progress.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/base/train.h"
+#include "transport/packet/requester/requester.h"
+#include "transport/packet/responder/responder.h"
 #include "util/log.h"
 #include "util/probe.h"
 
@@ -324,7 +318,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 static bool gathers(const struct packet_qp *pq)
 {
 	const struct rc_requester *rq = &pq->requester;
-	uint32_t unacked, waiting, train = pq->port->medium->train();
+	uint32_t unacked, waiting, train = pq->port->train();
 
 	rc_load(rq, &unacked, &waiting);
 	if (!unacked || pq->polled || train == 1 ||

@@ -12,13 +12,13 @@
  * - service of a CNP, which is for a queue pair of any: decoded as PACKET_RC.
  * - rc.psn of UD is carried and may have any value; the engine does not look at it.
  */
-#ifndef TRANSPORT_PACKET_IB_H
-#define TRANSPORT_PACKET_IB_H
+#ifndef TRANSPORT_PACKET_FRAME_IB_H
+#define TRANSPORT_PACKET_FRAME_IB_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/packet/frame.h"
+#include "transport/packet/frame/frame.h"
 
 /* Writes BTH and extended headers; returns their length, 0: the service has no such
  * operation. P_Key 0xffff, MigReq set, pad count by rc.bytes. The caller puts payload,

@@ -5,8 +5,8 @@
 
 #include "transport/carrier/tap.h"
 #include "transport/carrier/udp.h"
-#include "transport/packet/packet.h"
-#include "transport/packet/show.h"
+#include "transport/packet/base/port.h"
+#include "transport/packet/frame/show.h"
 #include "wire/ib/header.h"
 #include "wire/ib/icrc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The capture of the process; see show.h. */
 #define LOG_ROOM "capture"
-#include "transport/packet/show.h"
+#include "transport/packet/frame/show.h"
 
 #include <netinet/ip.h>
 #include <netinet/ip6.h>

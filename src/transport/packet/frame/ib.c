@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between frames and RoCE v2 packets; see ib.h. */
-#include "transport/packet/ib.h"
+#include "transport/packet/frame/ib.h"
 
 #include <endian.h>
 

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "hca/limits.h"
-#include "transport/packet/state.h"
+#include "engine/rc/rules.h"
+#include "transport/packet/base/train.h"
 #include "util/container_of.h"
 
 _Static_assert(CARRIER_IOV_MAX >= 2 * (2 + HCA_MAX_SGE), "two packets have room");
@@ -23,7 +24,7 @@ uint32_t packet_train_room(const struct packet_train *t, uint32_t payload)
 {
 	uint32_t length = t->length + payload + trailer_bytes(t, payload);
 	/* Another thread may have found out meanwhile that there are no trains. */
-	uint32_t most = MAX(1u, t->port->medium->train());
+	uint32_t most = MAX(1u, t->port->train());
 
 	if (!t->packets)
 		return MIN(most, MAX(1u, PACKET_TRAIN_BYTES / length));

@@ -9,17 +9,11 @@
 #include "hca/host/mapping.h"
 #include "hca/memory/key.h"
 #include "hca/memory/sge.h"
-#include "hca/object/public.h"
-#include "hca/object/qp.h"
-#include "hca/object/rq.h"
-#include "hca/object/sq.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"
 #include "hca/run/dma.h"
 #include "hca/run/touch.h"
-#include "hca/share/process.h"
-#include "transport/packet/state.h"
-#include "util/container_of.h"
+#include "transport/packet/responder/responder.h"
 
 /* ---- what peers ask for ---- */
 
@@ -123,52 +117,4 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 		*old = apply((uint64_t *)(uintptr_t)use.addr, p, word);
 	packet_copy_end(pq->port, turn);
 	return status;
-}
-
-/* ---- our own buffers ---- */
-
-int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		  uint32_t length, struct iovec *iov, uint8_t *bounce)
-{
-	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
-	struct hca_piece p;
-	int n = 0;
-
-	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
-		iov[0] = (struct iovec){ (void *)(uintptr_t)(hca_swqe_data(e) + at),
-					 length };
-		return length > 0;
-	}
-	while (hca_walk_next(&w, &p)) {
-		uint8_t *base = hca_sge_resolve(qp->pd, p.sge, 0);
-
-		if (likely(base)) {
-			base += p.at;
-			/* It is read when the packet is sealed, and by the carrier. */
-			if (unlikely(!hca_touch_read(base, p.length)))
-				return -EFAULT;
-		} else {
-			if (hca_sge_read(qp->pd, p.sge, p.at, bounce, p.length))
-				return -EFAULT;
-			base = bounce;
-			bounce += p.length;
-		}
-		iov[n++] = (struct iovec){ base, p.length };
-	}
-	return n;
-}
-
-uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		      uint32_t length)
-{
-	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
-	struct hca_piece p;
-	uint8_t *base;
-
-	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD))
-		return (uint8_t *)(uintptr_t)(hca_swqe_data(e) + at);
-	if (!hca_walk_next(&w, &p) || p.length < length)
-		return NULL;
-	base = hca_sge_resolve(qp->pd, p.sge, 0);
-	return base && hca_touch_read(base + p.at, length) ? base + p.at : NULL;
 }

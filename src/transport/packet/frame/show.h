@@ -12,8 +12,8 @@
  *   MAC        02:00 and the last four bytes of the address; that of a group for a group.
  *   UDP        from a port that the numbers of the queue pairs choose, to 4791.
  */
-#ifndef TRANSPORT_PACKET_SHOW_H
-#define TRANSPORT_PACKET_SHOW_H
+#ifndef TRANSPORT_PACKET_FRAME_SHOW_H
+#define TRANSPORT_PACKET_FRAME_SHOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include "hca/object/qp.h"
 #include "hca/path/transport.h"
 #include "transport/carrier/carrier.h"
-#include "transport/packet/frame.h"
+#include "transport/packet/frame/frame.h"
 
 /* Is a capture wanted? Constant in the life of the process. */
 bool packet_show_wanted(void);
@@ -47,14 +47,6 @@ uint32_t packet_show_mtu(uint32_t qpn);
 void packet_show(const struct hca_transport_ops *ops, enum carrier_direction direction,
 		 const struct packet_frame *f, const struct iovec *payload, unsigned n,
 		 const char *comment);
-
-/* Stacks a filter over *carrier that shows the packets of the port, if a capture is
- * wanted. For media whose frames have both numbers of queue pairs. 0 or -ENOMEM. */
-struct packet_port;
-int packet_show_port(struct packet_port *port, struct carrier **carrier);
-/* The same for a carrier over UDP, whose bytes are those of RoCE v2 already: shown with its
- * addresses, and with the IPv4 identification that their ICRC is for. */
-int packet_show_udp(struct packet_port *port, struct carrier **carrier);
 
 /* The ends of a packet: addresses as GIDs. */
 struct packet_ends {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets that leave together; see train.c. */
+#ifndef TRANSPORT_PACKET_BASE_TRAIN_H
+#define TRANSPORT_PACKET_BASE_TRAIN_H
+
+#include "hca/limits.h"
+#include "transport/packet/base/port.h"
+
+/* Where a packet of a train lies: its header, with its trailer behind it, in `text`; its payload
+ * in `iov`. */
+struct packet_part_of_train {
+	uint16_t header;
+	uint8_t header_bytes, payload, pieces;
+};
+
+/* Packets for one destination that leave together. All but the last one have the length of
+ * the first one. Pieces of `iov` are, in turns, text and payload: the trailer of a packet and
+ * the header of the next one are one piece. */
+struct packet_train {
+	struct packet_port *port;
+	struct packet_route *route;
+	bool fragments;   /* as the route had it when the train began */
+	unsigned packets, pieces;
+	uint32_t segment; /* length of the first packet */
+	uint32_t bytes, text_bytes;
+	bool ended;       /* no packet may follow */
+	uint32_t length;  /* of the header of the packet that is being added */
+	struct icrc_series series;
+	struct packet_part_of_train packet[PACKET_TRAIN_MAX];
+	struct iovec iov[CARRIER_IOV_MAX];
+	uint8_t text[PACKET_TRAIN_MAX * (PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)];
+};
+_Static_assert(CARRIER_IOV_MAX <= UINT8_MAX + 1 && PACKET_HEADER_BYTES <= UINT8_MAX, "it fits");
+
+static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
+				     struct packet_route *route)
+{
+	t->port = port;
+	t->route = route;
+	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
+	t->packets = t->pieces = 0;
+	t->bytes = t->text_bytes = 0;
+	t->ended = false;
+	t->series = (struct icrc_series){ 0 };
+}
+
+/* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL:
+ * the train has to leave first; an empty one takes any packet. */
+struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f);
+/* The packet has `n` pieces of payload there. */
+void packet_train_end(struct packet_train *t, unsigned n);
+/* How many packets with the header that was begun last, and a payload of so many bytes in one
+ * piece, the train takes. */
+uint32_t packet_train_room(const struct packet_train *t, uint32_t payload);
+/* Adds packets like the last one, which is `like`: up to like->more, whose payloads are one behind
+ * the other from `payload` on. How many. */
+uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like, uint8_t *payload);
+/* All of them leave: 0, or why the carrier took none. Packets that are too long leave in
+ * fragments, where the medium allows it, and so do later ones of the route. */
+int packet_train_emit(struct packet_train *t);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The requester's side: what a queue pair sends, and the answers that complete it. */
+#ifndef TRANSPORT_PACKET_REQUESTER_H
+#define TRANSPORT_PACKET_REQUESTER_H
+
+#include "transport/packet/base/state.h"
+
+/* ---- gather.c ---- */
+/* The pieces of [at, at + length) of an entry's data; pieces whose keys need care are
+ * copied into `bounce` (`length` bytes). How many pieces, up to HCA_MAX_SGE, or -EFAULT.
+ * To be called, and the pieces used, between packet_copy_begin() and packet_copy_end(). */
+int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		  uint32_t length, struct iovec *iov, uint8_t *bounce);
+/* The same data, if it lies in one piece whose key needs no care; else NULL. */
+uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		      uint32_t length);
+
+/* ---- requester.c; sq_lock is held ---- */
+/* The longest payload of a connection. */
+uint32_t packet_mtu(const struct packet_qp *pq);
+void packet_requester_open(struct packet_qp *pq, uint32_t psn);
+/* Brings the requester to the state of the send queue, which may have been flushed. */
+void packet_settle(struct packet_qp *pq);
+/* Completes what the engine has decided. False: the queue pair has failed. */
+bool packet_finish(struct packet_qp *pq, struct rc_done done);
+/* Arms the timer for the engine's next deadline. */
+void packet_arm(struct packet_qp *pq);
+/* Counts a going back, if there was one since the last time; the next entry to be sent
+ * was `next_before`. `rnr`: the receiver was not ready. */
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
+/* An answer of the peer, or a run of responses. Returns how many packets of the run were taken:
+ * at least 1. receive_lock is held, sq_lock is not. */
+uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
+		      const uint8_t *payload);
+
+/* ---- send.c ---- */
+/* As the entry of hca_transport_ops. */
+void packet_transmit(struct hca_qp *qp);
+
+#endif
