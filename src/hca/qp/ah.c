@@ -28,21 +28,11 @@
 #include "hca/share/process.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "wire/ib/header.h"
 
 /* Hop limits of address vectors that have 0; datagrams to groups stay in their network. */
 #define HOPS 64
 #define GROUP_HOPS 1
-
-/* Sum of 16-bit words in network order, not yet folded (RFC 1071). */
-static uint32_t sum_words(const void *data, size_t bytes)
-{
-	const uint8_t *p = data;
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i < bytes; i += 2)
-		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
-	return sum;
-}
 
 int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
 			 union ibv_gid *source)
@@ -88,7 +78,7 @@ static void grh_fill(struct hca_ah *ah, const union ibv_gid *sgid)
 		memcpy(&ip.saddr, sgid->raw + 12, 4);
 		memcpy(&ip.daddr, g->dgid.raw + 12, 4);
 		memcpy(ah->grh + 20, &ip, sizeof(ip));
-		ah->checksum = sum_words(&ip, sizeof(ip));
+		ah->checksum = ib_ip_sum(0, &ip, sizeof(ip));
 	} else {
 		struct ibv_grh grh = {
 			.version_tclass_flow =
@@ -126,15 +116,10 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
 
 	memcpy(to, ah->grh, HCA_GRH_BYTES);
 	if (likely(ah->ipv4)) {
-		uint32_t sum;
-
 		bytes += sizeof(struct iphdr);
 		field = htons((uint16_t)bytes);
 		memcpy(to + 20 + offsetof(struct iphdr, tot_len), &field, 2);
-		sum = ah->checksum + bytes;
-		sum = (sum & 0xffff) + (sum >> 16);
-		sum = (sum & 0xffff) + (sum >> 16);
-		field = htons((uint16_t)~sum);
+		field = ib_ip_checksum(ah->checksum + bytes);
 		memcpy(to + 20 + offsetof(struct iphdr, check), &field, 2);
 	} else {
 		field = htons((uint16_t)bytes);

@@ -8,14 +8,14 @@
 #include "hca/share/arrival.h"
 #include "transport/packet/packet.h"
 
-#define RECEIVE_BUDGET 32u /* units a poll */
+#define RECEIVE_BUDGET 32u /* units that a poll takes in */
 #define POLLS_TO_TAKE_IN 1024u
 #define TRIES_TO_REST 256u
 #define POLLS_PER_LOOK 64u
 #define LINGER_NS 50000u
 #define LINGER_POLLS 512u
 #define LINGER_VAIN_MOST 6u
-#define REPLY_NS 20000u    /* for which polls leave acknowledgements to a reply */
+#define REPLY_NS 20000u    /* for so long polls leave acknowledgements to a reply */
 
 /* All requesters that wait take their turns. A queue pair of the list stays open while
  * receive_lock is held. */
@@ -85,9 +85,10 @@ bool packet_waits_for_reply(const struct packet_port *port)
 	return until_ns && packet_now_ns() < until_ns;
 }
 
-/* Has the program had its chance to reply when this thread polls? The progress thread polls where
- * the program does not, which may be about to reply. A program that sleeps for events often arms
- * its queue and polls until that is empty before it replies. */
+/* Does this poll mean that the program has had its chance to reply? Polls of the progress thread
+ * do not: they take place where the program does not poll, and it may be about to reply. A
+ * program that sleeps for events often arms its queue and polls until that is empty before it
+ * replies. */
 static bool begins_turn(void)
 {
 	return !progress_is_self() && (hca_self.waits_for || !hca_arrival_aside());
@@ -138,7 +139,7 @@ static void lock_to_receive(struct packet_port *port)
 			hca_make_way(tries / TRIES_TO_REST);
 }
 
-/* May another packet soon follow the last ones? */
+/* Is another packet likely to follow the last ones soon? */
 static bool more_expected(struct packet_port *port)
 {
 	bool streams = atomic_load_explicit(&port->streams, memory_order_relaxed);
@@ -149,9 +150,9 @@ static bool more_expected(struct packet_port *port)
 	return streams || (serves && !hca_others_compute(progress_now_ns()));
 }
 
-/* Behind a part of a stream, and behind a request that it has carried out for a program that does
- * nothing else, the progress thread looks for the next one for a while before it goes to sleep: to be
- * woken takes longer than the work. Each time in vain makes it sleep at once more often. */
+/* After a part of a stream, and after a request that it has carried out for a program that does
+ * nothing else, the progress thread polls for a while before it sleeps: waking it takes longer
+ * than the work. Each time in vain makes it sleep at once more often. */
 static bool linger(struct packet_port *port)
 {
 	uint64_t until_ns;

@@ -13,13 +13,10 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	const struct carrier_upper upper = { .deliver = packet_deliver, .arg = port };
 	uint8_t *packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
 	uint8_t *answers = malloc(PACKET_TRAIN_BYTES);
-	int ret;
+	int ret = -ENOMEM;
 
-	if (!packet || !answers) {
-		free(packet);
-		free(answers);
-		return -ENOMEM;
-	}
+	if (!packet || !answers)
+		goto err;
 	carrier_set_upper(carrier, &upper);
 	/* The progress thread may poll before the port opens and after it has closed. */
 	hca_lock(&port->receive_lock);
@@ -28,9 +25,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	if (ret) {
 		atomic_store(&port->carrier, NULL);
 		hca_unlock(&port->receive_lock);
-		free(packet);
-		free(answers);
-		return ret;
+		goto err;
 	}
 	port->packet = packet;
 	port->answers = answers;
@@ -41,6 +36,11 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	list_init(&port->waiting);
 	hca_unlock(&port->receive_lock);
 	return 0;
+
+err:
+	free(packet);
+	free(answers);
+	return ret;
 }
 
 static void release(struct packet_port *port)

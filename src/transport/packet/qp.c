@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair's state here, from RTR on. */
+/* The life of a queue pair here: its state, the route to its peer, the responder from RTR and the
+ * requester from RTS on. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,9 @@ int packet_open(struct packet_port *port, struct hca_qp *qp)
 
 	if (!pq)
 		return -ENOMEM;
-	/* The queue pair accepts nothing yet. Whoever was connected to it had ended that before
-	 * the programs agreed on this connection, so on a port inside of the process all of its
-	 * packets are with the carrier by now. */
+	/* The queue pair accepts nothing yet. A former peer had ended its connection before the
+	 * programs agreed on this one, so on a port inside of the process all packets of that
+	 * peer are with the carrier by now. */
 	packet_take_in(port);
 	pq->qp = pq->as = qp;
 	pq->port = port;
@@ -93,12 +94,12 @@ int packet_connect(struct hca_qp *qp)
 	if (!pq || pq->service == PACKET_UD)
 		goto out;
 	ret = port->medium->address(&to, &source, &pq->route);
-	/* Packets to nowhere are lost, as those to a host that is not there. */
+	/* Without a route packets are lost, as those to a host that does not exist. */
 	if (ret)
 		pq->route = (struct packet_route){ 0 };
 	pq->route.any_here = !a->ah_attr.is_global;
-	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)), as
-	 * there is an answer to marks (engine/rc/pace.h). */
+	/* Switches may mark its packets instead of dropping them (RFC 3168, ECT(0)): the engine
+	 * responds to marks (engine/rc/pace.h). */
 	if (pq->route.known & CARRIER_TOS)
 		pq->route.tos = (uint8_t)((pq->route.tos & ~3u) | 2);
 	params.reliable = pq->service != PACKET_UC;
@@ -135,7 +136,7 @@ void packet_close(struct packet_port *port, struct hca_qp *qp)
 		packet_forget(pq);
 		packet_xrc_close(pq);
 	}
-	/* The timer may just be looking. */
+	/* The timer may be looking at the state. */
 	hca_lock(&qp->sq_lock);
 	packet_part(qp)->state = NULL;
 	atomic_store(&packet_part(qp)->unfinished, 0);

@@ -6,8 +6,8 @@
 #include "transport/packet/packet.h"
 
 #define ACKNOWLEDGEMENT_MOST PACKET_HEADER_BYTES
-/* So much is taken in between two answers: a part of a window, so that the peer need not wait for
- * the end of a long poll; but an answer costs as much as a train. */
+/* A long poll sends answers after so many bytes: a part of a window, so that the peer need not
+ * wait for the end of the poll; but an answer costs as much as a train. */
 #define ANSWERED_BYTES 98304u
 /* A unit of so many bytes is a part of a stream (linger() in poll.c). */
 #define STREAM_BYTES 16384u
@@ -31,13 +31,13 @@ static bool is_from_peer(const struct packet_qp *pq, const struct carrier_unit *
 	return false;
 }
 
-/* Of the same service, and of an XRC connection the right half. */
+/* Is the packet of the same service and, in an XRC connection, for this half of it? */
 static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
 		   struct packet_frame *f)
 {
 	bool answer = f->rc.op >= RC_ACK;
 
-	if (unlikely(f->rc.op == RC_CNP)) /* it names no service */
+	if (unlikely(f->rc.op == RC_CNP)) /* a CNP names no service */
 		return is_from_peer(pq, unit, f);
 	if (f->service != pq->service || !is_from_peer(pq, unit, f))
 		return false;
@@ -47,8 +47,8 @@ static bool is_for(const struct packet_qp *pq, const struct carrier_unit *unit,
 	       answer == (pq->qp->ibv.qp_type == IBV_QPT_XRC_SEND);
 }
 
-/* A packet, or a run, part by part: the first part may have brought the queue pair into another
- * state. */
+/* Takes a packet, or a run part by part: the first part may have brought the queue pair into
+ * another state. */
 static void take_run(struct packet_qp *pq, struct packet_frame *f, const uint8_t *payload)
 {
 	uint32_t left = 1 + f->rc.more;
@@ -90,16 +90,16 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	}
 	pq = hca_path_ops(&qp->path) == port->ops ? packet_part(qp)->state : NULL;
 	atomic_thread_fence(memory_order_acquire);
-	/* Between the two the queue pair may have been closed and opened by another
-	 * transport, to which its part belongs then. Not by this one again: that would
-	 * have waited for receive_lock. */
+	/* Between the two looks the queue pair may have been closed and opened by another
+	 * transport, to which its part belongs then. This transport would have waited for
+	 * receive_lock. */
 	if (unlikely(pq && hca_path_ops(&qp->path) != port->ops))
 		pq = NULL;
 	if (!pq || !pq->connected || !packet_receives(qp) || !is_for(pq, unit, f)) {
 		HCA_COUNT_RARE(qp, RX_DROPPED, 1 + f->rc.more);
 		return;
 	}
-	/* A switch has marked it (ECN: CE): a CNP is owed. */
+	/* A switch has marked the packet (ECN: CE), so a CNP is owed. */
 	if (unlikely((unit->known & CARRIER_TOS) && (unit->tos & 3) == 3)) {
 		rc_marked(&pq->responder, packet_now_ns());
 		packet_owes(pq);
@@ -119,9 +119,9 @@ void packet_count_fault(enum packet_fault fault)
 		HCA_COUNT_PROCESS(BAD_PACKETS, 1);
 }
 
-/* A unit may end with the acknowledgement of what its first packets answer (send.c), which is
- * delivered in front of them: the program finds the completion of its message before the answer.
- * True: it was. */
+/* A unit may end with the acknowledgement of what its first packets answer (requester/send.c). It
+ * is delivered before them, so the program finds the completion of its message before the answer.
+ * True: there was one. */
 static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
 				    unsigned k)
 {
@@ -144,9 +144,9 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 	return true;
 }
 
-/* Could the program see that the packet, a request, comes before what the acknowledgement behind
- * it completes? The parts of a READ response stay in front of what follows them. A thread alone that
- * polls two queues finds both behind the poll that brings the unit. */
+/* Can the program notice that the packet, a request, comes before the completion by the
+ * acknowledgement behind it? Parts of a READ response stay before the packets that follow them. A
+ * single thread that polls two queues finds both after the poll that brings the unit. */
 static bool order_shows(const struct packet_frame *f)
 {
 	const struct hca_qp *qp = hca_qp_find(f->dst_qpn);
@@ -163,10 +163,10 @@ struct arrival {
 	const struct carrier_unit *unit;
 	struct icrc_series series;
 	size_t bytes;
-	unsigned packets; /* without the last one where that was delivered in front of the first */
+	unsigned packets; /* without the last one if that was delivered before the first */
 };
 
-/* How many packets behind packet `k`, which lies at `from`, make a run with it. */
+/* How many packets after packet `k`, which lies at `from`, make a run with it. */
 static uint32_t run_behind(struct arrival *a, unsigned k, const uint8_t *from, size_t length,
 			   size_t header)
 {
@@ -180,7 +180,8 @@ static uint32_t run_behind(struct arrival *a, unsigned k, const uint8_t *from, s
 	return n;
 }
 
-/* How many were taken: packet `k` and, of a unit in one piece, those that make a run with it. */
+/* Delivers packet `k` and, in a unit of one piece, the packets that make a run with it; returns
+ * how many. */
 static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes, size_t length)
 {
 	enum packet_fault fault = PACKET_MALFORMED;

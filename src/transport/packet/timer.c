@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One timer a queue pair, hca_qp.retry, for the requester: the responder's answers leave
- * with the poll that brought the request. It is armed lazily: one that runs too early
- * arms itself again, so that an acknowledgement costs nothing.
+ * The timer of a requester, hca_qp.retry (requester/requester.c). Responders need none: their
+ * answers leave with the poll that brought the request.
  */
 #include "hca/queue/post.h"
 #include "transport/packet/packet.h"
 
-/* The port of a requester whose time for an answer has passed, or NULL. */
+/* The port of a requester that has waited too long for an answer, or NULL. */
 static struct packet_port *overdue_port(struct hca_qp *qp)
 {
 	struct packet_port *port = NULL;
@@ -31,14 +30,14 @@ void packet_expired(struct hca_qp *qp)
 	uint64_t now;
 	uint32_t next;
 
-	/* Where this process had no processor for that long the answer may be here, and no thread has
-	 * looked. */
+	/* If this process had no processor for that long the answer may be here, and no thread
+	 * has looked. */
 	if (port)
 		packet_take_in(port);
 	hca_lock(&qp->sq_lock);
 	pq = packet_part(qp)->state;
 	state = hca_qp_state(qp);
-	/* In any state: what is armed later must not take this for an earlier time. */
+	/* In any state: otherwise the next packet_arm() would take the timer for armed. */
 	if (pq)
 		pq->armed_ns = pq->look_ns = 0;
 	if (pq && pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD)) {

@@ -14,7 +14,7 @@
 #include "transport/packet/packet.h"
 #include "util/probe.h"
 
-/* As shm has it: which header the datagram had (IBTA annex 17, A17.4.5.1). */
+/* Which header the datagram had, as in transport shm (IBTA annex 17, A17.4.5.1). */
 enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 
 int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hca_swqe *e)
@@ -81,7 +81,7 @@ static void complete(struct hca_qp *qp, const struct hca_rwqe *e,
 	};
 
 	if (likely(status == IBV_WC_SUCCESS))
-		HCA_COUNT_RECEIVED(qp, 0, f->rc.bytes); /* the header was not sent */
+		HCA_COUNT_RECEIVED(qp, 0, f->rc.bytes); /* the GRH was not sent */
 	else
 		HCA_COUNT_RARE(qp, RX_ERRORS, 1);
 	hca_recv_done(qp);
@@ -104,8 +104,8 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 	unsigned turn;
 	int failed = 0;
 
-	/* Wrong Q_Key, no receive posted or one that is too short: dropped silently, and
-	 * the receive is for the next one (9.8.3, 9.6.1, 9.9.3 class D). */
+	/* A datagram with a wrong Q_Key, or without a posted receive that is long enough, is
+	 * dropped silently; the receive is for the next one (9.8.3, 9.6.1, 9.9.3 class D). */
 	if (qp->ibv.qp_type != IBV_QPT_UD || !packet_receives(qp))
 		goto drop;
 	if (f->qkey != qp->attr.qkey) {
@@ -141,7 +141,7 @@ struct copies {
 	const uint8_t *payload;
 };
 
-/* Does the header say that it comes from this host? */
+/* Is the datagram from this host, according to its header? */
 static bool is_of_this_host(const struct packet_frame *f)
 {
 	union ibv_gid source = { .raw = { [10] = 0xff, [11] = 0xff } };
@@ -157,7 +157,7 @@ static void deliver_copy(struct hca_qp *qp, void *arg)
 {
 	const struct copies *c = arg;
 
-	/* Queue pairs of other hosts may have the same number. */
+	/* A queue pair of another host may have the same number. */
 	if (qp->no_self_multicast && c->f->src_qpn == qp->ibv.qp_num &&
 	    is_of_this_host(c->f))
 		return;

@@ -14,6 +14,7 @@
 #include "transport/roce/allowed.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
+#include "wire/ib/header.h"
 #include "wire/ib/icrc.h"
 
 #define UDP_HEADER_BYTES 8
@@ -102,18 +103,6 @@ static bool is_sealed(const struct carrier_unit *unit, struct icrc_series *serie
 
 /* ---- headers ---- */
 
-static uint16_t checksum(const void *header, size_t bytes)
-{
-	const uint8_t *p = header;
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i < bytes; i += 2)
-		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return htons((uint16_t)~sum);
-}
-
 /* What receivers of datagrams find before the data, as annex A17.4.5.2 says. */
 static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packet_frame *f)
 {
@@ -137,7 +126,7 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 
 		memcpy(&ip.saddr, src + 12, 4);
 		memcpy(&ip.daddr, dst + 12, 4);
-		ip.check = checksum(&ip, sizeof(ip));
+		ip.check = ib_ip_checksum(ib_ip_sum(0, &ip, sizeof(ip)));
 		memcpy(f->grh + 20, &ip, sizeof(ip));
 	} else {
 		struct ib_grh grh = {

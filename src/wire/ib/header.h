@@ -11,6 +11,7 @@
 #ifndef WIRE_IB_HEADER_H
 #define WIRE_IB_HEADER_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -174,5 +175,23 @@ struct ib_grh {
 void ib_grh_encode(const struct ib_grh *grh, uint8_t to[IB_GRH_BYTES]);
 /* False: its version is not 6. */
 bool ib_grh_decode(const uint8_t from[IB_GRH_BYTES], struct ib_grh *grh);
+
+/* The checksum of IP and UDP headers (RFC 1071): adds words in network order to the sum `before`, of
+ * 65,536 words in all at most. */
+static inline uint32_t ib_ip_sum(uint32_t before, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i + 1 < bytes; i += 2)
+		before += (uint32_t)(p[i] << 8 | p[i + 1]);
+	return bytes & 1 ? before + ((uint32_t)p[bytes - 1] << 8) : before;
+}
+
+static inline uint16_t ib_ip_checksum(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return htobe16((uint16_t)~sum);
+}
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The filter of faults of a port: that which BUSBAR_FAULTS asks for, and that which is asked
- * for while the process runs; see packet.h.
+ * The filter of faults of a port: faults that BUSBAR_FAULTS asks for, and faults that are asked
+ * for while the process runs; see port.h.
  *
- * A port whose faults begin while it runs gets the filter in between its carrier and itself.
- * Nobody polls meanwhile, as that takes receive_lock. Who emits has either the carrier, whose
- * packets then pass by the filter once more, or the filter. It stays until the port is closed,
- * because packets may be in it.
+ * A port whose faults begin while it runs gets the filter in between its carrier and itself. No
+ * thread polls meanwhile, as polls take receive_lock. A thread that emits uses either the
+ * carrier, whose packets then do not pass the filter, or the filter. The filter stays until the
+ * port is closed, because packets may be in it.
  */
 #define LOG_ROOM "packet"
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool corrupt(const struct impair_settings *s)
 	return s->out.corrupt > 0 || s->in.corrupt > 0;
 }
 
-/* What BUSBAR_FAULTS says. What cannot be used stays nothing. */
+/* Reads BUSBAR_FAULTS. A setting that cannot be used means no faults. */
 static void read_setting(struct packet_port *port)
 {
 	struct impair_settings wanted;
@@ -74,7 +74,7 @@ int packet_faults(struct packet_port *port, struct carrier **carrier)
 	return ret;
 }
 
-/* In between the carrier and the port, which is all that is over it. */
+/* Puts the filter between the carrier and the port, which is its only user. */
 static int insert_filter(struct packet_port *port)
 {
 	struct carrier *below = atomic_load(&port->carrier);
@@ -84,7 +84,7 @@ static int insert_filter(struct packet_port *port)
 	if (ret)
 		return ret;
 	carrier_set_upper(port->fault, &upper);
-	/* Before it is used: who emits wakes the progress thread afterwards. */
+	/* Before the filter is used: a thread that emits wakes the progress thread afterwards. */
 	atomic_store(&port->holds_back, true);
 	atomic_store(&port->carrier, port->fault);
 	return 0;
@@ -131,7 +131,7 @@ int packet_faults_set(struct packet_port *port, const char *text, char *note,
 	port->faults_known = true;
 	if (atomic_load(&port->carrier))
 		err = packet_faults_apply(port);
-	if (err) /* not at the next opening either */
+	if (err) /* no faults at the next opening either */
 		port->faults = (struct impair_settings){ .seed = wanted.seed };
 	hca_unlock(&port->receive_lock);
 	return err ? err : ret;

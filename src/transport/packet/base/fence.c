@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who copies by a key, for those who take it back. A thread that copies counts itself in
- * before it looks at the key, and out when the copy is done. Who has withdrawn a key waits
- * until those that were counted then are out; whoever counts itself in later does not find
- * the key. There are two counts, so that the one that is waited for only falls.
+ * Counts threads that copy by a key, for a thread that withdraws the key. A thread that copies
+ * counts itself in before it looks at the key, and out when the copy is done. A thread that has
+ * withdrawn a key waits until those that were counted then are out; a thread that counts itself
+ * in later does not find the key. There are two counts, so that the one that is waited for only
+ * falls.
  */
 #include <sched.h>
 
@@ -15,7 +16,7 @@ unsigned packet_copy_begin(struct packet_port *port)
 	unsigned turn = atomic_load_explicit(&port->phase, memory_order_relaxed) & 1;
 
 	atomic_fetch_add(&port->copying[turn], 1);
-	/* Before the key is looked at. */
+	/* The count is visible before the key is looked at. */
 	fence_behind_exchange();
 	return turn;
 }
@@ -42,14 +43,14 @@ void packet_fence(struct packet_port *port)
 	atomic_thread_fence(memory_order_seq_cst);
 	turn = atomic_fetch_add(&port->phase, 1) & 1;
 	wait_for(&port->copying[turn]);
-	/* One may have read the phase before it changed last time. */
+	/* A thread may have read the phase before its last change. */
 	wait_for(&port->copying[!turn]);
 }
 
 void packet_qp_fence(struct packet_port *port)
 {
 	packet_fence(port);
-	/* Whoever has the lock may wait for a build of this thread. */
+	/* The holder of the lock may wait for a build of this thread. */
 	if (hca_self.depth)
 		return;
 	hca_lock(&port->receive_lock);

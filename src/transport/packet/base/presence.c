@@ -26,24 +26,24 @@
 #include "transport/packet/base/state.h"
 
 #define GAP_NS 20000
-#define SLICE_NS UINT64_C(500000) /* of the kernel for a thread that computes; at least */
+#define SLICE_NS UINT64_C(500000) /* the kernel's shortest slice for a thread that computes */
 #define PATIENCE_NS UINT64_C(500000)
 #define PATIENCE_MOST_NS UINT64_C(32000000)
 #define PATIENCE_FADES_NS NSEC_PER_SEC
-/* Between the two looks; between pairs of them, a part of the time of presence. */
+/* The time between the two looks; that between pairs of looks is a part of the time of presence. */
 #define GLANCE_NS 30000
 #define PAUSE_NS UINT64_C(50000)
 #define PAUSE_MOST_NS UINT64_C(1000000)
 #define PAUSE_PART 16
-/* Between two looks while the program has no processor. */
+/* Time between two looks while the program has no processor. */
 #define DISPLACED_NS UINT64_C(1000000)
-/* Between the pairs of looks for a second behind that: each look may cost the program its processor. */
+/* Time between pairs of looks, for a second after that: each may cost the program its processor. */
 #define PAUSE_BUSY_NS UINT64_C(4000000)
-/* Without one for so long its work is done in its place. */
+/* A program without a processor for so long has its work done in its place. */
 #define STAND_IN_NS UINT64_C(4000000)
-/* Between two polls of the progress thread for work that raises no event. */
+/* Time between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
-/* Behind one, which may have left an acknowledgement that waits for a reply of the program. */
+/* The same after such a poll: it may have left an acknowledgement to a reply of the program. */
 #define LOOK_AGAIN_NS UINT64_C(60000)
 
 bool packet_is_relied_on(const struct packet_port *port)
@@ -51,7 +51,7 @@ bool packet_is_relied_on(const struct packet_port *port)
 	return atomic_load(&port->presence.relied);
 }
 
-/* How often this thread has gone to sleep. */
+/* How many times this thread has gone to sleep. */
 static long sleeps(void)
 {
 	struct rusage r = { 0 };
@@ -65,11 +65,12 @@ static uint64_t polls(void)
 	return atomic_load_explicit(&hca_process.polls, memory_order_relaxed);
 }
 
-/* ---- by threads that poll ---- */
+/* ---- called by threads that poll ---- */
 
-/* Behind a gap between two polls of this thread: did it only lose its processor? Then the kernel has
- * taken that away since the last gap, and the thread has not slept. For shorter than a time slice
- * the progress thread takes it from a program that spins on memory. */
+/* After a gap between two polls of this thread: did it only lose its processor? Then the kernel
+ * has taken the processor away since the last gap, and the thread has not slept. A gap that is
+ * shorter than a time slice is no sign of that: for so long the progress thread displaces a
+ * program that spins on memory. */
 static bool was_displaced(uint64_t gap_ns)
 {
 	static _Thread_local struct {
@@ -151,12 +152,13 @@ void packet_polled(struct packet_port *port)
 	atomic_store_explicit(&p->polled_ns, now_ns, memory_order_relaxed);
 	if (unlikely(atomic_load_explicit(&p->left, memory_order_relaxed)))
 		come_back(p);
-	/* The processor that a poll gives away is no gap. Other threads' times may be later. */
+	/* A program that yields its processor in a poll makes no gap. Times of other threads may
+	 * be later. */
 	if ((int64_t)(now_ns - before_ns) <= GAP_NS || hca_self.yielded) {
 		if ((int64_t)(now_ns - since_ns) > (int64_t)patience(p))
 			become_present(port, now_ns);
 	} else {
-		/* The time without a processor does not count. */
+		/* Time without a processor does not count as a gap. */
 		since_ns = was_displaced(now_ns - before_ns) ? since_ns + (now_ns - before_ns) :
 							       now_ns;
 		atomic_store_explicit(&p->since_ns, since_ns, memory_order_relaxed);
@@ -172,7 +174,7 @@ void packet_moved(struct packet_port *port)
 		atomic_store_explicit(&p->polled_ns, packet_now_ns(), memory_order_relaxed);
 }
 
-/* ---- looking whether it still polls ---- */
+/* ---- does the program still poll? ---- */
 
 static uint64_t cpu_ns(const struct packet_presence *p)
 {
@@ -182,7 +184,7 @@ static uint64_t cpu_ns(const struct packet_presence *p)
 	return timespec_to_ns(t);
 }
 
-/* When the next one of two looks is due, behind the first or second one. */
+/* When the next of the two looks is due, after the first or the second one. */
 static uint64_t next_glance_ns(struct packet_presence *p)
 {
 	uint64_t present_ns = packet_now_ns() -
@@ -205,13 +207,13 @@ static void take_first_look(struct packet_presence *p)
 	p->cpu_ns = cpu_ns(p);
 }
 
-/* The program would poll and has no processor. To wake this thread for each packet would take it
- * away from the program more often still. */
+/* The program would poll, but has no processor. If each packet woke this thread, that would
+ * displace the program more often still. */
 static void stand_in(struct packet_port *port)
 {
 	struct packet_presence *p = &port->presence;
 
-	/* For a time slice peers can wait. A poll would wait until the program has a processor. */
+	/* Peers can wait for a time slice. A poll would wait until the program has a processor. */
 	if (packet_now_ns() - p->looked_ns < STAND_IN_NS || hca_owner_inside())
 		return;
 	atomic_store(&p->displaced, true);
@@ -225,9 +227,9 @@ static void on_glance(struct progress_timer *t)
 
 	pthread_mutex_lock(&p->lock);
 	if (!atomic_load(&p->relied)) {
-		/* A packet that comes starts it again. */
+		/* The next packet that comes starts the timer again. */
 	} else if (p->glancing && p->polls == polls()) {
-		/* The clock of a thread that has ended stands at 0. */
+		/* The processor time of a thread that has ended is 0. */
 		p->ran = (int64_t)(cpu_ns(p) - p->cpu_ns) > GLANCE_NS / 2;
 		if (!p->ran && hca_thread_is_ready(p->tid)) {
 			p->busy_until_ns = packet_now_ns() + NSEC_PER_SEC;
@@ -272,7 +274,7 @@ bool packet_arrives(struct packet_port *port)
 	if (!atomic_load(&port->presence.present))
 		return false;
 	packet_rely(port, true);
-	/* It may have left meanwhile. */
+	/* The program may have left meanwhile. */
 	return packet_is_relied_on(port);
 }
 
@@ -290,7 +292,7 @@ bool packet_leave(struct packet_port *port)
 	bool relied = packet_is_relied_on(port);
 
 	atomic_store_explicit(&p->since_ns, packet_now_ns(), memory_order_relaxed);
-	/* A thread that becomes present later finds the queue armed. */
+	/* A thread that becomes present after this check finds the queue armed. */
 	if (!atomic_load(&p->present) && !relied)
 		return false;
 	atomic_store(&p->present, false);
@@ -300,7 +302,7 @@ bool packet_leave(struct packet_port *port)
 
 /* ---- work that raises no event ---- */
 
-/* When there is something to do; UINT64_MAX: not before an event. */
+/* When work is due; UINT64_MAX: only after an event. */
 static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
 {
 	struct carrier *carrier = atomic_load(&port->carrier);

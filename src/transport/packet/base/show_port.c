@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of a port, for the capture of the process; see show.h. */
+/* Shows the packets of a port in the capture of the process; see frame/show.h. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "wire/ib/header.h"
 #include "wire/ib/icrc.h"
 
-/* One packet of a unit, from the first byte that the carrier was given. */
+/* Shows one packet of a unit, from the first byte that the carrier was given. */
 typedef void show_fn(const struct packet_port *port, enum carrier_direction direction,
 		     const struct carrier_unit *unit, unsigned k, uint8_t *bytes,
 		     size_t length);
@@ -34,8 +34,8 @@ static void show_frame(const struct packet_port *port, enum carrier_direction di
 
 /* ---- UDP ---- */
 
-/* The identification is not known to who receives, and of a train it depends on how the
- * kernel sent it; but the ICRC is for one alone. */
+/* A receiver does not know the identification, and in a train it depends on how the kernel sent
+ * it; but the ICRC is right for one identification only. */
 static uint16_t find_id(const struct packet_ends *ends, const uint8_t *bytes, size_t length)
 {
 	struct icrc_ip ip = {
@@ -70,7 +70,7 @@ static void show_udp(const struct packet_port *port, enum carrier_direction dire
 	if (carrier_udp_addr_ip(&unit->from, ends.src, &ends.src_port) == AF_INET)
 		ipv4 = true;
 	carrier_udp_addr_ip(&unit->to, ends.dst, &ends.dst_port);
-	/* The port of this end is the same everywhere; an address to send from has none. */
+	/* A local address has no port to send from: the port of this end is the same everywhere. */
 	if (!ends.src_port)
 		ends.src_port = unit->known & CARRIER_FRAGMENTS && port->fragment_port ?
 					port->fragment_port : ends.dst_port;
@@ -119,7 +119,7 @@ static int stack(struct packet_port *port, struct carrier **carrier,
 {
 	if (!packet_show_wanted())
 		return 0;
-	if (!port->watcher.saw) /* it may have several carriers */
+	if (!port->watcher.saw) /* the port may have several carriers */
 		port->watcher = (struct carrier_watcher){ saw, port };
 	return carrier_tap_open(*carrier, &port->watcher, carrier);
 }

@@ -20,7 +20,7 @@ struct packet_qp {
 	struct hca_qp *qp;
 	struct packet_port *port;
 	unsigned generation;    /* of the port, when the queue pair was opened */
-	struct packet_route route; /* of connected ones; from RTR on */
+	struct packet_route route; /* of a connected queue pair; from RTR on */
 	uint8_t service;        /* enum packet_service */
 
 	/* Under sq_lock. */
@@ -28,12 +28,12 @@ struct packet_qp {
 	struct packet_entry *entries;
 	bool ready;             /* RTS was entered */
 	uint16_t epoch;         /* hca_qp.tx_epoch, as `requester` knows it */
-	uint32_t completed;     /* of its entries */
-	uint64_t gone_back;     /* as it was counted */
-	uint64_t armed_ns;      /* hca_qp.retry; 0: not armed */
-	uint64_t look_ns;       /* a local operation waits until then, 0: none does */
+	uint32_t completed;     /* entries of `requester` that are complete */
+	uint64_t gone_back;     /* requester.gone_back when it was counted last */
+	uint64_t armed_ns;      /* when hca_qp.retry is due; 0: not armed */
+	uint64_t look_ns;       /* until when a local operation waits; 0: none does */
 	uint64_t look_since_ns;
-	bool polled;            /* a poll sends what waits */
+	bool polled;            /* a poll sends entries that wait */
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
@@ -46,18 +46,17 @@ struct packet_qp {
 	bool answering;
 	/* These two are also written under sq_lock alone: a lost count costs a packet at most. */
 	atomic_uint told_turn;  /* of the port, when an acknowledgement left by itself */
-	atomic_uint replies;    /* how often in succession a request was posted before
-				 * the next poll */
+	atomic_uint replies;    /* requests in succession that were posted before the next poll */
 	struct list answer_entry;
 	/* Messages use its receive queue, domain and completion queue: `qp`, or for an XRC
 	 * target its stand-in at the SRQ (responder/xrc.c). */
 	struct hca_qp *as;
 	struct packet_xrc *xrc;
-	/* The protection domains of what responder.resources reads. */
+	/* The protection domains of the READs in responder.resources. */
 	uint32_t read_pd[RC_RESOURCES_MAX];
 };
 
-/* In hca_qp.path_part. */
+/* Lies in hca_qp.path_part. */
 struct packet_part {
 	/* Changes under receive_lock of the port and sq_lock. NULL: closed. */
 	struct packet_qp *state;

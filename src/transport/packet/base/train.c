@@ -14,7 +14,7 @@
 
 _Static_assert(CARRIER_IOV_MAX >= 2 * (2 + HCA_MAX_SGE), "two packets have room");
 
-/* Trailer of the packet with this payload. */
+/* Length of the trailer of a packet with this payload. */
 static uint32_t trailer_bytes(const struct packet_train *t, uint32_t payload)
 {
 	return t->port->medium->seal ? 4 + (-payload & 3) : 0;
@@ -32,7 +32,7 @@ uint32_t packet_train_room(const struct packet_train *t, uint32_t payload)
 	    t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)
 		return 0;
 	most = MIN(most - t->packets, (PACKET_TRAIN_BYTES - t->bytes) / length);
-	/* A shorter one is the last one. */
+	/* A shorter packet is the last one. */
 	return MIN(most, length < t->segment ? 1u : PACKET_TRAIN_MAX);
 }
 
@@ -44,7 +44,8 @@ struct iovec *packet_train_begin(struct packet_train *t, const struct packet_fra
 	return &t->iov[t->pieces + 1];
 }
 
-/* The next `bytes` of text; behind text they need no piece of their own. True: they have one. */
+/* Adds the next `bytes` of text; directly behind other text they extend its piece. True: they are
+ * a piece of their own. */
 static bool add_text(struct packet_train *t, uint32_t bytes)
 {
 	uint8_t *text = t->text + t->text_bytes;
@@ -69,7 +70,8 @@ static size_t seal(struct packet_train *t, unsigned k)
 				     header + p->header_bytes);
 }
 
-/* The header is behind the text, `n` pieces of payload are behind the next piece. */
+/* Ends a packet: its header is behind the text, its `n` pieces of payload are behind the next
+ * piece. */
 static void end(struct packet_train *t, uint32_t header_bytes, unsigned n)
 {
 	struct packet_part_of_train *p = &t->packet[t->packets];
@@ -121,7 +123,7 @@ uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like,
 	return more;
 }
 
-/* All packets once more, as they leave in fragments. */
+/* Seals all packets again, for fragments. */
 static void seal_again(struct packet_train *t)
 {
 	t->fragments = true;

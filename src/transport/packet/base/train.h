@@ -19,12 +19,12 @@ struct packet_part_of_train {
 struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
-	bool fragments;   /* as the route had it when the train began */
+	bool fragments;   /* packet_route.fragments when the train began */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes, text_bytes;
 	bool ended;       /* no packet may follow */
-	uint32_t length;  /* of the header of the packet that is being added */
+	uint32_t length;  /* length of the header of the packet that is being added */
 	struct icrc_series series;
 	struct packet_part_of_train packet[PACKET_TRAIN_MAX];
 	struct iovec iov[CARRIER_IOV_MAX];
@@ -44,18 +44,18 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->series = (struct icrc_series){ 0 };
 }
 
-/* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL:
- * the train has to leave first; an empty one takes any packet. */
+/* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL: the
+ * train has to leave first. An empty train takes any packet. */
 struct iovec *packet_train_begin(struct packet_train *t, const struct packet_frame *f);
-/* The packet has `n` pieces of payload there. */
+/* Ends the packet, whose `n` pieces of payload are in that room. */
 void packet_train_end(struct packet_train *t, unsigned n);
 /* How many packets with the header that was begun last, and a payload of so many bytes in one
- * piece, the train takes. */
+ * piece, the train still takes. */
 uint32_t packet_train_room(const struct packet_train *t, uint32_t payload);
-/* Adds packets like the last one, which is `like`: up to like->more, whose payloads are one behind
- * the other from `payload` on. How many. */
+/* Adds up to like->more packets like the last one, which is `like`; their payloads lie one behind
+ * the other from `payload` on. Returns how many were added. */
 uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like, uint8_t *payload);
-/* All of them leave: 0, or why the carrier took none. Packets that are too long leave in
+/* Emits the train: 0, or why the carrier took none of it. Packets that are too long leave in
  * fragments, where the medium allows it, and so do later ones of the route. */
 int packet_train_emit(struct packet_train *t);
 

@@ -10,21 +10,21 @@
 #include "hca/limits.h"
 
 #define PACKET_MTU 4096          /* the longest payload */
-#define PACKET_HEADER_BYTES 192  /* the most that encode() of a medium writes */
+#define PACKET_HEADER_BYTES 192  /* the longest header that encode() of a medium writes */
 
-/* Why bytes are no frame. */
+/* Why bytes are not a frame. */
 enum packet_fault { PACKET_MALFORMED, PACKET_BAD_ICRC };
 
 enum packet_service { PACKET_RC, PACKET_UC, PACKET_UD, PACKET_XRC };
 
 struct packet_frame {
-	/* UD: op RC_SEND, bytes, imm and their flags. With `more` it is a run of packets that
-	 * came (of those that leave each is a frame). */
+	/* UD: op RC_SEND, bytes, imm and their flags. With `more` the frame is a run of packets
+	 * that came; packets that leave have a frame each. */
 	struct rc_packet rc;
 	uint8_t service;     /* enum packet_service */
-	bool ipv4;           /* UD: what `grh` holds */
+	bool ipv4;           /* UD: `grh` holds an IPv4 header */
 	uint32_t dst_qpn, src_qpn;
-	uint32_t stride;     /* of a run that came: from one payload to the next one */
+	uint32_t stride;     /* distance between the payloads of a run */
 	uint32_t srqn;       /* XRC requests */
 	uint32_t qkey;       /* UD */
 	uint8_t grh[HCA_GRH_BYTES]; /* UD, as the receiver finds it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between frames and RoCE v2 packets; see ib.h. */
+/* Converts between frames and RoCE v2 packets; see ib.h. */
 #include "transport/packet/frame/ib.h"
 
 #include <endian.h>
@@ -22,7 +22,7 @@ static const uint8_t services[] = {
 	[PACKET_XRC] = IB_SERVICE_XRC,
 };
 
-/* What each operation of the wire is for the engine. */
+/* The engine's operation and flags for each operation of the wire. */
 static const struct {
 	uint8_t op, flags;
 } engine_ops[IB_OPERATION_MASK + 1] = {
@@ -55,7 +55,7 @@ static const struct {
 
 /* ---- to bytes ---- */
 
-/* By RC_FIRST | RC_LAST. */
+/* Index: RC_FIRST | RC_LAST. */
 static const uint8_t sends[] = {
 	IB_SEND_MIDDLE, IB_SEND_FIRST, IB_SEND_LAST, IB_SEND_ONLY,
 };
@@ -92,12 +92,12 @@ static uint8_t operation_of(const struct rc_packet *p)
 	case RC_READ_RESPONSE: return read_responses[part];
 	case RC_ATOMIC_RESPONSE: return IB_ATOMIC_ACKNOWLEDGE;
 	case RC_ACK:
-	case RC_CNP: break; /* which has an opcode of no service */
+	case RC_CNP: break; /* its opcode belongs to no service */
 	}
 	return IB_ACKNOWLEDGE;
 }
 
-/* 9.2: a solicited event is asked for by what completes a receive. */
+/* 9.2: only a packet that completes a receive asks for a solicited event. */
 static bool may_solicit(const struct rc_packet *p)
 {
 	return p->op == RC_SEND || (p->flags & RC_IMM);
@@ -155,7 +155,7 @@ static void take_atomic(const struct ib_packet *p, struct rc_packet *rc)
 	}
 }
 
-/* The fields of those extended headers that the packet has. */
+/* Takes the fields of those extended headers that the packet has. */
 static void take_headers(const struct ib_packet *p, struct packet_frame *f)
 {
 	if (p->headers & IB_HAS_XRCETH)

@@ -23,7 +23,7 @@
 #define MTU_UNKNOWN 1024
 #define NAME_BYTES 32
 
-/* What is known of a connected queue pair. */
+/* What the capture knows of a connected queue pair. */
 struct known {
 	struct list entry;
 	uint32_t qpn, mtu;
@@ -277,7 +277,7 @@ void packet_show_forked(void)
 	forget_all();
 }
 
-/* A program that ends without closing its devices. */
+/* The program ends without closing its devices. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	if (show.users)

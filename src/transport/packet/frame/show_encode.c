@@ -6,9 +6,11 @@
 #include <netinet/udp.h>
 #include <string.h>
 
+#include "hca/host/gid.h"
 #include "transport/packet/frame/ib.h"
 #include "transport/packet/frame/show.h"
 #include "util/container_of.h"
+#include "wire/ib/header.h"
 #include "wire/ib/icrc.h"
 
 #define MAC_BYTES 6
@@ -18,13 +20,6 @@
 #define TTL 64
 #define PORT_BASE 0xc000 /* A17.3.1: source ports of RoCE v2 */
 #define PORT_MASK 0x3fff
-
-static bool is_ipv4(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
 
 static size_t put_mac(uint8_t *to, const uint8_t gid[16], bool ipv4)
 {
@@ -54,26 +49,6 @@ static size_t put_ethernet(uint8_t *to, const struct packet_ends *ends, bool ipv
 	return at + sizeof(type);
 }
 
-/* The sum of one's complement (RFC 1071), of words in the order of the network. */
-static uint32_t sum(uint32_t before, const void *data, size_t bytes)
-{
-	const uint8_t *from = data;
-	uint64_t all = before;
-
-	for (size_t i = 0; i + 1 < bytes; i += 2)
-		all += (uint32_t)from[i] << 8 | from[i + 1];
-	if (bytes & 1)
-		all += (uint32_t)from[bytes - 1] << 8;
-	while (all >> 16)
-		all = (all & 0xffff) + (all >> 16);
-	return (uint32_t)all;
-}
-
-static uint16_t checksum(uint32_t s)
-{
-	return htons((uint16_t)~s);
-}
-
 static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
 {
 	struct iphdr ip = {
@@ -89,7 +64,7 @@ static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
 
 	memcpy(&ip.saddr, ends->src + 12, sizeof(ip.saddr));
 	memcpy(&ip.daddr, ends->dst + 12, sizeof(ip.daddr));
-	ip.check = checksum(sum(0, &ip, sizeof(ip)));
+	ip.check = ib_ip_checksum(ib_ip_sum(0, &ip, sizeof(ip)));
 	memcpy(to, &ip, sizeof(ip));
 	return sizeof(ip);
 }
@@ -109,19 +84,19 @@ static size_t put_ipv6(uint8_t *to, const struct packet_ends *ends, size_t udp)
 	return sizeof(ip);
 }
 
-/* `udp` is the whole datagram, with a checksum of 0. */
+/* The checksum of the whole datagram at `udp`, whose checksum field is 0. */
 static uint16_t udp_checksum(const struct packet_ends *ends, bool ipv4, const uint8_t *udp,
 			     size_t bytes)
 {
 	const uint8_t pseudo[4] = { 0, IPPROTO_UDP, (uint8_t)(bytes >> 8), (uint8_t)bytes };
 	unsigned skip = ipv4 ? 12 : 0;
-	uint32_t s = sum(0, pseudo, sizeof(pseudo));
+	uint32_t sum = ib_ip_sum(0, pseudo, sizeof(pseudo));
 	uint16_t found;
 
-	s = sum(s, ends->src + skip, 16 - skip);
-	s = sum(s, ends->dst + skip, 16 - skip);
-	found = checksum(sum(s, udp, bytes));
-	return found ? found : 0xffff; /* 0: there is none */
+	sum = ib_ip_sum(sum, ends->src + skip, 16 - skip);
+	sum = ib_ip_sum(sum, ends->dst + skip, 16 - skip);
+	found = ib_ip_checksum(ib_ip_sum(sum, udp, bytes));
+	return found ? found : 0xffff; /* 0 means that there is no checksum */
 }
 
 static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
@@ -146,14 +121,14 @@ static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udp
 	memcpy((uint8_t *)(uintptr_t)bth + bytes, code, sizeof(code));
 }
 
-/* The Ethernet header; where the UDP header goes. */
+/* Writes the Ethernet header; returns where the UDP header goes. */
 static size_t put_headers(const struct packet_ends *ends, bool ipv4, uint8_t *to)
 {
 	return put_ethernet(to, ends, ipv4) +
 	       (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
 }
 
-/* With everything behind the UDP header in its place: the IP and UDP headers. */
+/* Writes the IP and UDP headers, when everything behind the UDP header is in its place. */
 static void finish(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
 		   uint8_t *to, size_t udp_at, size_t end)
 {
@@ -171,7 +146,7 @@ static void finish(const struct packet_ends *ends, bool ipv4, const struct udphd
 
 static bool both_ipv4(const struct packet_ends *ends)
 {
-	return is_ipv4(ends->src) && is_ipv4(ends->dst);
+	return hca_gid_is_ipv4(ends->src) && hca_gid_is_ipv4(ends->dst);
 }
 
 size_t packet_show_wrap(const struct packet_ends *ends, const void *ib, size_t bytes,
@@ -213,7 +188,7 @@ size_t packet_show_encode(const struct packet_ends *ends, const struct packet_fr
 		end += bytes;
 		left -= bytes;
 	}
-	pad = left + ib_pad(f->rc.bytes); /* what is not there is shown as zeros */
+	pad = left + ib_pad(f->rc.bytes); /* bytes that are missing are shown as zeros */
 	memset(to + end, 0, pad);
 	end += pad;
 	udp.len = htons((uint16_t)(end + IB_ICRC_BYTES - udp_at));

@@ -25,7 +25,7 @@ int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at
 
 		if (likely(base)) {
 			base += p.at;
-			/* It is read when the packet is sealed, and by the carrier. */
+			/* The packet's seal reads it, and then the carrier. */
 			if (unlikely(!hca_touch_read(base, p.length)))
 				return -EFAULT;
 		} else {

@@ -11,7 +11,7 @@
 #include "hca/queue/scatter.h"
 #include "transport/packet/requester/requester.h"
 
-/* Some emissions: one is being made, one is under way, one is taken in. */
+/* Enough for several emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
 
 uint32_t packet_mtu(const struct packet_qp *pq)
@@ -19,7 +19,7 @@ uint32_t packet_mtu(const struct packet_qp *pq)
 	return MIN(128u << pq->qp->attr.path_mtu, pq->port->medium->mtu);
 }
 
-/* What may be changed while work is drained, too. */
+/* Takes the attributes that may change while work is drained, too. */
 static void set_limits(struct packet_qp *pq)
 {
 	struct rc_requester_params *p = &pq->requester.p;
@@ -60,7 +60,7 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 
 void packet_settle(struct packet_qp *pq)
 {
-	/* What was flushed is not sent any more (UC in the state SQE). */
+	/* Flushed entries are not sent any more (UC in the state SQE). */
 	if (unlikely(pq->epoch != pq->qp->tx_epoch))
 		packet_requester_open(pq, pq->requester.send_psn);
 	set_limits(pq);
@@ -90,7 +90,7 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
 	else
 		HCA_COUNT_RARE(pq->qp, TX_RETRIES, 1);
-	/* A part of the message at `next` may have to be, too. */
+	/* A part of the message at `next` may be repeated, too. */
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
@@ -107,7 +107,7 @@ bool packet_finish(struct packet_qp *pq, struct rc_done done)
 	return false;
 }
 
-/* The payloads of a run are where->bytes each. */
+/* Writes a response into the buffers of its entry. Each payload of a run has where->bytes. */
 static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
 				const struct packet_frame *f, const uint8_t *payload)
 {
@@ -157,7 +157,7 @@ uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 	enum ibv_qp_state state;
 	uint32_t taken = 1;
 
-	/* It slows the responses to READs, too. */
+	/* A CNP also slows the responses to READs. */
 	if (unlikely(f->rc.op == RC_CNP))
 		rc_slow(&pq->responder, packet_now_ns());
 	hca_lock(&pq->qp->sq_lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the send queue to the carrier: entries are handed to the engine in their order,
- * which says what packet is next. Local operations are carried out here, when all that
- * was posted before them is complete.
+ * From the send queue to the carrier: the engine gets the entries in their order and says what
+ * packet is next. Local operations are carried out here, when everything that was posted before
+ * them is complete.
  */
 #define LOG_ROOM "packet"
 #include <errno.h>
@@ -31,7 +31,7 @@ static const struct {
 	[HCA_WR_ATOMIC_WRITE] = { RC_WRITE, RC_WORD },
 };
 
-/* Can it never be sent? A builder may have left out where the result goes. */
+/* Is it an entry that can never be sent? A builder may have omitted the buffer for the result. */
 static bool is_impossible(const struct packet_qp *pq, const struct hca_swqe *e)
 {
 	const struct hca_qp *qp = pq->qp;
@@ -75,7 +75,8 @@ static void hand_over(struct packet_qp *pq, const struct hca_swqe *e)
 #define FIRST_LOOK_NS 20000
 #define LOOK_LIMIT_NS (10 * UINT64_C(1000000000))
 
-/* A peer copies with the key: later again. False: that was long enough. */
+/* A peer copies with the key, so the operation is tried again later. False: a peer has copied for
+ * too long. */
 static bool look_again(struct packet_qp *pq)
 {
 	uint64_t now = packet_now_ns();
@@ -113,7 +114,7 @@ static bool run_local(struct packet_qp *pq)
 
 /* ---- packets ---- */
 
-/* All that may be sent. False: the queue pair has failed. */
+/* Hands over all entries that may be sent. False: the queue pair has failed. */
 static bool take_new(struct packet_qp *pq)
 {
 	struct hca_qp *qp = pq->qp;
@@ -155,12 +156,12 @@ static int add_payload(struct packet_qp *pq, struct packet_train *train,
 		bounced |= (uint8_t *)iov[i].iov_base - bounce < PACKET_MTU &&
 			   (uint8_t *)iov[i].iov_base >= bounce;
 	packet_train_end(train, (unsigned)n);
-	train->ended |= bounced; /* there is one `bounce` */
+	train->ended |= bounced; /* two packets cannot share `bounce` */
 	return 0;
 }
 
 /* Adds the packet, or as many of a run as leave together and have their payload in one piece:
- * tx->packet.more is lowered to them. 0, -ENOBUFS: the train has to leave first, -EFAULT: a key
+ * tx->packet.more is lowered to them. 0; -ENOBUFS: the train has to leave first; -EFAULT: a key
  * does not allow it. */
 static int add_packet(struct packet_qp *pq, struct packet_train *train, struct rc_tx *tx,
 		      uint8_t bounce[PACKET_MTU])
@@ -198,7 +199,7 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	return 0;
 }
 
-/* Did the acknowledgement of what this replies to leave by itself, in the same turn? */
+/* Counts a reply whose acknowledgement left by itself in the same turn. */
 static void notice_reply(struct packet_qp *pq)
 {
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
@@ -206,7 +207,7 @@ static void notice_reply(struct packet_qp *pq)
 	if (atomic_load_explicit(&pq->told_turn, memory_order_relaxed) != turn)
 		return;
 	packet_count_reply(pq);
-	/* Once for each acknowledgement. */
+	/* Count one reply for each acknowledgement. */
 	atomic_store_explicit(&pq->told_turn, turn - 1, memory_order_relaxed);
 }
 
@@ -229,9 +230,9 @@ static int emit_with_acknowledgement(struct packet_qp *pq, struct packet_train *
 }
 
 /* Emits the train, and with it the acknowledgement that this queue pair owes to the same peer:
- * one call to the kernel instead of two. Not while another thread moves what arrives, as
- * receive_lock comes before sq_lock; nor outside of hca_enter(), as timers and changes of
- * state are, where a lock cannot just be tried. 0, or why the carrier took nothing. */
+ * one call to the kernel instead of two. But not while another thread moves what arrives, as
+ * receive_lock comes before sq_lock; nor outside of hca_enter(), where timers and changes of
+ * state run and a lock cannot just be tried. 0, or why the carrier took nothing. */
 static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 {
 	struct packet_port *port = pq->port;
@@ -248,10 +249,10 @@ static int emit_requests(struct packet_qp *pq, struct packet_train *train)
 	return ret;
 }
 
-/* What the engine has to send, as much as leaves together. *done: what completes with it.
- * 0: it has left; -ENOENT: there is nothing; -EAGAIN (no room): the requester is as it
- * was; -EFAULT: a key does not allow the first one; other errors are as if it had been
- * lost. */
+/* Sends what the engine has to send, as much as leaves together. *done: what completes with it.
+ * 0: it has left; -ENOENT: there is nothing to send; -EAGAIN: the carrier has no room, and the
+ * requester is as it was; -EFAULT: a key does not allow the first packet; other errors are as if
+ * it had been lost. */
 static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *done)
 {
 	struct rc_requester *rq = &pq->requester;
@@ -280,7 +281,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 	return ret;
 }
 
-/* What the engine has to send. False: the queue pair has failed. */
+/* Sends all that the engine has to send. False: the queue pair has failed. */
 static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 {
 	struct rc_requester *rq = &pq->requester;
@@ -324,7 +325,7 @@ static bool gathers(const struct packet_qp *pq)
 	if (!unacked || pq->polled || train == 1 ||
 	    waiting >= MIN(train, PACKET_TRAIN_BYTES / rq->p.mtu))
 		return false;
-	/* An acknowledgement is on its way, and it is soon here. */
+	/* An acknowledgement is on its way and will be here soon. */
 	if (unacked >= 2 * rq->window.least)
 		return true;
 	return rq->next - rq->tail >= GATHER_BEHIND && rq->head - rq->next < GATHER_MOST &&
@@ -347,7 +348,7 @@ static bool transmit(struct packet_qp *pq)
 		}
 		if (!send_all(pq, now))
 			return false;
-		/* Unreliable ones are complete; then a local operation may follow. */
+		/* Unreliable entries are complete now; a local operation may follow. */
 	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&
 		 sq->next != hca_sq_end(pq->qp));
 	return true;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Copies by keys: of peers (remote keys, with the rights of the queue pair), and of the
- * buffers of our own entries.
- */
+/* Copies that peers ask for: by remote keys, with the rights of the queue pair. */
 #include <errno.h>
 #include <string.h>
 
@@ -59,7 +56,7 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 
 	if (!has_right(pq, access))
 		return IBV_WC_REM_INV_REQ_ERR;
-	if (length == 0) /* no key is looked at (9.7.4.1.5) */
+	if (length == 0) /* then no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
 	turn = packet_copy_begin(pq->port);
 	status = hca_key_check_own(&use);
@@ -69,7 +66,7 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 	return status;
 }
 
-/* To the program it is the adapter that does this (dma.h). */
+/* For the program the adapter does this (dma.h). */
 hca_unseen static uint64_t apply(uint64_t *at, const struct rc_packet *p, uint64_t word)
 {
 	uint64_t found = p->compare_add;
@@ -106,8 +103,7 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 	/* An iova may be aligned where the memory is not. */
 	if (status == IBV_WC_SUCCESS && use.addr % sizeof(uint64_t))
 		status = IBV_WC_REM_OP_ERR;
-	/* A page that goes away between the look and the instruction is the program's
-	 * own race. */
+	/* If the page goes away after this check, that is a race of the program with itself. */
 	if (status == IBV_WC_SUCCESS && (use.flags & HCA_KEY_ON_DEMAND) &&
 	    !hca_page_usable((void *)(uintptr_t)use.addr, true))
 		status = IBV_WC_REM_ACCESS_ERR;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What arrives: to whom it is, and requests into posted receives and memory. The engine
- * says what a packet needs; the receive is found, the key checked and the bytes copied
- * here; then the engine is told how that ended.
+ * Requests of the peer, into posted receives and memory. The engine says what a packet needs;
+ * here the receive is found, the key is checked and the bytes are copied; then the engine is told
+ * how that ended.
  *
  * All of it under the port's receive_lock.
  */
@@ -17,7 +17,7 @@
 #include "hca/queue/scatter.h"
 #include "transport/packet/responder/responder.h"
 
-/* With the NAK, of a connection that ends. */
+/* Answers that leave with the NAK of a connection that ends, at most. */
 #define LAST_ANSWERS 16
 
 /* A request while it is carried out. */
@@ -28,8 +28,8 @@ struct request {
 	struct rc_look look;
 	struct hca_rwqe *receive;  /* consume_lock is held; NULL: none is needed */
 	enum rc_answer answer;
-	enum ibv_wc_status refused; /* a peer's access: IBV_WC_SUCCESS if it was not */
-	enum ibv_wc_status failed;  /* our receive, likewise */
+	enum ibv_wc_status refused; /* why the peer's access is refused, or IBV_WC_SUCCESS */
+	enum ibv_wc_status failed;  /* why our receive has failed, likewise */
 	uint64_t old;
 };
 
@@ -82,7 +82,7 @@ static void place_send(struct request *r)
 	unsigned turn;
 	int ret = 0;
 
-	/* Of a run that is too long the packets that fit are placed. */
+	/* If a run is too long, the packets that fit are placed. */
 	if (unlikely(r->look.at + (1 + (uint64_t)r->look.more) * p->bytes > room))
 		r->look.more = 0;
 	if (unlikely((uint64_t)r->look.at + p->bytes > room)) {
@@ -102,7 +102,7 @@ static void place_send(struct request *r)
 	}
 }
 
-/* `data` NULL: only whether it is allowed. */
+/* `data` NULL: only checks whether it is allowed. */
 static void carry_out_write(struct request *r, const uint8_t *data)
 {
 	const struct rc_packet *p = &r->f->rc;
@@ -119,8 +119,8 @@ static void carry_out_write(struct request *r, const uint8_t *data)
 				 packet_atomic(r->pq, pd_id, p, data, &r->old) :
 				 IBV_WC_REM_INV_REQ_ERR;
 	else
-		/* All of the message, with each packet: nothing is written of one that
-		 * is not allowed. */
+		/* Each packet checks the access of the whole message: nothing is written of one
+		 * that is not allowed. */
 		status = packet_access(r->pq, pd_id, PACKET_WRITE, l->rkey,
 				       l->remote_addr - l->at, l->length, l->at,
 				       data ? &payload : NULL);
@@ -157,15 +157,15 @@ static void carry_out(struct request *r)
 		carry_out_write(r, r->payload);
 		break;
 	case RC_FLUSH:
-		/* No queue pair here has the rights for it (A19, IBV_ACCESS_FLUSH_...). */
+		/* No queue pair here has the access rights for FLUSH (A19, IBV_ACCESS_FLUSH_...). */
 		refuse(r, IBV_WC_REM_INV_REQ_ERR);
 		break;
 	default:
 		carry_out_read(r);
 		break;
 	}
-	/* No NAK for a key that is not to be invalidated: the sender gets no answer from
-	 * a queue pair that is in error (9.9.6.3, class J). */
+	/* A key that must not be invalidated is no reason for a NAK: a queue pair in error sends
+	 * no answer (9.9.6.3, class J). */
 	if (r->answer == RC_OK && (r->look.needs & RC_NEED_INVALIDATE) &&
 	    hca_key_invalidate(r->pq->as, r->f->rc.imm)) {
 		r->failed = IBV_WC_MW_BIND_ERR;
@@ -173,7 +173,7 @@ static void carry_out(struct request *r)
 	}
 }
 
-/* There is no receive. A WRITE that is not allowed is refused all the same. */
+/* No receive is posted. A WRITE that is not allowed is refused all the same. */
 static void carry_out_nothing(struct request *r)
 {
 	if (r->look.op == RC_WRITE)
@@ -182,8 +182,8 @@ static void carry_out_nothing(struct request *r)
 		r->answer = RC_NO_RECEIVE;
 }
 
-/* Unreliable messages are lost where a reliable one is answered with a NAK, but for a
- * receive that cannot be written. */
+/* Where a reliable message gets a NAK an unreliable one is lost, except if its receive cannot be
+ * written. */
 static void drop_uc_error(struct request *r)
 {
 	if (r->pq->service != PACKET_UC)
@@ -248,7 +248,7 @@ static void take_expected(struct request *r)
 			hca_qp_failing(r->pq->qp);
 			complete(r, r->failed, r->look.at + r->f->rc.bytes);
 		} else if (likely(taken.complete)) {
-			/* The completion may wake another thread that answers at once: the
+			/* The completion may wake another thread that answers at once, so the
 			 * acknowledgement leaves before. */
 			if (unlikely(atomic_load_explicit(&hca_process.armed,
 							  memory_order_relaxed)) &&
@@ -282,7 +282,7 @@ uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
 		drop_uc_error(&r);
 		take(&r);
 	}
-	/* The NAK goes out first: afterwards the program may end the queue pair. */
+	/* The NAK leaves first: afterwards the program may end the queue pair. */
 	if (packet_respond(pq, pq->responder.failed ? LAST_ANSWERS : 0, &moved))
 		packet_owes(pq);
 	if (unlikely(r.refused != IBV_WC_SUCCESS))

@@ -10,20 +10,20 @@
 
 /* replies_before_polling() is true from so many replies on. */
 #define REPLIES_TO_WAIT 2
-#define ANSWER_BUDGET 16u /* packets of one responder, before the others' turn; or a train */
+#define ANSWER_BUDGET 16u /* packets, or a train, of one responder before the turn of the others */
 
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
 {
 	HCA_COUNT_RARE(pq->qp, RX_ACCESS_FAULTS, 1);
-	/* In this order: who reads the event finds the state. */
+	/* In this order: a thread that reads the event finds the state. */
 	hca_qp_fail(pq->qp);
-	if (status != IBV_WC_REM_OP_ERR) /* that has completed with an error */
+	if (status != IBV_WC_REM_OP_ERR) /* that completes with an error */
 		hca_async_qp_event(pq->qp, status == IBV_WC_REM_INV_REQ_ERR ?
 						   IBV_EVENT_QP_REQ_ERR :
 						   IBV_EVENT_QP_ACCESS_ERR);
 }
 
-/* The payload of the answer to a READ, or of a run of them. */
+/* Reads the payload of the response to a READ, or of a run of responses. */
 static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *r,
 				uint8_t *to)
 {
@@ -37,8 +37,8 @@ static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *
 }
 
 /* Adds the answer, or as many of a run as leave together: r->packet.more is lowered to them. 0;
- * -ENOBUFS: the train has to leave first; -EACCES: the memory may not be read any more, because
- * of *status. */
+ * -ENOBUFS: the train has to leave first; -EACCES: the memory may not be read any more, see
+ * *status. */
 static int add_answer(struct packet_qp *pq, struct packet_train *train,
 		      struct rc_response *r, enum ibv_wc_status *status)
 {
@@ -48,7 +48,7 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 		.dst_qpn = pq->qp->attr.dest_qp_num,
 		.src_qpn = pq->qp->ibv.qp_num,
 	};
-	/* The payloads of a train are shorter than all of it. */
+	/* All payloads of a train together are shorter than the train. */
 	uint8_t *bytes = pq->port->answers + train->bytes;
 	struct iovec *iov;
 
@@ -57,7 +57,7 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 	if (!iov)
 		return -ENOBUFS;
 	r->packet.more = MIN(r->packet.more, packet_train_room(train, r->packet.bytes) - 1);
-	/* One of a FLUSH or of an ATOMIC WRITE has no bytes either. */
+	/* The response to a FLUSH or an ATOMIC WRITE has no bytes either. */
 	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
 		*status = fetch(pq, r, bytes);
 		if (unlikely(*status != IBV_WC_SUCCESS))
@@ -67,7 +67,7 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 	packet_train_end(train, r->packet.bytes > 0);
 	if (r->packet.more)
 		r->packet.more = packet_train_more(train, &r->packet, bytes + r->packet.bytes);
-	/* It is told that it has left before the next one. */
+	/* rc_responded() has to be called for it before the next answer. */
 	train->ended |= r->packet.op != RC_READ_RESPONSE;
 	return 0;
 }
@@ -100,8 +100,9 @@ void packet_count_reply(struct packet_qp *pq)
 		atomic_store_explicit(&pq->replies, replies + 1, memory_order_relaxed);
 }
 
-/* Answers that leave together, `budget` packets at most; `at_once`: also an acknowledgement that
- * could wait for a reply. How many; 0: there are none, or (*full) the carrier had no room. */
+/* Sends answers that leave together, `budget` packets at most; `at_once`: also an acknowledgement
+ * that could wait for a reply. Returns how many; 0: there are none, or the carrier had no room
+ * (*full). */
 static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once, bool *full)
 {
 	struct rc_responder *rs = &pq->responder;
@@ -110,7 +111,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool waits = rs->p.ack_delay_ns && replies_before_polling(pq);
 	bool early = at_once || pq->port->no_waiting || !waits;
-	/* The time is asked for only where it is looked at. */
+	/* The clock is read only if the time is needed. */
 	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
 	bool acknowledges = false;
 	struct packet_train train;
@@ -133,7 +134,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	}
 	if (acknowledges) {
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
-		if (waits) /* in vain: no reply came */
+		if (waits) /* the acknowledgement has waited in vain: no reply came */
 			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
 	}
 	if (unlikely(ret == -EACCES)) {
@@ -168,8 +169,8 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 	struct rc_responder *rs = &pq->responder;
 	bool full = false;
 
-	/* In the error state what has led there is still told, and what was carried out is
-	 * acknowledged. */
+	/* A queue pair in the error state still sends the NAK that led there, and acknowledges
+	 * requests that were carried out. */
 	if (!packet_receives(pq->qp) && !rs->failed) {
 		packet_acknowledge(pq);
 		return false;
@@ -182,7 +183,7 @@ bool packet_respond(struct packet_qp *pq, unsigned budget, bool *moved)
 		*moved = true;
 		budget -= MIN(sent, budget);
 	}
-	/* Also what may not leave yet. */
+	/* True also for an answer that may not leave yet. */
 	return full || rc_respond_deadline(rs);
 }
 

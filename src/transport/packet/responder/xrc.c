@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving side of extended reliable connections: a target QP has the sequence of
- * numbers, the state and the rights; receives, memory and completion queue are those of
- * the SRQ that a message names. What stands for the target there looks like a queue pair,
- * so that requests are carried out by the code for all (receive.c), but no program knows
- * of it. SRQ and target are of this process.
+ * The receiving side of extended reliable connections: a target QP has the sequence of numbers,
+ * the state and the rights; receives, memory and completion queue are those of the SRQ that a
+ * message names. The stand-in of the target at the SRQ looks like a queue pair, so that request.c
+ * carries out requests of any service, but no program knows of it. SRQ and target are of this
+ * process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #define CLAIM_BYTES (sizeof(struct hca_rwqe) + HCA_MAX_SGE * sizeof(struct ibv_sge))
 
 struct packet_xrc {
-	struct hca_qp qp; /* first: aligned */
+	struct hca_qp qp; /* first, so that it is aligned */
 	_Alignas(struct hca_rwqe) uint8_t claim[CLAIM_BYTES];
-	struct list entry; /* of the port's targets */
-	uint32_t srqn;     /* that the first packet of the last message named */
+	struct list entry; /* in packet_port.targets */
+	uint32_t srqn;     /* named by the first packet of the last message */
 };
 
 int packet_xrc_new(struct packet_qp *pq)
@@ -51,7 +51,7 @@ void packet_xrc_open(struct packet_qp *pq)
 		list_push(&pq->port->targets, &pq->xrc->entry);
 }
 
-/* What was taken of the SRQ for an unfinished message comes back flushed. */
+/* A receive that was taken for an unfinished message completes as flushed. */
 static void detach(struct hca_qp *as)
 {
 	if (as->srq)
