@@ -18,6 +18,7 @@
 #include "hca/host/mapping.h"
 #include "hca/host/thread.h"
 #include "hca/memory/key.h"
+#include "hca/memory/paging.h"
 #include "hca/memory/region.h"
 #include "hca/memory/remap.h"
 #include "hca/object/live.h"
@@ -69,6 +70,7 @@ static void child_after_fork(void)
 	hca_xrcd_forked();
 	hca_xrc_targets_forked();
 	hca_remap_move_forked();
+	hca_null_forked();
 	hca_keys_forked();
 	hca_hold_forked();
 	hca_mapping_stop();

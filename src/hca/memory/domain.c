@@ -134,6 +134,13 @@ op_alloc_parent_domain(struct ibv_context *ibctx,
 	return pd;
 }
 
+void hca_pd_end_import(struct hca_pd *pd)
+{
+	hca_pd_put(pd->imported_from);
+	hca_context_put(hca_context(pd->ibv.context));
+	free(pd);
+}
+
 void hca_domain_release(struct hca_pd *pd)
 {
 	struct hca_domain *d = pd->domain;

@@ -20,7 +20,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hca/memory/paging.h"
 
 /* Accessible entries at first; the number doubles when they are used up. */
 #define FIRST_KEYS 4096u
@@ -191,7 +190,6 @@ void hca_key_forget(uint32_t index)
 
 void hca_keys_forked(void)
 {
-	hca_null_forked();
 	/* A thread of the parent may have held it. */
 	hca_key_lock = (struct spin){ 0 };
 }

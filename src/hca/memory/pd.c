@@ -100,10 +100,3 @@ void hca_pd_unimport(struct ibv_pd *pd)
 	hca_live_end(pd, HCA_PD);
 	hca_pd_put(hca_pd(pd));
 }
-
-void hca_pd_end_import(struct hca_pd *pd)
-{
-	hca_pd_put(pd->imported_from);
-	hca_context_put(hca_context(pd->ibv.context));
-	free(pd);
-}
