@@ -233,21 +233,6 @@ void hca_cq_ack_events(struct ibv_cq *ibcq, unsigned count)
 	pthread_mutex_unlock(&ibcq->mutex);
 }
 
-bool hca_cq_full(struct hca_cq *cq)
-{
-	if (!cq->ignore_overrun) {
-		hca_unlock(&cq->lock);
-		hca_cq_overrun(cq);
-		return false;
-	}
-	/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the oldest entry is overwritten. */
-	atomic_store_explicit(&cq->tail,
-			      atomic_load_explicit(&cq->tail,
-						   memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	return true;
-}
-
 /* Copies in 64-bit words, see hca_wc_copy(). */
 static inline void take_one(struct ibv_wc *to, const struct ibv_wc *from)
 {

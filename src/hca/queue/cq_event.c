@@ -8,60 +8,19 @@
  * passed since the first of them; zero switches either of the two off. Completions with an
  * error are not delayed.
  */
-#define LOG_ROOM "hca"
 #include <errno.h>
 
-#include "hca/event/async.h"
 #include "hca/event/channel.h"
 #include "hca/hca.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/push.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
-#include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "util/clock.h"
 #include "util/container_of.h"
-#include "util/log.h"
 
 /* Limit of polls of the transports while arming; the progress thread moves the rest. */
 #define MOVES_WHEN_ARMED 64
-
-static bool moderated(const struct hca_cq *cq)
-{
-	return cq->event_count || cq->event_period_us;
-}
-
-enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,
-				 const struct ibv_wc *wc, bool solicited)
-{
-	bool error = wc->status != IBV_WC_SUCCESS;
-
-	if (cq->stamps)
-		cq->stamps[head & cq->mask] = clock_ticks();
-	if (!(cq->special & HCA_CQ_ARMED_NEXT) &&
-	    !((cq->special & HCA_CQ_ARMED_SOLICITED) && (solicited || error)))
-		return HCA_CQ_NOTHING;
-	if (unlikely(moderated(cq)) && !error) {
-		cq->events_held++;
-		if (!cq->event_count || cq->events_held < cq->event_count)
-			return cq->events_held == 1 && cq->event_period_us ?
-				       HCA_CQ_NOTIFY_LATER :
-				       HCA_CQ_NOTHING;
-	}
-	hca_cq_set_armed(cq, 0);
-	return HCA_CQ_NOTIFY;
-}
-
-void hca_cq_act(struct hca_cq *cq, enum hca_cq_action action)
-{
-	if (action == HCA_CQ_NOTIFY)
-		hca_channel_notify(cq);
-	else if (action == HCA_CQ_NOTIFY_LATER)
-		progress_timer_arm(&cq->event_timer,
-				   progress_now_ns() +
-					   cq->event_period_us * UINT64_C(1000));
-}
 
 /* Raises the delayed event, if there is one. */
 static void release_event(struct hca_cq *cq)
@@ -86,16 +45,6 @@ static void period_over(struct progress_timer *t)
 static void fail_queue_pairs(struct progress_timer *t)
 {
 	hca_qps_fail_on(container_of(t, struct hca_cq, overrun_timer));
-}
-
-void hca_cq_overrun(struct hca_cq *cq)
-{
-	if (atomic_exchange(&cq->overrun, true))
-		return;
-	HCA_COUNT_PROCESS(CQ_OVERRUNS, 1);
-	log_warn("completion queue of %u entries overrun", cq->limit);
-	hca_async_cq_event(cq, IBV_EVENT_CQ_ERR);
-	progress_timer_arm(&cq->overrun_timer, progress_now_ns());
 }
 
 void hca_cq_event_init(struct hca_cq *cq)
@@ -149,8 +98,8 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		hca_cq_set_armed(cq, HCA_CQ_ARMED_SOLICITED);
 	hca_unlock(&cq->lock);
 	/* From here on peers wake this process. Messages that have arrived meanwhile are moved
-	 * now, after arming, so that their completions raise the event; those that wake a thread
-	 * are left to it. */
+	 * now, after arming, so that their completions raise the event; messages that wake a
+	 * thread are left to that thread. */
 	hca_attention_release();
 	if (move_all(hca_transports_poll_unannounced))
 		hca_attention_hand_over();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes of state that queues cause: the error state, and its flush. */
+/* How entries of queues end: they complete, or an error flushes them and changes the state. */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "hca/event/async.h"
 #include "hca/memory/promising.h"
+#include "hca/queue/complete.h"
 #include "hca/queue/flush.h"
-#include "hca/queue/post.h"
+#include "hca/queue/hold.h"
 #include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/inspect_message.h"
@@ -25,11 +26,32 @@ void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
 
 enum ibv_qp_state hca_qp_state_shown(const struct hca_qp *qp)
 {
-	/* In this order: it is cleared behind the change. */
+	/* In this order: a change of the state clears `failing` last. */
 	bool failing = atomic_load_explicit(&qp->failing, memory_order_acquire);
 	enum ibv_qp_state state = hca_qp_state(qp);
 
 	return failing && state != IBV_QPS_RESET ? IBV_QPS_ERR : state;
+}
+
+static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct hca_sq *sq = &qp->sq;
+
+	hca_sq_report(qp, status);
+	if (unlikely((int32_t)(sq->next - sq->tail) < 0))
+		sq->next = sq->tail;
+}
+
+void hca_sq_flush(struct hca_qp *qp)
+{
+	if (unlikely(qp->tx_blocked == HCA_TX_COPYING))
+		return;
+	if (unlikely(qp->tx_blocked == HCA_TX_COPY_WAITS))
+		qp->tx_blocked = HCA_TX_OPEN;
+	qp->tx_epoch++; /* acknowledgements of these entries are ignored */
+	while (qp->sq.tail != qp->sq.head)
+		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
+	hca_hold_clear(qp);
 }
 
 void hca_qp_fail_locked(struct hca_qp *qp)
@@ -50,6 +72,36 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 	/* No more entries of the SRQ are taken for this QP (11.6.3.1). */
 	if (first && qp->srq)
 		hca_async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void hca_sq_drained(struct hca_qp *qp)
+{
+	struct hca_sq *sq = &qp->sq;
+
+	if (!sq->draining || hca_qp_state(qp) != IBV_QPS_SQD ||
+	    sq->tail != sq->drain_to)
+		return;
+	sq->draining = false;
+	hca_async_qp_event(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.tail);
+
+	if (unlikely(e->flags & HCA_SWQE_HELD))
+		hca_hold_release(qp, e);
+	complete_oldest(qp, status);
+	if (unlikely(qp->sq.draining))
+		hca_sq_drained(qp);
+	if (likely(status == IBV_WC_SUCCESS))
+		return;
+	if (qp->ibv.qp_type == IBV_QPT_UC || qp->ibv.qp_type == IBV_QPT_UD) {
+		hca_qp_set_state(qp, IBV_QPS_SQE);
+		hca_sq_flush(qp);
+	} else {
+		hca_qp_fail_locked(qp);
+	}
 }
 
 void hca_qp_fail(struct hca_qp *qp)

@@ -10,10 +10,8 @@
 #include "hca/object/qp.h"
 #include "hca/object/rq.h"
 #include "hca/queue/post.h"
-#include "hca/queue/push.h"
 #include "hca/queue/receive.h"
 #include "hca/run/elide.h"
-#include "hca/share/counters.h"
 #include "util/container_of.h"
 #include "util/probe.h"
 
@@ -146,30 +144,4 @@ int hca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	hca_promise_posted(qp);
 	hca_leave();
 	return ret;
-}
-
-static void flush_one(struct hca_qp *qp, const struct hca_rwqe *e)
-{
-	struct ibv_wc wc = {
-		.wr_id = e->wr_id,
-		.status = IBV_WC_WR_FLUSH_ERR,
-		.opcode = IBV_WC_RECV,
-		.qp_num = qp->ibv.qp_num,
-	};
-
-	HCA_COUNT_RARE(qp, RX_FLUSHED, 1);
-	hca_recv_done(qp);
-	hca_cq_push(qp->recv_cq, &wc, false);
-}
-
-/* Of an SRQ only the entry that was taken for a message of this QP is flushed; other QPs use the
- * others. */
-void hca_rq_flush(struct hca_qp *qp)
-{
-	struct hca_rwqe *e;
-
-	hca_lock(&qp->recv->consume_lock);
-	while ((!qp->srq || qp->claimed) && (e = hca_recv_first(qp)))
-		flush_one(qp, e);
-	hca_unlock(&qp->recv->consume_lock);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Send queues: posting by work request, completion and flush. Extended posting
- * (ibv_wr_*) is in sq_build.c; transports transmit the entries.
+ * Send queues: posting by work request. Extended posting (ibv_wr_*) is in sq_build.c; transports
+ * transmit the entries; flush.c has how they complete.
  *
- * Entries complete in posting order: a transport transmits [tail, head) in
- * order and reports the oldest first.
+ * Entries complete in posting order: a transport transmits [tail, head) in order and reports the
+ * oldest first.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "hca/event/async.h"
 #include "hca/limits.h"
 #include "hca/memory/window.h"
 #include "hca/object/ah.h"
@@ -17,7 +16,6 @@
 #include "hca/object/opcode.h"
 #include "hca/object/sq.h"
 #include "hca/path/path.h"
-#include "hca/queue/complete.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/post.h"
@@ -240,57 +238,6 @@ void hca_sq_run(struct hca_qp *qp)
 	default:
 		break;
 	}
-}
-
-static void complete_oldest(struct hca_qp *qp, enum ibv_wc_status status)
-{
-	struct hca_sq *sq = &qp->sq;
-
-	hca_sq_report(qp, status);
-	if (unlikely((int32_t)(sq->next - sq->tail) < 0))
-		sq->next = sq->tail;
-}
-
-void hca_sq_complete(struct hca_qp *qp, enum ibv_wc_status status)
-{
-	const struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.tail);
-
-	if (unlikely(e->flags & HCA_SWQE_HELD))
-		hca_hold_release(qp, e);
-	complete_oldest(qp, status);
-	if (unlikely(qp->sq.draining))
-		hca_sq_drained(qp);
-	if (likely(status == IBV_WC_SUCCESS))
-		return;
-	if (qp->ibv.qp_type == IBV_QPT_UC || qp->ibv.qp_type == IBV_QPT_UD) {
-		hca_qp_set_state(qp, IBV_QPS_SQE);
-		hca_sq_flush(qp);
-	} else {
-		hca_qp_fail_locked(qp);
-	}
-}
-
-void hca_sq_drained(struct hca_qp *qp)
-{
-	struct hca_sq *sq = &qp->sq;
-
-	if (!sq->draining || hca_qp_state(qp) != IBV_QPS_SQD ||
-	    sq->tail != sq->drain_to)
-		return;
-	sq->draining = false;
-	hca_async_qp_event(qp, IBV_EVENT_SQ_DRAINED);
-}
-
-void hca_sq_flush(struct hca_qp *qp)
-{
-	if (unlikely(qp->tx_blocked == HCA_TX_COPYING))
-		return;
-	if (unlikely(qp->tx_blocked == HCA_TX_COPY_WAITS))
-		qp->tx_blocked = HCA_TX_OPEN;
-	qp->tx_epoch++; /* acknowledgements of these entries are ignored */
-	while (qp->sq.tail != qp->sq.head)
-		complete_oldest(qp, IBV_WC_WR_FLUSH_ERR);
-	hca_hold_clear(qp);
 }
 
 struct datagrams {

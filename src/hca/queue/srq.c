@@ -231,21 +231,6 @@ int hca_srq_destroy(struct ibv_srq *ibsrq)
 	return 0;
 }
 
-void hca_srq_check_limit(struct hca_srq *srq)
-{
-	uint32_t limit = atomic_load_explicit(&srq->event_below,
-					      memory_order_relaxed);
-
-	if (!limit || atomic_load_explicit(&srq->rq.head, memory_order_acquire) -
-				      atomic_load_explicit(
-					      &srq->rq.tail,
-					      memory_order_relaxed) >=
-			      limit)
-		return;
-	atomic_store(&srq->event_below, 0); /* the event is raised once */
-	hca_async_srq_event(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
-}
-
 int hca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)
 {
