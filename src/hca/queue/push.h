@@ -37,7 +37,6 @@ void hca_cq_ex_ops_init(struct verbs_context *v);
 void hca_cq_event_init(struct hca_cq *cq);
 void hca_cq_event_fini(struct hca_cq *cq);
 
-
 /* To be called after an entry was written at `head` of a queue whose `special` is not 0.
  * cq->lock is held. Returns what to do after the lock is released. */
 enum hca_cq_action hca_cq_pushed(struct hca_cq *cq, uint32_t head,

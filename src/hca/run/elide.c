@@ -30,7 +30,7 @@
 #define FOREIGN_LIMIT 4096
 #define FOREIGN_SPENT_NS UINT64_C(10000000)
 #define FOREIGN_PERIOD_NS NSEC_PER_SEC
-/* So much of one entry counts: of a longer one the kernel had most, for another thread. */
+/* Of an entry at most this counts: in a longer one the kernel ran another thread. */
 #define FOREIGN_MOST_NS UINT64_C(200000)
 /* A thread that enters so often, each time soon after the last, without another one in between,
  * becomes the owner. So ownership passes from a thread that only set up objects to the one that
@@ -42,8 +42,6 @@
 #define BESIDE_TO_YIELD 64
 
 struct hca_elision hca_elision;
-_Thread_local struct hca_self hca_self
-	__attribute__((tls_model("initial-exec")));
 
 static struct {
 	_Atomic(struct hca_self *) last;
@@ -85,9 +83,9 @@ void hca_make_way(unsigned nth)
 {
 	const struct timespec rest = { .tv_nsec = REST_NS << MIN(nth / 2, REST_MOST_DOUBLINGS) };
 
-	/* The kernel lets a thread that has yielded wait later, also when it is woken for work that
-	 * nobody else does, for milliseconds. A short sleep has no such price, but for threads of
-	 * the program the kernel makes it longer. */
+	/* The kernel delays a thread that has yielded, even when it is woken for work that no
+	 * other thread does, for milliseconds. A short sleep has no such price, but the kernel
+	 * makes sleeps of the program's threads longer. */
 	if (progress_is_self())
 		nanosleep(&rest, NULL);
 	else

@@ -59,6 +59,7 @@ struct hca_self {
 	bool looked; /* it has moved messages so, and armed no queue since */
 	/* Counted in hca_elision.others by hca_enter(), and by hca_lock_outside(). */
 	bool announced, auto_announced;
+	bool progress; /* it is the progress thread */
 	uint64_t entered_ns; /* the last slow entry */
 } __attribute__((aligned(HCA_OWNERS)));
 

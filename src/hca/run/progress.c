@@ -60,7 +60,6 @@ static struct {
 	uint64_t sleeping_until_ns;
 	bool stop;
 	int epoll_fd, wake_fd;
-	_Atomic clockid_t cpu_clock; /* of the thread; 0: none yet */
 	int (*_Atomic tick)(void);   /* progress_set_tick() */
 	atomic_uint turns;           /* progress_turns() */
 } progress = {
@@ -74,31 +73,9 @@ static struct {
 	.wake_fd = -1,
 };
 
-static _Thread_local bool on_progress_thread
-	__attribute__((tls_model("initial-exec")));
-
-uint64_t progress_now_ns(void)
-{
-	return clock_monotonic_ns_slow();
-}
-
-uint64_t progress_cpu_ns(void)
-{
-	clockid_t of = atomic_load_explicit(&progress.cpu_clock,
-					    memory_order_relaxed);
-	struct timespec t;
-
-	return of && !clock_gettime(of, &t) ? timespec_to_ns(t) : 0;
-}
-
 unsigned progress_turns(void)
 {
 	return atomic_load(&progress.turns);
-}
-
-bool progress_is_self(void)
-{
-	return on_progress_thread;
 }
 
 void progress_kick(void)
@@ -246,7 +223,7 @@ static int wait_events(struct epoll_event *events, int max, uint64_t wait_ns)
 	return n;
 }
 
-/* Runs the tick. When the next one is due; UINT64_MAX: not before an event. */
+/* Runs the tick. Returns when the next one is due; UINT64_MAX: only after an event. */
 static uint64_t tick(void)
 {
 	int (*fn)(void) = atomic_load(&progress.tick);
@@ -301,8 +278,8 @@ static bool is_any_due_inside(void)
 	return due;
 }
 
-/* Handles events and timers. To enter is dear where a thread of the program is inside and has lost
- * its processor, so it is left out where there is nothing to do inside. */
+/* Handles events and timers. Entering takes long where a thread of the program is inside and has
+ * lost its processor, so it is left out if there is nothing to do inside. */
 static void handle(const struct epoll_event *events, int n)
 {
 	bool inside = false;
@@ -332,11 +309,8 @@ static void handle(const struct epoll_event *events, int n)
 static void *progress_main(void *arg)
 {
 	struct epoll_event events[32];
-	clockid_t cpu_clock;
 
-	on_progress_thread = true;
-	if (!pthread_getcpuclockid(pthread_self(), &cpu_clock))
-		atomic_store(&progress.cpu_clock, cpu_clock);
+	progress_self_begin();
 	pthread_setname_np(pthread_self(), "busbar-progress");
 	ask_for_short_slices();
 	/* Its shortest timers are of 20 µs; usually the kernel adds up to 50. */
@@ -449,8 +423,7 @@ void progress_forked(void)
 	progress.epoll_fd = progress.wake_fd = -1;
 	progress.running_fd = -1;
 	progress.running_timer = NULL;
-	on_progress_thread = false;
-	atomic_store(&progress.cpu_clock, 0);
+	progress_self_forked();
 	atomic_store(&progress.turns, 0);
 }
 
@@ -539,7 +512,7 @@ void progress_unwatch(int fd)
 {
 	pthread_mutex_lock(&progress.lock);
 	unwatch(fd);
-	while (!on_progress_thread && progress.running_fd == fd)
+	while (!hca_self.progress && progress.running_fd == fd)
 		pthread_cond_wait(&progress.idle, &progress.lock);
 	pthread_mutex_unlock(&progress.lock);
 }
@@ -566,7 +539,7 @@ static void arm(struct progress_timer *t, uint64_t deadline_ns, bool if_earlier)
 		wake = deadline_ns < progress.sleeping_until_ns;
 	}
 	pthread_mutex_unlock(&progress.lock);
-	if (wake && !on_progress_thread)
+	if (wake && !hca_self.progress)
 		progress_kick();
 }
 
@@ -598,7 +571,7 @@ void progress_timer_cancel(struct progress_timer *t)
 {
 	pthread_mutex_lock(&progress.lock);
 	disarm(t);
-	while (!on_progress_thread && progress.running_timer == t)
+	while (!hca_self.progress && progress.running_timer == t)
 		pthread_cond_wait(&progress.idle, &progress.lock);
 	disarm(t); /* fn may have armed it again */
 	pthread_mutex_unlock(&progress.lock);

@@ -55,9 +55,6 @@ struct progress_timer {
 	{ .timer.entry = { &(self).timer.entry, &(self).timer.entry },           \
 	  .fn = (callback) }
 
-/* CLOCK_MONOTONIC, read by a system call: exact, but not fast. */
-uint64_t progress_now_ns(void);
-
 void progress_timer_init(struct progress_timer *t,
 			 void (*fn)(struct progress_timer *t));
 /* Arms or re-arms; fn runs once on the progress thread, up to WHEEL_TICK_NS after the
@@ -78,15 +75,23 @@ void progress_run_overdue(void);
  * Always the same function; it may be set while the thread runs. */
 void progress_set_tick(int (*fn)(void));
 
-/* The processor time that the thread has used. */
-uint64_t progress_cpu_ns(void);
 /* Grows when the thread begins to work and when it ends; odd meanwhile. Any thread. */
 unsigned progress_turns(void);
-/* True on the progress thread. */
-bool progress_is_self(void);
 /* Wakes the thread, which then polls the transports. */
 void progress_kick(void);
 /* In a forked child: forgets the parent's thread and descriptors. */
 void progress_forked(void);
+
+/* ---- self.c ---- */
+/* CLOCK_MONOTONIC, read by a system call: exact, but not fast. */
+uint64_t progress_now_ns(void);
+/* The processor time that the thread has used. */
+uint64_t progress_cpu_ns(void);
+/* True on the progress thread. */
+bool progress_is_self(void);
+/* The caller is the progress thread from now on. */
+void progress_self_begin(void);
+/* In a forked child: there is no progress thread. */
+void progress_self_forked(void);
 
 #endif

@@ -16,19 +16,6 @@
 #include "hca/run/yield.h"
 #include "util/clock.h"
 
-static _Thread_local bool plays_progress;
-
-/* elide.c calls this function of the progress thread's file. */
-bool progress_is_self(void)
-{
-	return plays_progress;
-}
-
-uint64_t progress_now_ns(void)
-{
-	return clock_monotonic_ns_slow();
-}
-
 void hca_yield(bool (*peer_ran_on)(unsigned cpu))
 {
 	sched_yield();
@@ -83,7 +70,7 @@ static void *run(void *arg)
 {
 	struct job *j = arg;
 
-	plays_progress = j->progress;
+	hca_self.progress = j->progress;
 	pthread_barrier_wait(&start);
 	for (unsigned i = 0; i < j->inside || i < j->outside; i++) {
 		while (j->turn && atomic_load(&turn) != j->turn)

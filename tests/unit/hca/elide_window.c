@@ -28,16 +28,6 @@ static void before_store(void);
 
 enum { LONG_ENOUGH = 5000 }; /* number of entries after which a thread is the owner */
 
-bool progress_is_self(void)
-{
-	return false;
-}
-
-uint64_t progress_now_ns(void)
-{
-	return clock_monotonic_ns_slow();
-}
-
 void hca_yield(bool (*peer_ran_on)(unsigned cpu))
 {
 	sched_yield();

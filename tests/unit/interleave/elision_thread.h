@@ -27,6 +27,8 @@
 
 #include "../../../src/hca/run/elide.c"
 
+struct hca_self hca_self;
+
 static void make(bool owner, uint32_t streak)
 {
 	hca_self = (struct hca_self){ .streak = streak };
