@@ -16,17 +16,12 @@
 #include "hca/memory/domain.h"
 #include "hca/object/context.h"
 #include "hca/object/live.h"
-#include "hca/object/qp.h"
 #include "hca/object/quota.h"
-#include "hca/object/sq.h"
 #include "hca/queue/post.h"
 #include "hca/queue/push.h"
-#include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/run/yield.h"
 #include "hca/share/process.h"
-#include "util/container_of.h"
-#include "util/list.h"
 
 /* Polls in succession that find completions in the queue and move no messages. Then messages
  * are moved, so that a queue which is never empty does not delay the other queues. */

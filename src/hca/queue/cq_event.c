@@ -14,10 +14,8 @@
 #include "hca/hca.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/push.h"
-#include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/process.h"
-#include "util/container_of.h"
 
 /* Limit of polls of the transports while arming; the progress thread moves the rest. */
 #define MOVES_WHEN_ARMED 64

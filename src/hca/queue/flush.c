@@ -8,12 +8,9 @@
 #include "hca/queue/complete.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/hold.h"
-#include "hca/run/elide.h"
 #include "hca/run/progress.h"
 #include "hca/share/inspect_message.h"
 #include "hca/share/process.h"
-#include "util/container_of.h"
-#include "util/probe.h"
 
 void hca_qp_set_state(struct hca_qp *qp, enum ibv_qp_state state)
 {

@@ -7,12 +7,7 @@
 #include <string.h>
 
 #include "hca/memory/domain.h"
-#include "hca/object/qp.h"
-#include "hca/object/rq.h"
-#include "hca/queue/post.h"
 #include "hca/queue/receive.h"
-#include "hca/run/elide.h"
-#include "util/container_of.h"
 #include "util/probe.h"
 
 int hca_rq_init(struct hca_rq *rq, uint32_t depth, uint32_t max_sge,

@@ -11,18 +11,10 @@
 
 #include "hca/limits.h"
 #include "hca/memory/window.h"
-#include "hca/object/ah.h"
-#include "hca/object/cq.h"
-#include "hca/object/opcode.h"
-#include "hca/object/sq.h"
-#include "hca/path/path.h"
 #include "hca/queue/flush.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/post.h"
-#include "hca/run/elide.h"
-#include "hca/share/counters.h"
 #include "hca/share/process.h"
-#include "util/container_of.h"
 #include "util/probe.h"
 
 static int fill_inline(struct hca_swqe *e, const struct hca_sq *sq,

@@ -15,17 +15,10 @@
 #include "hca/event/async.h"
 #include "hca/hca.h"
 #include "hca/host/settings.h"
-#include "hca/limits.h"
 #include "hca/memory/domain.h"
-#include "hca/object/cq.h"
 #include "hca/object/live.h"
 #include "hca/object/quota.h"
-#include "hca/object/rq.h"
-#include "hca/object/srq.h"
-#include "hca/path/path.h"
 #include "hca/queue/post.h"
-#include "hca/run/elide.h"
-#include "hca/share/counters.h"
 #include "hca/share/process.h"
 
 static int check_sizes(const struct ibv_srq_attr *attr)
