@@ -95,7 +95,7 @@ static bool look_again(struct packet_qp *pq)
 
 /* Carries out the operation at sq.next, which is the oldest entry. False: it waits, or has
  * failed. */
-static bool run_local(struct packet_qp *pq)
+static __attribute__((noinline)) bool run_local(struct packet_qp *pq)
 {
 	struct hca_qp *qp = pq->qp;
 	struct hca_swqe *e = hca_sq_entry(&qp->sq, qp->sq.next);
