@@ -18,14 +18,14 @@
 #include "wire/ib/icrc.h"
 
 #define UDP_HEADER_BYTES 8
-/* Of requests: so few that the smallest receive buffers hold them. */
+/* Unacknowledged request packets: so few that the smallest receive buffers hold them. */
 #define WINDOW 64
 
 uint16_t roce_udp_port = IB_UDP_PORT;
 
 /* ---- invariant CRC ---- */
 
-/* False: not IP addresses. */
+/* Takes addresses and ports. False: these are no IP addresses. */
 static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 		     const struct carrier_addr *to)
 {
@@ -42,7 +42,7 @@ static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 	return true;
 }
 
-/* Of the first packet of a series; false: not IP addresses. */
+/* Begins the series with its first packet. False: these are no IP addresses. */
 static bool begin_series(struct icrc_series *series, const struct carrier_addr *from,
 			 const struct carrier_addr *to)
 {
@@ -88,22 +88,22 @@ static bool is_sealed(const struct carrier_unit *unit, struct icrc_series *serie
 
 	if (!begin_series(series, &unit->from, &unit->to))
 		return false;
-	/* The kernel does not say which identification the packet had. Ours count from 0 in
-	 * a train, and come from the port; kernels and adapters in hardware choose any, and
-	 * a source port for each connection. */
+	/* The kernel does not say which identification the packet had. Packets of busbar count
+	 * from 0 in a train and come from the shared port; kernels and adapters in hardware
+	 * choose any identification, and a source port for each connection. */
 	icrc_next(&c, series, from, udp_length, (uint16_t)k);
 	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
 	if (likely(icrc_matches(&c, end)))
 		return true;
 	if (series->ip.version != 4 || !icrc_matches_any_id(&c, udp_length, end, &id))
 		return false;
-	id ^= (uint16_t)k; /* it was found in place of 0 */
+	id ^= (uint16_t)k; /* the identification was searched for in place of 0 */
 	return id < CARRIER_UDP_TRAIN_PACKETS || series->ip.src_port != roce_udp_port;
 }
 
 /* ---- headers ---- */
 
-/* What receivers of datagrams find before the data, as annex A17.4.5.2 says. */
+/* Writes the header that receivers of datagrams find before the data (annex A17.4.5.2). */
 static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packet_frame *f)
 {
 	uint8_t src[16], dst[16];
@@ -154,7 +154,7 @@ static bool is_to_group(const struct carrier_unit *unit)
 	return IN6_IS_ADDR_MULTICAST(&v6.sin6_addr);
 }
 
-/* Groups are joined on allowed interfaces alone. */
+/* Packets to groups are allowed: groups are joined on allowed interfaces alone. */
 static bool is_allowed(const struct carrier_unit *unit)
 {
 	uint8_t to[16];
@@ -179,7 +179,7 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 		return 0;
 	}
 	header = packet_ib_decode(from, bytes, f);
-	/* Group addresses and the number of groups come together, or it is no packet. */
+	/* A packet to a group address has the QP number of groups, and no other packet has it. */
 	if (unlikely(header && is_to_group(unit) != (f->dst_qpn == HCA_QPN_MULTICAST)))
 		return 0;
 	if (header && f->service == PACKET_UD)
@@ -187,7 +187,7 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 	return header;
 }
 
-/* All but the PSN is that of the packet before, so the rest of decode() is, too. */
+/* The packet is that before it with another PSN, so decode() would say the same of it. */
 static bool follows(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
 		    const uint8_t *before, size_t header_bytes, const uint8_t *from,
 		    size_t bytes)
@@ -253,7 +253,7 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		return group_address(to, from, route);
 	if (unlikely(!roce_is_address(to)))
 		return -EHOSTUNREACH;
-	/* An address of this host reaches itself, whatever the source's IP version. */
+	/* An address of this host reaches this host, whatever the IP version of the source. */
 	if (hca_gid_is_ipv4(dst) != hca_gid_is_ipv4(from->raw)) {
 		if (!hca_gid_is_local(&to->grh.dgid))
 			return -EHOSTUNREACH;

@@ -26,12 +26,12 @@
 
 static struct {
 	struct carrier *udp;               /* over the socket of slot 0, for receiving */
-	struct carrier *carrier;           /* it, or a filter over it */
+	struct carrier *carrier;           /* `udp`, or a filter over it */
 	struct packet_port *_Atomic port;  /* for sending; NULL: closed */
 } qp1;
 
-/* A packet of this host that did not come by the loopback interface, where the sockets' filter sees
- * it (slots.c), but over two interfaces of one segment. */
+/* Is it a packet of this host that came over two interfaces of one segment, and not by the
+ * loopback interface, where the filter of the sockets sees it (slots.c)? */
 static bool is_strangers(const uint8_t source[16], uint16_t port)
 {
 	union ibv_gid gid;
@@ -53,7 +53,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 	size_t header;
 
 	(void)arg;
-	/* Nothing else comes to this queue pair in trains or in pieces. */
+	/* Other packets do not come to this queue pair in trains or in pieces. */
 	if (unit->count != 1 || carrier_unit_packets(unit, unit->iov[0].iov_len) != 1)
 		return;
 	header = roce_medium.decode(unit, &series, 0, bytes, unit->iov[0].iov_len, &f, &fault);
@@ -76,7 +76,7 @@ static void deliver(void *arg, const struct carrier_unit *unit)
 		HCA_COUNT_PROCESS(STRANGERS, 1);
 		return;
 	}
-	/* Only link-local addresses need it. */
+	/* Only link-local addresses need an interface. */
 	if (from.source[0] != 0xfe || (from.source[1] & 0xc0) != 0x80)
 		from.interface = 0;
 	roce_gsi_arrived(&from, bytes + header, f.rc.bytes);

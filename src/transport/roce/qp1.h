@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets of queue pair 1, from and to the socket of slot 0, which all processes share that
- * take part in connection management: each packet is read by one of them (gsi.h).
+ * Packets of queue pair 1, from and to the socket of slot 0. All processes that take part in
+ * connection management share that socket; each packet is read by one of them (gsi.h).
  */
 #ifndef TRANSPORT_ROCE_QP1_H
 #define TRANSPORT_ROCE_QP1_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Transport roce: RoCE v2 over an ordinary UDP socket, to other hosts and other processes of
- * this one. The port is opened when the first queue pair needs it, so programs that stay
- * inside of the host pay nothing for it.
+ * Transport roce: RoCE v2 over an ordinary UDP socket, to other hosts and other processes of this
+ * one. The port is opened when the first queue pair needs it, so programs that stay inside of the
+ * host pay nothing for it.
  *
- * Which thread looks at the socket: while packets come, the polls of the program (the socket is
- * "hot"), alone if the program polls without a gap (packet/base/presence.c); else the progress
- * thread watches the descriptor, too, and moves the packets. After some milliseconds of polls
- * without any polls do not touch the socket. When it becomes readable then, the progress thread
- * makes it hot again.
+ * Which thread looks at the socket: while packets come (the socket is `hot`), the polls of the
+ * program. If the program polls without a gap, only its polls do (packet/base/presence.c);
+ * otherwise the progress thread watches the descriptor, too, and moves the packets. After some
+ * milliseconds in which polls have found nothing, polls do not touch the socket. When it becomes
+ * readable then, the progress thread makes it hot again.
  */
 #define LOG_ROOM "roce"
 #include <errno.h>
@@ -43,15 +43,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* shm's is 10. */
+/* Transport shm has 10. */
 #define COST 20
 #define COST_UD 200
 
-/* Polls in vain, after which the clock is read, and time with nothing but such. */
+/* Polls in vain after which the clock is read, and the time of them after which `hot` ends. */
 #define POLLS_PER_LOOK 1024u
 #define COOL_NS 10000000
 #define POLLS_PER_EVENT 64
-/* A poll that asks the kernel takes as long as so many others. */
+/* A poll that makes a system call takes as long as so many other polls. */
 #define SYSTEM_CALL_POLLS 16
 
 static unsigned train(void);
@@ -61,17 +61,17 @@ static struct packet_port port = { .ops = &roce_ops, .medium = &roce_medium, .tr
 				   .rely = rely, .presence.lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct {
-	pthread_mutex_t lock;    /* opening */
+	pthread_mutex_t lock;    /* held while the port opens */
 	atomic_bool open;
 	unsigned slot;           /* 0: none */
 	int slot_name;           /* descriptor of its name, until `sockets` has it */
 	struct roce_sockets sockets;
-	struct carrier *udp;     /* below the filters */
-	bool qp1;                /* qp1.h is open; `lock` */
+	struct carrier *udp;     /* the carrier below the filters */
+	bool qp1;                /* queue pair 1 (qp1.h) is open; `lock` */
 
 	atomic_bool hot;         /* polls look at the socket */
-	atomic_uint misses;      /* polls since something moved */
-	_Atomic uint64_t quiet_ns; /* when there were POLLS_PER_LOOK of them */
+	atomic_uint misses;      /* polls since packets were moved */
+	_Atomic uint64_t quiet_ns; /* when `misses` reached POLLS_PER_LOOK */
 } roce = { .lock = PTHREAD_MUTEX_INITIALIZER, .slot_name = -1 };
 
 /* The seal of a packet names its place in a train. So there are trains only as long as they
@@ -121,7 +121,7 @@ static void readable(uint32_t events)
 	(void)events;
 	if (packet_arrives(&port))
 		return;
-	/* If there is more, the kernel wakes this thread again, or the progress thread. */
+	/* If more has come, the kernel wakes this thread again, or the progress thread. */
 	if (!progress_is_self()) {
 		packet_poll(&port, true);
 		return;
@@ -132,8 +132,8 @@ static void readable(uint32_t events)
 		packet_look_now(&port);
 }
 
-/* Behind a poll in vain: have there been none but such for a while? The clock is read now and
- * then only. */
+/* After a poll in vain: have all polls been in vain for COOL_NS? The clock is only read now and
+ * then. */
 static bool has_been_quiet(void)
 {
 	unsigned misses =
@@ -162,8 +162,8 @@ static bool roce_poll(struct hca_cq *cq, bool wait)
 	     packet_waits_for_reply(&port)) &&
 	    !atomic_load_explicit(&port.holds_back, memory_order_relaxed))
 		return false;
-	/* A program that sleeps for events usually polls once more in vain before. Nothing is late
-	 * by that, as the kernel wakes it if it does. */
+	/* A program that sleeps for events usually polls once more in vain before it sleeps. If
+	 * it does sleep, the kernel wakes it for packets, so nothing is late. */
 	if (!wait && hca_arrival_aside() &&
 	    !atomic_load_explicit(&roce.misses, memory_order_relaxed)) {
 		atomic_store_explicit(&roce.misses, 1, memory_order_relaxed);
@@ -191,7 +191,7 @@ static bool roce_announces(void)
 {
 	if (!atomic_load_explicit(&roce.open, memory_order_acquire))
 		return true;
-	/* While polls were relied on, nobody else was to look for it. */
+	/* While polls were relied on, the progress thread did not look for it. */
 	if (packet_leave(&port) &&
 	    (atomic_load(&port.backlog) || atomic_load(&port.holds_back)))
 		packet_look_later(&port);
@@ -230,7 +230,7 @@ static int open_carrier(void)
 		return ret;
 	carrier_udp_facts(roce.udp, &facts);
 	roce_fragment_port = port.fragment_port = facts.fragment_port;
-	/* The kernel's count has about as much overhead. */
+	/* The kernel also counts its overhead, which is about as much as the packets. */
 	port.buffer_bytes = facts.receive_bytes / 2;
 	carrier = roce.udp;
 	ret = carrier_udp_loop(roce.udp, !hca_local_has_groups());
@@ -262,7 +262,7 @@ static int open_port(void)
 {
 	int ret;
 
-	/* Without a queue pair there is none yet. */
+	/* A process without queue pairs has no slot yet. */
 	for (unsigned i = 1; !roce.slot && i < ROCE_SLOTS; i++)
 		take_slot(i);
 	if (!roce.slot) {
@@ -292,7 +292,7 @@ static int open_port(void)
 err_port:
 	packet_port_close(&port);
 err_sockets:
-	/* Releases the slot. The process has QP numbers of it, so it needs it again. */
+	/* Releases the slot, which the process needs again: it has QP numbers of it. */
 	roce_sockets_close(&roce.sockets);
 	return ret;
 }
@@ -352,7 +352,7 @@ static void roce_stop(void)
 		roce_qp1_close();
 	roce.qp1 = false;
 	roce_gsi_stop();
-	/* rely() must not run meanwhile. */
+	/* rely() must not run at the same time. */
 	pthread_mutex_lock(&port.presence.lock);
 	open = atomic_exchange(&roce.open, false);
 	pthread_mutex_unlock(&port.presence.lock);
@@ -367,8 +367,8 @@ static void roce_stop(void)
 	packet_show_stop();
 }
 
-/* A program that ends without destroying its queue pairs: its peers would repeat what it has
- * received and not yet acknowledged. */
+/* Called when a program ends without destroying its queue pairs: its peers would repeat messages
+ * that it has received and not yet acknowledged. */
 __attribute__((destructor)) static void roce_end(void)
 {
 	if (atomic_load(&roce.open))
@@ -385,7 +385,7 @@ static void roce_forked(void)
 	atomic_store(&port.blind, false);
 	packet_show_forked();
 	atomic_store(&roce.open, false);
-	/* Also of a port that another thread of the parent was opening. */
+	/* Also those of a port that another thread of the parent was opening. */
 	roce_sockets_forked(&roce.sockets);
 	drop_slot();
 	atomic_store(&roce.hot, false);
@@ -408,7 +408,7 @@ static int roce_reach(const struct hca_destination *to)
 {
 	if (!to->ah)
 		return COST_UD;
-	/* By the loopback interface they would come back all the same. */
+	/* Packets to the group would come back by the loopback interface. */
 	if (to->multicast && hca_local_has_groups() && roce_group_stays_here(to->ah))
 		return -EHOSTUNREACH;
 	return roce_is_address(to->ah) ? COST : -EHOSTUNREACH;

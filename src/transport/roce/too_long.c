@@ -69,7 +69,7 @@ static void name_of(const union address *source, char name[IF_NAMESIZE])
 	freeifaddrs(list);
 }
 
-/* The interface by which packets to the address leave, and its MTU; 0: not known. */
+/* Finds the interface by which packets to the address leave, and its MTU; 0: not known. */
 static int look(const struct packet_route *route, char name[IF_NAMESIZE])
 {
 	union address to, from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that the interface does not take whole; packets.h says what becomes of them. */
+/* Packets that are too long for the interface; packets.h says what becomes of them. */
 #ifndef TRANSPORT_ROCE_TOO_LONG_H
 #define TRANSPORT_ROCE_TOO_LONG_H
 
@@ -15,7 +15,7 @@ extern uint16_t roce_fragment_port;
 /* As packet_medium.too_long. The first call of the process logs the interface and the remedy. */
 bool roce_too_long(const struct packet_route *route, size_t bytes);
 
-/* The longest path MTU whose packets an interface of `mtu` bytes takes whole; 0: none. */
+/* The longest path MTU whose packets fit an interface of `mtu` bytes; 0: none. */
 unsigned roce_path_mtu(unsigned mtu, bool ipv4);
 
 #endif
