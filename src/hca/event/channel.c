@@ -13,17 +13,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "hca/hca.h"
 #include "hca/object/live.h"
 #include "hca/run/elide.h"
-#include "hca/run/progress.h"
 #include "hca/share/arrival.h"
 #include "hca/share/process.h"
 #include "util/container_of.h"
-#include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -37,25 +34,6 @@ void hca_event_count(int fd)
 		log_error("event not delivered: %s", strerror(-ret));
 }
 
-/* 0 or a negative errno. */
-static int open_descriptors(struct hca_channel *ch)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = HCA_SLEEPER_OWN };
-	int ret;
-
-	ch->event_fd = wakeup_open_counter();
-	if (ch->event_fd < 0)
-		return ch->event_fd;
-	ch->ibv.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (ch->ibv.fd >= 0 && !epoll_ctl(ch->ibv.fd, EPOLL_CTL_ADD, ch->event_fd, &ev))
-		return 0;
-	ret = -errno;
-	if (ch->ibv.fd >= 0)
-		close(ch->ibv.fd);
-	close(ch->event_fd);
-	return ret;
-}
-
 int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 {
 	struct hca_channel *ch = calloc(1, sizeof(*ch));
@@ -64,13 +42,13 @@ int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 	if (!ch)
 		return -ENOMEM;
 	ch->ibv.context = ctx;
-	ret = open_descriptors(ch);
-	if (ret) {
+	ch->ibv.fd = wakeup_open_counter();
+	if (ch->ibv.fd < 0) {
+		ret = ch->ibv.fd;
 		free(ch);
 		return ret;
 	}
 	list_init(&ch->ready);
-	list_init(&ch->armed);
 	hca_context_get(hca_context(ctx));
 	hca_live_begin(&ch->ibv, HCA_CHANNEL);
 	*out = &ch->ibv;
@@ -80,7 +58,7 @@ int hca_channel_create(struct ibv_context *ctx, struct ibv_comp_channel **out)
 int hca_channel_destroy(struct ibv_comp_channel *ibch)
 {
 	struct hca_channel *ch = hca_channel(ibch);
-	int users, sleeper, outside;
+	int users, sleeper;
 
 	if (!hca_live(ibch, HCA_CHANNEL))
 		return -EINVAL;
@@ -91,15 +69,10 @@ int hca_channel_destroy(struct ibv_comp_channel *ibch)
 		return -EBUSY;
 	hca_live_end(ibch, HCA_CHANNEL);
 	sleeper = atomic_load(&ch->sleeper);
-	outside = atomic_load(&ch->outside);
 	if (sleeper > 0 && !hca_context_inherited(ibch->context))
 		hca_sleeper_close(sleeper - 1);
-	if (outside > 0 && !hca_context_inherited(ibch->context))
-		hca_sleeper_close(outside - 1);
-	else
-		close(ibch->fd);
 	hca_context_put(hca_context(ibch->context));
-	close(ch->event_fd);
+	close(ibch->fd);
 	free(ch);
 	return 0;
 }
@@ -122,13 +95,12 @@ void hca_channel_notify(struct hca_cq *cq)
 	spin_lock(&ch->lock);
 	if (cq->events_queued++ == 0)
 		list_push(&ch->ready, &cq->event_entry);
-	list_remove(&cq->armed_entry);
 	ch->uncounted += mine;
 	spin_unlock(&ch->lock);
 	HCA_COUNT_PROCESS(CQ_EVENTS, 1);
 	PROBE(cq_event, (uintptr_t)hca_cq_public(cq), ch->ibv.fd);
 	if (!mine)
-		hca_event_count(ch->event_fd);
+		hca_event_count(ch->ibv.fd);
 }
 
 void hca_cq_set_armed(struct hca_cq *cq, unsigned arm)
@@ -145,16 +117,6 @@ void hca_cq_set_armed(struct hca_cq *cq, unsigned arm)
 		cq->events_held = 0;
 }
 
-void hca_channel_armed(struct hca_cq *cq)
-{
-	struct hca_channel *ch = hca_channel(cq->ex.channel);
-
-	spin_lock(&ch->lock);
-	list_remove(&cq->armed_entry);
-	list_push(&ch->armed, &cq->armed_entry);
-	spin_unlock(&ch->lock);
-}
-
 uint32_t hca_channel_forget(struct hca_cq *cq)
 {
 	struct hca_channel *ch = hca_channel(cq->ex.channel);
@@ -169,11 +131,10 @@ uint32_t hca_channel_forget(struct hca_cq *cq)
 	taken = cq->events_taken;
 	cq->events_queued = 0;
 	list_remove(&cq->event_entry);
-	list_remove(&cq->armed_entry);
 	ch->ibv.refcnt--;
 	spin_unlock(&ch->lock);
 	/* A reader that took one of these counts finds no CQ in the list and reads again. */
-	while (unread-- && wakeup_take(ch->event_fd))
+	while (unread-- && wakeup_take(ch->ibv.fd))
 		;
 	return taken;
 }
@@ -224,8 +185,8 @@ static struct hca_cq *take(struct hca_channel *ch, void **cq_context)
 	ch->uncounted = 0;
 	spin_unlock(&ch->lock);
 	while (uncounted--)
-		hca_event_count(ch->event_fd);
-	if (cq || !any || !wakeup_take(ch->event_fd))
+		hca_event_count(ch->ibv.fd);
+	if (cq || !any || !wakeup_take(ch->ibv.fd))
 		return cq;
 	return take_counted(ch, cq_context);
 }
@@ -256,24 +217,13 @@ static int sleeper_of(struct hca_channel *ch)
 	if (likely(sleeper))
 		return sleeper;
 	/* The kernel must be able to take an event of a descriptor that blocks. */
-	mine = wakeup_takes() ? hca_sleeper_open(ch->event_fd) : NO_SLEEPER;
+	mine = wakeup_takes() ? hca_sleeper_open(ch->ibv.fd) : NO_SLEEPER;
 	mine = mine < 0 ? NO_SLEEPER : mine + 1;
 	if (atomic_compare_exchange_strong(&ch->sleeper, &sleeper, mine))
 		return mine;
 	if (mine > 0)
 		hca_sleeper_close(mine - 1);
 	return sleeper;
-}
-
-/* Does the descriptor block? One that counts events does then, too: wakeup_wait() reads it. */
-static bool blocks(struct hca_channel *ch)
-{
-	int wanted = fcntl(ch->ibv.fd, F_GETFL) & O_NONBLOCK;
-	int flags = fcntl(ch->event_fd, F_GETFL);
-
-	if ((flags & O_NONBLOCK) != wanted)
-		fcntl(ch->event_fd, F_SETFL, flags ^ O_NONBLOCK);
-	return !wanted;
 }
 
 /*
@@ -285,7 +235,8 @@ static bool blocks(struct hca_channel *ch)
 static bool may_serve(struct hca_channel *ch)
 {
 	return !hca_self.depth && !hca_context_inherited(ch->ibv.context) &&
-	       interrupts(false) != INTERRUPT_DEPENDS && sleeper_of(ch) > 0;
+	       interrupts(false) != INTERRUPT_DEPENDS &&
+	       !(fcntl(ch->ibv.fd, F_GETFL) & O_NONBLOCK) && sleeper_of(ch) > 0;
 }
 
 /* 0 or -EINTR. */
@@ -297,132 +248,18 @@ static int serve(struct hca_channel *ch)
 	return ret == -EINTR && interrupts(true) == INTERRUPT_NEVER ? 0 : ret;
 }
 
-/* ---- programs that sleep in a call of the kernel ---- */
-
-/* So many events in a row were there when the program asked. */
-#define FOUND_TO_BE_OUTSIDE 4
-/* So many more arrivals without an event than with one end that for a while. */
-#define VAIN_MOST 64
-#define VAIN_REST_NS NSEC_PER_SEC
-
-static bool is_outside(struct hca_channel *ch)
-{
-	return atomic_load_explicit(&ch->outside, memory_order_acquire) > 0 &&
-	       !hca_self.depth && !hca_context_inherited(ch->ibv.context);
-}
-
-/* The descriptor is readable for events alone again. */
-static void end_outside(struct hca_channel *ch)
-{
-	int outside = atomic_exchange(&ch->outside, 0);
-
-	if (outside > 0)
-		hca_sleeper_release(outside - 1);
-	atomic_store(&ch->found, 0);
-	atomic_store(&ch->vain, 0);
-}
-
-/* An event was there that another thread had raised: perhaps it has woken the program, which then
- * was woken by the second of two threads in a row. So messages are to wake it at once. */
-static void consider_outside(struct hca_channel *ch)
-{
-	int number, none = 0;
-
-	if (atomic_fetch_add_explicit(&ch->found, 1, memory_order_relaxed) + 1 <
-		    FOUND_TO_BE_OUTSIDE ||
-	    hca_context_inherited(ch->ibv.context) ||
-	    progress_now_ns() < atomic_load(&ch->not_outside_before_ns))
-		return;
-	atomic_store_explicit(&ch->found, 0, memory_order_relaxed);
-	number = wakeup_takes() ? hca_sleeper_adopt(ch->ibv.fd) : -ENOSYS;
-	if (number >= 0 && !atomic_compare_exchange_strong(&ch->outside, &none, number + 1))
-		hca_sleeper_release(number);
-}
-
-/* Disarms the first of the armed queues. NULL: it has raised its event just now. lock is held. */
-static struct hca_cq *take_arming(struct hca_channel *ch)
-{
-	struct hca_cq *cq = list_entry(ch->armed.next, struct hca_cq, armed_entry);
-	bool armed;
-
-	list_remove(&cq->armed_entry);
-	hca_lock(&cq->lock);
-	armed = cq->special & HCA_CQ_ARMED_NEXT;
-	if (armed)
-		hca_cq_set_armed(cq, 0);
-	hca_unlock(&cq->lock);
-	return armed ? cq : NULL;
-}
-
-/* Messages that complete nothing have made the descriptor readable. That promises an event, so the
- * program gets one of a queue that it has armed, as if it had taken the completion by a poll. NULL:
- * there is no such queue. */
-static struct hca_cq *vain_event(struct hca_channel *ch, void **cq_context)
-{
-	struct hca_cq *cq = NULL;
-
-	if (atomic_fetch_add_explicit(&ch->vain, 1, memory_order_relaxed) >= VAIN_MOST) {
-		atomic_store(&ch->not_outside_before_ns, progress_now_ns() + VAIN_REST_NS);
-		end_outside(ch);
-	}
-	hca_enter();
-	spin_lock(&ch->lock);
-	while (!cq && !list_empty(&ch->armed))
-		cq = take_arming(ch);
-	if (cq) {
-		cq->events_taken++;
-		*cq_context = cq->ex.cq_context;
-	}
-	spin_unlock(&ch->lock);
-	hca_leave();
-	return cq;
-}
-
-/* Moves what has woken the program. An event if there is one, or NULL. */
-static struct hca_cq *look(struct hca_channel *ch, void **cq_context)
-{
-	bool arrived = hca_sleeper_look(ch->ibv.fd, ch);
-	struct hca_cq *cq = take(ch, cq_context);
-	unsigned vain = atomic_load_explicit(&ch->vain, memory_order_relaxed);
-	unsigned turns = progress_turns();
-
-	/* The progress thread may have moved what made the descriptor readable. */
-	arrived |= turns % 2 || atomic_load(&ch->turns) != turns;
-	atomic_store(&ch->turns, turns);
-	if (cq && vain)
-		atomic_store_explicit(&ch->vain, vain - 1, memory_order_relaxed);
-	if (!cq && arrived)
-		cq = vain_event(ch, cq_context);
-	return cq ? cq : take(ch, cq_context);
-}
-
-static struct hca_cq *first(struct hca_channel *ch, void **cq_context)
-{
-	struct hca_cq *cq;
-
-	if (is_outside(ch))
-		return look(ch, cq_context);
-	cq = take(ch, cq_context);
-	if (cq && atomic_load_explicit(&ch->sleeper, memory_order_relaxed) > 0)
-		hca_sleeper_visit();
-	else if (cq)
-		consider_outside(ch);
-	return cq;
-}
-
 int hca_channel_get_event(struct ibv_comp_channel *ibch, struct ibv_cq **cq_out,
 			  void **cq_context)
 {
 	struct hca_channel *ch = hca_channel(ibch);
-	struct hca_cq *cq = first(ch, cq_context);
+	struct hca_cq *cq = take(ch, cq_context);
 
+	if (cq && atomic_load_explicit(&ch->sleeper, memory_order_relaxed) > 0)
+		hca_sleeper_visit();
 	while (!cq) {
-		bool blocking = blocks(ch), serves = blocking && may_serve(ch);
-		int ret;
+		bool serves = may_serve(ch);
+		int ret = serves ? serve(ch) : wakeup_wait(ibch->fd);
 
-		if (blocking && is_outside(ch))
-			end_outside(ch);
-		ret = serves ? serve(ch) : wakeup_wait(ch->event_fd);
 		if (ret)
 			return ret;
 		cq = serves ? take(ch, cq_context) : take_counted(ch, cq_context);

@@ -22,26 +22,15 @@ struct hca_device {
 
 /* A completion channel: the CQs whose events nobody has read yet (channel.h). */
 struct hca_channel {
-	/* Its descriptor is an epoll instance with `event_fd` in it, and with the arrival
-	 * descriptors (share/arrival.h) while `outside` says so. */
 	struct ibv_comp_channel ibv;
-	int event_fd; /* counts the events, except `uncounted` */
 	struct spin lock;
 	struct list ready; /* of hca_cq.event_entry; under `lock` */
-	struct list armed; /* of hca_cq.armed_entry; under `lock` */
 	/* Events of `ready` that the descriptor does not count, because a thread raised them
 	 * that waits for one itself; under `lock`. */
 	unsigned uncounted;
 	/* Where its threads sleep: the number of hca_sleeper_open() plus one; 0: none yet, -1:
 	 * there is none. */
 	_Atomic int sleeper;
-	/* The program sleeps in a call of the kernel on the channel's descriptor: the number of
-	 * hca_sleeper_adopt() plus one; 0: it does not, or so it is not known. */
-	_Atomic int outside;
-	atomic_uint found; /* events in a row that other threads had raised */
-	atomic_uint vain;  /* grows when the descriptor was readable and no event came */
-	atomic_uint turns; /* progress_turns() when an event was last asked for */
-	_Atomic uint64_t not_outside_before_ns; /* on the clock of progress_now_ns() */
 };
 
 struct hca_async_event {

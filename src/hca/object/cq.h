@@ -38,7 +38,6 @@ struct hca_cq {
 	/* Events that are queued in the channel or were read; under channel->lock. */
 	unsigned events_queued;
 	struct list event_entry;
-	struct list armed_entry; /* armed for the next completion, without an event since */
 	uint32_t events_taken; /* read by ibv_get_cq_event(), to be acknowledged */
 	uint32_t async_taken;  /* by ibv_get_async_event(); under hca_context.async_lock */
 	atomic_int users;      /* QPs and XRC SRQs */

@@ -111,7 +111,6 @@ int hca_cq_create(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr,
 			attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	}
 	list_init(&cq->event_entry);
-	list_init(&cq->armed_entry);
 	hca_cq_event_init(cq);
 	cq->ex.context = ibctx;
 	cq->ex.channel = attr->channel;

@@ -87,8 +87,6 @@ int hca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		move_all(hca_self.looked ? hca_transports_poll_local :
 					   hca_poll_transports_surely);
 	hca_self.looked = false;
-	if (!solicited_only)
-		hca_channel_armed(cq);
 	hca_lock(&cq->lock);
 	if (!solicited_only)
 		hca_cq_set_armed(cq, HCA_CQ_ARMED_NEXT);

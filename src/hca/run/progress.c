@@ -61,7 +61,6 @@ static struct {
 	bool stop;
 	int epoll_fd, wake_fd;
 	int (*_Atomic tick)(void);   /* progress_set_tick() */
-	atomic_uint turns;           /* progress_turns() */
 } progress = {
 	.life = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -72,11 +71,6 @@ static struct {
 	.epoll_fd = -1,
 	.wake_fd = -1,
 };
-
-unsigned progress_turns(void)
-{
-	return atomic_load(&progress.turns);
-}
 
 void progress_kick(void)
 {
@@ -316,18 +310,13 @@ static void *progress_main(void *arg)
 	/* Its shortest timers are of 20 µs; usually the kernel adds up to 50. */
 	prctl(PR_SET_TIMERSLACK, 1000UL);
 	while (!stopping()) {
-		uint64_t until_ns;
+		uint64_t until_ns = tick();
 		int n;
 
-		atomic_fetch_add(&progress.turns, 1);
-		until_ns = tick();
-		atomic_fetch_add(&progress.turns, 1);
 		do {
 			n = wait_events(events, ARRAY_SIZE(events), sleep_ns(until_ns));
 		} while (!run_light(until_ns) && n == 0);
-		atomic_fetch_add(&progress.turns, 1);
 		handle(events, n);
-		atomic_fetch_add(&progress.turns, 1);
 	}
 	return NULL;
 }
@@ -424,7 +413,6 @@ void progress_forked(void)
 	progress.running_fd = -1;
 	progress.running_timer = NULL;
 	progress_self_forked();
-	atomic_store(&progress.turns, 0);
 }
 
 static int grow_watches(int fd)

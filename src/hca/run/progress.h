@@ -75,8 +75,6 @@ void progress_run_overdue(void);
  * Always the same function; it may be set while the thread runs. */
 void progress_set_tick(int (*fn)(void));
 
-/* Grows when the thread begins to work and when it ends; odd meanwhile. Any thread. */
-unsigned progress_turns(void);
 /* Wakes the thread, which then polls the transports. */
 void progress_kick(void);
 /* In a forked child: forgets the parent's thread and descriptors. */

@@ -4,11 +4,9 @@
 #include "hca/share/arrival.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +23,8 @@
 /* More would make each wake-up slower, as the kernel asks all in their order. */
 #define SLEEPERS 16
 #define WATCHED (EPOLLIN | EPOLLEXCLUSIVE)
+/* The place of a sleeper's own descriptor. */
+#define OWN UINT64_MAX
 
 /* Two arrivals on the progress thread, with visits of the program in between, that are not further
  * apart make it stand aside. */
@@ -34,8 +34,7 @@
 #define PAUSE_NS UINT64_C(60000)
 #define PAUSE_MOST_NS UINT64_C(1000000)
 #define PAUSE_PART 16
-/* A thread that gets no processor for so long is not waited for any more; nor is a program that
- * sleeps elsewhere, if no message has come for so long. */
+/* A thread that gets no processor for so long is not waited for any more. */
 #define AWAITS_NS UINT64_C(4000000)
 
 struct arrival {
@@ -55,7 +54,6 @@ static struct {
 	pthread_cond_t idle;  /* a thread has left an arrival's fn */
 	struct arrival at[ARRIVALS];
 	int sleepers[SLEEPERS]; /* epoll instances; -1: free place */
-	int adopted;            /* the place of the adopted one; -1: there is none */
 	uint64_t aside_ns;      /* since then */
 	bool glancing;          /* between the two looks of `glance` */
 	uint64_t looks;         /* looks() at the first of them */
@@ -78,7 +76,6 @@ static struct {
 	.idle = PTHREAD_COND_INITIALIZER,
 	.at = { [0 ... ARRIVALS - 1] = { .fd = -1 } },
 	.sleepers = { [0 ... SLEEPERS - 1] = -1 },
-	.adopted = -1,
 	.glance = { .timer.entry = { &arrivals.glance.timer.entry,
 				     &arrivals.glance.timer.entry },
 		    .fn = on_glance, .light = true },
@@ -186,25 +183,6 @@ static bool awaits_processor(void)
 	       hca_thread_is_ready(atomic_load(&arrivals.last));
 }
 
-/* The program sleeps in a call of the kernel on the adopted sleeper, as far as one can know: no
- * message has come that it could have looked for. lock is held. */
-static bool sleeps_elsewhere(void)
-{
-	struct pollfd p = { .events = POLLIN };
-
-	if (arrivals.adopted < 0)
-		return false;
-	p.fd = arrivals.sleepers[arrivals.adopted];
-	return poll(&p, 1, 0) == 0;
-}
-
-/* The progress thread does what the program has left for its next call, in its place. */
-static bool is_needed_by_sleeper(void)
-{
-	hca_attention_hand_over();
-	return progress_now_ns() - arrivals.looked_ns > AWAITS_NS;
-}
-
 /* Messages wait if no thread of the program sleeps here and none looks. Where one has slept since
  * the last glance nothing happens, so there is no use in further glances either. */
 static bool is_needed(void)
@@ -214,8 +192,6 @@ static bool is_needed(void)
 
 	if (asleep || looks() != arrivals.looks)
 		arrivals.looked_ns = progress_now_ns();
-	else if (arrivals.glancing && sleeps_elsewhere())
-		return is_needed_by_sleeper();
 	else if (arrivals.glancing)
 		return !awaits_processor();
 	if (arrivals.glancing)
@@ -356,11 +332,10 @@ void hca_arrival_forked(void)
 	}
 	/* They are the parent's: a thread that slept there would take its wake-ups. */
 	for (unsigned i = 0; i < SLEEPERS; i++) {
-		if (arrivals.sleepers[i] >= 0 && (int)i != arrivals.adopted)
+		if (arrivals.sleepers[i] >= 0)
 			close(arrivals.sleepers[i]);
 		arrivals.sleepers[i] = -1;
 	}
-	arrivals.adopted = -1;
 	atomic_store(&hca_arrivals_aside, false);
 	atomic_store(&arrivals.asleep, 0);
 	progress_timer_init(&arrivals.glance, on_glance);
@@ -369,10 +344,12 @@ void hca_arrival_forked(void)
 
 /* ---- sleepers ---- */
 
-/* lock is held. All arrival descriptors; then the progress thread goes behind it. */
-static int sleeper_fill(int sleeper)
+/* lock is held. The sleeper's own descriptor and all arrival descriptors; then the progress thread
+ * goes behind it. */
+static int sleeper_fill(int sleeper, int own_fd)
 {
-	int ret = 0;
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = OWN };
+	int ret = epoll_ctl(sleeper, EPOLL_CTL_ADD, own_fd, &ev) ? -errno : 0;
 
 	for (struct arrival *a = arrivals.at; a < arrivals.at + ARRIVALS && !ret; a++) {
 		if (a->fd < 0 || !a->on)
@@ -384,33 +361,18 @@ static int sleeper_fill(int sleeper)
 	return ret;
 }
 
-static void sleeper_empty(int sleeper)
-{
-	for (struct arrival *a = arrivals.at; a < arrivals.at + ARRIVALS; a++)
-		if (a->fd >= 0)
-			sleeper_remove(sleeper, a);
-}
-
-/* lock is held. -ENOSPC */
-static int free_place(void)
-{
-	for (int place = 0; place < SLEEPERS; place++)
-		if (arrivals.sleepers[place] < 0)
-			return place;
-	return -ENOSPC;
-}
-
 int hca_sleeper_open(int own_fd)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = HCA_SLEEPER_OWN };
-	int fd, ret, place;
+	int fd, ret, place = 0;
 
 	pthread_mutex_lock(&arrivals.lock);
-	ret = place = free_place();
-	if (ret < 0)
+	while (place < SLEEPERS && arrivals.sleepers[place] >= 0)
+		place++;
+	ret = -ENOSPC;
+	if (place == SLEEPERS)
 		goto out;
 	fd = epoll_create1(EPOLL_CLOEXEC);
-	ret = fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, own_fd, &ev) ? -errno : sleeper_fill(fd);
+	ret = fd < 0 ? -errno : sleeper_fill(fd, own_fd);
 	if (ret && fd >= 0)
 		close(fd);
 	else if (!ret)
@@ -420,50 +382,15 @@ out:
 	return ret ? ret : place;
 }
 
-/* lock is held. A thread that sleeps there keeps the epoll instance, which must not take wake-ups. */
-static void leave_place(int place)
-{
-	sleeper_empty(arrivals.sleepers[place]);
-	arrivals.sleepers[place] = -1;
-	if (place == arrivals.adopted)
-		arrivals.adopted = -1;
-}
-
 void hca_sleeper_close(int sleeper)
 {
-	int fd;
-
 	pthread_mutex_lock(&arrivals.lock);
-	fd = arrivals.sleepers[sleeper];
-	leave_place(sleeper);
-	close(fd);
-	pthread_mutex_unlock(&arrivals.lock);
-}
-
-int hca_sleeper_adopt(int epoll_fd)
-{
-	int ret = -EBUSY, place = 0;
-
-	pthread_mutex_lock(&arrivals.lock);
-	if (arrivals.adopted < 0) {
-		ret = place = free_place();
-		if (ret >= 0)
-			ret = sleeper_fill(epoll_fd);
-		if (!ret)
-			arrivals.sleepers[place] = epoll_fd;
-		if (!ret)
-			arrivals.adopted = place;
-		else
-			sleeper_empty(epoll_fd);
-	}
-	pthread_mutex_unlock(&arrivals.lock);
-	return ret ? ret : place;
-}
-
-void hca_sleeper_release(int sleeper)
-{
-	pthread_mutex_lock(&arrivals.lock);
-	leave_place(sleeper);
+	/* A thread that sleeps there keeps the epoll instance, which must not take wake-ups. */
+	for (struct arrival *a = arrivals.at; a < arrivals.at + ARRIVALS; a++)
+		if (a->fd >= 0)
+			sleeper_remove(arrivals.sleepers[sleeper], a);
+	close(arrivals.sleepers[sleeper]);
+	arrivals.sleepers[sleeper] = -1;
 	pthread_mutex_unlock(&arrivals.lock);
 }
 
@@ -498,17 +425,12 @@ static __attribute__((noinline)) void become_last(void)
 	atomic_store(&arrivals.last, hca_thread_number());
 }
 
-static void note_visit(void)
+static void leave_sleep(void)
 {
 	if (unlikely(atomic_load_explicit(&arrivals.last, memory_order_relaxed) !=
 		     hca_thread_number()))
 		become_last();
 	atomic_fetch_add(&arrivals.visits, 1);
-}
-
-static void leave_sleep(void)
-{
-	note_visit();
 	atomic_fetch_sub(&arrivals.asleep, 1);
 }
 
@@ -535,27 +457,6 @@ static void settle(void)
 	hca_leave();
 }
 
-/* By a thread that was woken. False: by the sleeper's own descriptor alone. */
-static bool move(const struct epoll_event *events, int n, struct hca_channel *for_events_of)
-{
-	bool arrived = false;
-
-	CANCEL_OFF;
-
-	hca_self.waits_for = for_events_of;
-	for (int i = 0; i < n; i++) {
-		if (events[i].data.u64 == HCA_SLEEPER_OWN)
-			continue;
-		arrived = true;
-		hca_enter();
-		run(events[i].data.u64, events[i].events);
-		hca_self.looked = true;
-		hca_leave();
-	}
-	hca_self.waits_for = NULL;
-	return arrived;
-}
-
 int hca_sleeper_wait(int sleeper, struct hca_channel *for_events_of)
 {
 	struct epoll_event events[1 + ARRIVALS];
@@ -570,16 +471,18 @@ int hca_sleeper_wait(int sleeper, struct hca_channel *for_events_of)
 	leave_sleep();
 	if (ret)
 		return ret;
-	move(events, n, for_events_of);
+
+	CANCEL_OFF;
+
+	hca_self.waits_for = for_events_of;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u64 == OWN)
+			continue;
+		hca_enter();
+		run(events[i].data.u64, events[i].events);
+		hca_self.looked = true;
+		hca_leave();
+	}
+	hca_self.waits_for = NULL;
 	return 0;
-}
-
-bool hca_sleeper_look(int epoll_fd, struct hca_channel *for_events_of)
-{
-	struct epoll_event events[1 + ARRIVALS];
-	/* No cancellation point, as the C library's call is. */
-	long n = syscall(SYS_epoll_pwait, (long)epoll_fd, events, 1L + ARRIVALS, 0L, NULL, 0L);
-
-	note_visit();
-	return move(events, (int)n, for_events_of);
 }

@@ -51,26 +51,11 @@ void hca_arrival_unwatch(int fd);
 /* In a forked child. */
 void hca_arrival_forked(void);
 
-/* What the data of a sleeper's own descriptor is in its epoll instance; of arrival descriptors it
- * is another number. */
-#define HCA_SLEEPER_OWN UINT64_MAX
 /* A sleeper that also wakes for `own_fd`; its number, or a negative errno: there are too many, or
  * the kernel cannot do it. */
 int hca_sleeper_open(int own_fd);
 /* Before own_fd is closed. A thread that still sleeps there is not woken any more. */
 void hca_sleeper_close(int sleeper);
-/*
- * Makes an epoll instance of the caller's, which has its own descriptor in it, a sleeper: from now on
- * messages make it readable, so that a program which has it in poll(), select() or an epoll instance
- * is woken by them. Its number, or a negative errno; -EBUSY: there is such a one already, as a
- * message would make all of them readable.
- */
-int hca_sleeper_adopt(int epoll_fd);
-/* Ends that; the epoll instance stays open. */
-void hca_sleeper_release(int sleeper);
-/* Moves the messages that have made the adopted sleeper readable, like hca_sleeper_wait(), without
- * sleeping. False: there are none (any more). */
-bool hca_sleeper_look(int epoll_fd, struct hca_channel *for_events_of);
 /* A thread that would have slept in a sleeper has found an event without that. */
 void hca_sleeper_visit(void);
 /* Sleeps until the sleeper's own descriptor is readable or messages have come, and moves these, with

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that sleep in ibv_get_cq_event(), or on the channel's descriptor in poll() or
- * epoll_wait(), move the messages that wake them (src/hca/share/arrival.h). Whatever becomes of such
- * a thread, and whatever else the program does, no message and no event may be left over.
+ * Threads that sleep in ibv_get_cq_event() move the messages that wake them
+ * (src/hca/share/arrival.h). Whatever becomes of such a thread, and whatever else the program
+ * does, no message and no event may be left over.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -90,52 +88,17 @@ static long progress_sleeps(void)
 	return sleeps;
 }
 
-/* Where a thread sleeps: in ibv_get_cq_event(), or on the channel's descriptor, which does not block
- * in the last one. */
-enum place { IN_CALL, IN_POLL, IN_EPOLL };
-
 struct talk {
 	int messages;
 	bool begins;
-	enum place where;
 	long progress_sleeps; /* meanwhile */
-	int events;           /* read meanwhile */
 };
 
-static int epoll_set = -1; /* of this process */
-
-/* Until the descriptor is readable. */
-static int sleep_outside(int fd, enum place where)
-{
-	struct epoll_event ready = { .events = EPOLLIN };
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	if (where == IN_POLL)
-		return poll(&p, 1, WAIT_MS) == 1 ? 0 : -1;
-	if (epoll_set < 0) {
-		epoll_set = epoll_create1(EPOLL_CLOEXEC);
-		if (epoll_set < 0 || epoll_ctl(epoll_set, EPOLL_CTL_ADD, fd, &ready) ||
-		    fcntl(fd, F_SETFL, O_NONBLOCK))
-			return -1;
-	}
-	return epoll_wait(epoll_set, &ready, 1, WAIT_MS) == 1 ? 0 : -1;
-}
-
-static void leave_outside(void)
-{
-	if (epoll_set >= 0)
-		close(epoll_set);
-	epoll_set = -1;
-}
-
-/* There is one whenever the descriptor is readable. */
-static int next_event(struct end *e, enum place where)
+static int next_event(struct end *e)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	if (where != IN_CALL && sleep_outside(e->channel->fd, where))
-		return -1;
 	if (ibv_get_cq_event(e->channel, &cq, &context) || cq != e->cq[RECV_CQ])
 		return -1;
 	ibv_ack_cq_events(cq, 1);
@@ -178,8 +141,7 @@ static int converse(struct end *e, void *arg)
 		int n = ibv_poll_cq(e->cq[RECV_CQ], 1, &wc);
 
 		if (n == 0) {
-			ret = next_event(e, t->where);
-			t->events++;
+			ret = next_event(e);
 			continue;
 		}
 		if (n < 0 || wc.status != IBV_WC_SUCCESS)
@@ -190,7 +152,6 @@ static int converse(struct end *e, void *arg)
 			ret = post_send(e);
 	}
 	t->progress_sleeps = progress_sleeps() - before;
-	leave_outside();
 	return ret;
 }
 
@@ -214,14 +175,13 @@ static void let_converse(struct pair *p, struct talk *a, struct talk *b)
 
 /* The progress thread slept through most of the messages, which on a loaded machine is so in some
  * of the attempts only. */
-static void wake_one_thread(struct pair *p, enum place where)
+static void a_message_wakes_the_thread_that_sleeps_and_no_other(struct pair *p)
 {
 	long fewest = MESSAGES;
 
 	prepare_to_converse(p);
 	for (int i = 0; i < ATTEMPTS && fewest > MESSAGES / 2; i++) {
-		struct talk a = { .messages = MESSAGES, .begins = true, .where = where };
-		struct talk b = { .messages = MESSAGES, .where = where };
+		struct talk a = { MESSAGES, true, 0 }, b = { MESSAGES, false, 0 };
 
 		let_converse(p, &a, &b);
 		expect(a.progress_sleeps >= 0);
@@ -232,80 +192,6 @@ static void wake_one_thread(struct pair *p, enum place where)
 #ifndef __SANITIZE_THREAD__ /* with which a message takes longer than the glances' pauses */
 	expect(fewest <= MESSAGES / 2);
 #endif
-}
-
-static void a_message_wakes_the_thread_that_sleeps_and_no_other(struct pair *p)
-{
-	wake_one_thread(p, IN_CALL);
-}
-
-static void a_message_wakes_the_thread_that_sleeps_in_poll_and_no_other(struct pair *p)
-{
-	wake_one_thread(p, IN_POLL);
-}
-
-static void a_message_wakes_the_thread_that_sleeps_in_epoll_and_no_other(struct pair *p)
-{
-	wake_one_thread(p, IN_EPOLL);
-}
-
-/* A sleeps where it hears of B's messages and of WRITEs, which complete nothing. */
-static int hear(struct end *e, void *arg)
-{
-	struct talk *t = arg;
-	struct ibv_wc wc;
-
-	for (int got = 0; got < t->messages;) {
-		int n = ibv_poll_cq(e->cq[RECV_CQ], 1, &wc);
-
-		if (n == 0) {
-			if (next_event(e, t->where))
-				return -1;
-			t->events++;
-			continue;
-		}
-		if (n < 0 || wc.status != IBV_WC_SUCCESS || post_recv(e))
-			return -2;
-		got++;
-	}
-	leave_outside();
-	return 0;
-}
-
-static void hear_among_writes(struct pair *p, enum place where)
-{
-	struct talk a = { .messages = MESSAGES, .where = where };
-	int writes = 0;
-
-	prepare_to_converse(p);
-	side_start(&p->a, hear, &a, sizeof(a));
-	for (uint64_t i = 0; i < MESSAGES; i++) {
-		struct send_req s = send_req(&p->b, IBV_WR_SEND, i, 0, WORD);
-
-		/* First it learns where the program sleeps. */
-		for (int k = i < 100 ? 0 : 8; k > 0; k--, writes++) {
-			struct send_req w = rdma_req(&p->b, &p->a, IBV_WR_RDMA_WRITE, k, 0,
-						     ATOMIC_AT, WORD);
-
-			expect_eq(side_post_send(&p->b, 0, &w, 1).ret, 0);
-			side_wait_ok(&p->b, SEND_CQ, (uint64_t)k);
-		}
-		expect_eq(side_post_send(&p->b, 0, &s, 1).ret, 0);
-		side_wait_ok(&p->b, SEND_CQ, i);
-	}
-	expect_eq(side_join(&p->a, &a, sizeof(a)), 0);
-	printf("    %d events for %d messages among %d WRITEs\n", a.events, MESSAGES, writes);
-	expect(a.events < MESSAGES + writes / 8);
-}
-
-static void what_completes_nothing_wakes_seldom_and_never_for_nothing(struct pair *p)
-{
-	hear_among_writes(p, IN_POLL);
-}
-
-static void what_completes_nothing_wakes_seldom_and_never_for_nothing_in_epoll(struct pair *p)
-{
-	hear_among_writes(p, IN_EPOLL);
 }
 
 /* ---- other work of the process ---- */
@@ -429,13 +315,12 @@ static int converse_and_compute(struct end *e, void *arg)
 	return ret ? ret : *word == before ? -3 : 0;
 }
 
-static void cease_to_sleep(struct pair *p, enum place where)
+static void a_program_that_ceases_to_sleep_is_served(struct pair *p)
 {
 	prepare_to_converse(p);
 	side_set(&p->b, ATOMIC_AT, WORD, 0);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
-		struct talk a = { .messages = MESSAGES / 10, .begins = true, .where = where };
-		struct talk b = { .messages = MESSAGES / 10, .where = where };
+		struct talk a = { MESSAGES / 10, true, 0 }, b = { MESSAGES / 10, false, 0 };
 
 		side_start(&p->b, converse_and_compute, &b, sizeof(b));
 		expect_eq(side_run(&p->a, converse, &a, sizeof(a)), 0);
@@ -445,16 +330,6 @@ static void cease_to_sleep(struct pair *p, enum place where)
 		fetch_and_add(p, i);
 		expect_eq(side_join(&p->b, &b, sizeof(b)), 0);
 	}
-}
-
-static void a_program_that_ceases_to_sleep_is_served(struct pair *p)
-{
-	cease_to_sleep(p, IN_CALL);
-}
-
-static void a_program_that_ceases_to_sleep_in_epoll_is_served(struct pair *p)
-{
-	cease_to_sleep(p, IN_EPOLL);
 }
 
 /* ---- several threads ---- */
@@ -608,86 +483,6 @@ static void each_of_many_threads_gets_its_events(struct pair *p)
 		}
 		for (int i = 0; i < LOOPS; i++)
 			wait_until(atomic_load(&loops[i].received) == sent[i]);
-		for (int i = 0; i < LOOPS; i++)
-			loop_close(&loops[i]);
-	}
-}
-
-/* One thread that sleeps in epoll_wait() on the channels of all; ends when all are over. */
-static void *receive_for_all(void *arg)
-{
-	struct loop *loops = arg;
-	int set = epoll_create1(EPOLL_CLOEXEC), open = LOOPS;
-
-	for (int i = 0; i < LOOPS; i++) {
-		struct epoll_event want = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
-
-		expect_eq(fcntl(loops[i].channel->fd, F_SETFL, O_NONBLOCK), 0);
-		expect_eq(epoll_ctl(set, EPOLL_CTL_ADD, loops[i].channel->fd, &want), 0);
-	}
-	while (open) {
-		struct epoll_event ready[4];
-		int n = epoll_wait(set, ready, 4, WAIT_MS);
-
-		expect(n > 0);
-		for (int i = 0; i < n; i++) {
-			struct loop *l = &loops[ready[i].data.u32];
-			bool over = false;
-			struct ibv_cq *cq;
-			void *context;
-
-			expect_eq(ibv_get_cq_event(l->channel, &cq, &context), 0);
-			expect(cq == l->cq && context == l);
-			ibv_ack_cq_events(cq, 1);
-			expect_eq(ibv_req_notify_cq(cq, 0), 0);
-			expect_eq(take_all(l, &over), 0);
-			if (over)
-				expect_eq(epoll_ctl(set, EPOLL_CTL_DEL, l->channel->fd, NULL), 0);
-			open -= over;
-		}
-	}
-	close(set);
-	return NULL;
-}
-
-static void *wait_for_it(void *arg)
-{
-	(void)arg;
-	return NULL;
-}
-
-static void a_thread_that_sleeps_on_many_channels_gets_the_events_of_each(struct pair *p)
-{
-	static struct loop loops[LOOPS];
-	unsigned seed = 1;
-
-	side_open(&p->a, &ev);
-	for (int round = 0; round < 3; round++) {
-		int sent[LOOPS] = { 0 };
-		pthread_t thread;
-
-		for (int i = 0; i < LOOPS; i++)
-			loop_open(&loops[i], p->a.end, wait_for_it);
-		expect_eq(pthread_create(&thread, NULL, receive_for_all, loops), 0);
-		for (int i = 0; i < MESSAGES; i++) {
-			/* At first to one of them. */
-			int to = i < 50 ? round : rand_r(&seed) % LOOPS;
-
-			send_to(&loops[to], sent[to]);
-			sent[to]++;
-			if (rand_r(&seed) % 2)
-				wait_until(atomic_load(&loops[to].received) == sent[to]);
-			else
-				wait_until(atomic_load(&loops[to].received) > sent[to] - 4);
-		}
-		for (int i = 0; i < LOOPS; i++)
-			wait_until(atomic_load(&loops[i].received) == sent[i]);
-		for (int i = 0; i < LOOPS; i++) {
-			struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
-
-			expect_eq(ibv_modify_qp(loops[i].qp, &a, IBV_QP_STATE), 0);
-		}
-		expect_eq(pthread_join(thread, NULL), 0);
 		for (int i = 0; i < LOOPS; i++)
 			loop_close(&loops[i]);
 	}
@@ -919,7 +714,7 @@ static void parent_and_child_sleep_each_for_itself(struct pair *p)
 	(void)p;
 	(void)sleep_in_child;
 #else
-	struct talk a = { .messages = MESSAGES, .begins = true }, b = { .messages = MESSAGES };
+	struct talk a = { MESSAGES, true, 0 }, b = { MESSAGES, false, 0 };
 	pid_t child, gone = 0;
 	int status;
 
@@ -941,7 +736,7 @@ static void parent_and_child_sleep_each_for_itself(struct pair *p)
 
 static void a_channel_that_is_made_non_blocking_does_not_sleep_any_more(struct pair *p)
 {
-	struct talk a = { .messages = MESSAGES, .begins = true }, b = { .messages = MESSAGES };
+	struct talk a = { MESSAGES, true, 0 }, b = { MESSAGES, false, 0 };
 	struct ibv_cq *cq;
 	void *context;
 	int fd;
@@ -960,23 +755,11 @@ static const struct test_case cases[] = {
 	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
 		a_message_wakes_the_thread_that_sleeps_and_no_other),
 	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
-		a_message_wakes_the_thread_that_sleeps_in_poll_and_no_other),
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
-		a_message_wakes_the_thread_that_sleeps_in_epoll_and_no_other),
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
-		what_completes_nothing_wakes_seldom_and_never_for_nothing),
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
-		what_completes_nothing_wakes_seldom_and_never_for_nothing_in_epoll),
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
 		a_thread_that_sleeps_serves_queues_that_are_not_armed),
 	RULE_IN(ONLY_TWO_PROCESSES, "pthread_cancel(3)",
 		a_thread_that_is_cancelled_leaves_no_message_over),
 	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
 		a_program_that_ceases_to_sleep_is_served),
-	RULE_IN(ONLY_TWO_PROCESSES, "ibv_get_cq_event(3)",
-		a_program_that_ceases_to_sleep_in_epoll_is_served),
-	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_cq_event(3)",
-		a_thread_that_sleeps_on_many_channels_gets_the_events_of_each),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_cq_event(3)", each_of_many_threads_gets_its_events),
 	RULE_IN(ONLY_ONE_PROCESS, "ibv_get_cq_event(3)",
 		a_thread_that_polls_beside_one_that_sleeps_takes_nothing_away),
