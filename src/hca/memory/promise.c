@@ -68,6 +68,8 @@ void hca_promise_init(struct hca_qp *qp, void (*close)(struct progress_timer *t)
 	struct hca_promising *p = &qp->promising;
 
 	progress_timer_init(&p->close, close);
+	/* A program that polls may wait for the flushed receives. */
+	p->close.by_pollers = true;
 	p->word = &hca_process.segment
 			   ->promises[qp->pub - hca_process.segment->qps];
 	atomic_store(&p->word->word, 0);

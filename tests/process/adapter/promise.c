@@ -5,9 +5,15 @@
  * 9.7.5.1.1). A stopped process does nothing at all. What was completed is received,
  * whatever happens afterwards.
  */
+#include <dirent.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 
 #include "pair.h"
 
@@ -285,6 +291,61 @@ static void a_reset_comes_after_the_data_of_what_was_completed(struct pair *p)
 	side_expect_none(&p->b, RECV_CQ);
 }
 
+/* 0: the process has none of this name. */
+static pid_t thread_named(pid_t pid, const char *name)
+{
+	char path[300], found[32];
+	struct dirent *entry;
+	pid_t thread = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !thread && (entry = readdir(tasks))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)pid, entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(found, sizeof(found), f) &&
+		    !strncmp(found, name, strlen(name)))
+			thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (f)
+			fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
+	return thread;
+}
+
+/* On a busy machine that thread may have no processor for seconds. */
+static void who_polls_gets_flushed_receives_without_the_progress_thread(struct pair *p)
+{
+	struct send_req w;
+	int status;
+	pid_t thread;
+
+	start(p, LENGTH);
+	thread = thread_named(p->b.pid, "busbar-progress");
+	expect(thread);
+	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL)) {
+		printf("    not tried: ptrace: %s\n", strerror(errno));
+		return;
+	}
+	expect_eq(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
+	expect_eq(waitpid(thread, &status, __WALL), thread);
+	w = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 1, 0, 0, 8);
+	w.rkey++;
+	expect_eq(side_post_send(&p->a, 0, &w, 1).ret, 0);
+	for (uint64_t i = 0; i < RECEIVES; i++) {
+		struct ibv_wc wc = side_wait(&p->b, RECV_CQ);
+
+		expect_eq(wc.wr_id, i);
+		expect_status(wc, IBV_WC_WR_FLUSH_ERR);
+	}
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_ACCESS_ERR);
+	expect_eq(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
+}
+
 static const struct test_case cases[] = {
 	RULE_IN(ONLY_TWO_PROCESSES, "IBTA 9.7.5.1.1",
 		a_small_send_completes_though_the_receiver_is_stopped),
@@ -303,6 +364,8 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES, a_region_ends_after_what_was_completed),
 	CASE_IN(ONLY_TWO_PROCESSES,
 		a_reset_comes_after_the_data_of_what_was_completed),
+	CASE_IN(ONLY_TWO_PROCESSES,
+		who_polls_gets_flushed_receives_without_the_progress_thread),
 };
 
 int main(int argc, char **argv)
