@@ -22,7 +22,7 @@ if [ -z "${REFEREE_INSIDE:-}" ]; then
 		echo "skipped: this user may not make a network namespace"
 		exit 77
 	}
-	REFEREE_INSIDE=yes exec unshare $namespaces "$0" "$@"
+	IN_NETWORK=1 REFEREE_INSIDE=yes exec unshare $namespaces "$0" "$@"
 fi
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -5,8 +5,13 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <net/if.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,6 +222,24 @@ static bool wanted(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
+/* A network namespace, if the user may make one and the script that runs this has not: other tests have processes of other users, which
+ * hold the UDP port of RoCE v2, and stopped ones, which do not share it. */
+static void own_network(void)
+{
+	struct ifreq lo = { .ifr_name = "lo" };
+	int fd;
+
+	if (getenv("IN_NETWORK") || unshare(CLONE_NEWNET))
+		return;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (ioctl(fd, SIOCGIFFLAGS, &lo))
+		fail("no loopback interface: %s", strerror(errno));
+	lo.ifr_flags |= IFF_UP;
+	if (ioctl(fd, SIOCSIFFLAGS, &lo))
+		fail("the loopback interface stays down: %s", strerror(errno));
+	close(fd);
+}
+
 int run_cases(int argc, char **argv, const struct test_case *cases, size_t count)
 {
 	const struct transport *t = transport_under_test();
@@ -228,6 +251,8 @@ int run_cases(int argc, char **argv, const struct test_case *cases, size_t count
 			       cases[i].name);
 		return 0;
 	}
+	if (!t->hosts)
+		own_network();
 	for (size_t i = 0; i < count; i++) {
 		if (!wanted(cases[i].name, argc, argv) || !offered(t, cases[i].name))
 			continue;
