@@ -98,7 +98,7 @@ static void check_requester(const struct connection *c)
 	}
 }
 
-static void take_done(struct connection *c, struct rc_done d)
+static void take_done(struct connection *c, struct work_done d)
 {
 	check(!c->ended || (d.upto == c->completed && d.status == IBV_WC_SUCCESS));
 	check(d.upto == c->rq.tail && (int32_t)(d.upto - c->completed) >= 0);
@@ -254,11 +254,11 @@ static void request(struct connection *c, struct tape *t)
 			check((uint64_t)look.at + (uint64_t)p.bytes * (1 + look.more) <=
 			      look.length);
 		check(look.more <= p.more);
-		if (look.needs & RC_NEED_ATOMIC)
+		if (look.needs & WORK_NEED_ATOMIC)
 			check(look.op == RC_COMPARE_SWAP || look.op == RC_FETCH_ADD);
 	}
 	taken = rc_take(&c->rs, &p, &look, answer, b, c->now_ns);
-	check(!taken.complete || (look.needs & RC_NEED_COMPLETE));
+	check(!taken.complete || (look.needs & WORK_NEED_COMPLETE));
 	check(!taken.fail || c->rs.failed);
 	check_responder(c);
 }
@@ -307,7 +307,7 @@ static void open_connection(struct connection *c, struct tape *t)
 		.window = 1 + next_byte(t) % 80, .max_rd_atomic = 1 + (b >> 4),
 		.retry_cnt = b >> 2 & 7, .rnr_retry = b >> 5,
 		.timeout_ns = next_byte(t) * UINT64_C(5000), .line_bps = 1 + next_word(t),
-		.entries = c->ring, .stride = sizeof(c->ring[0]), .mask = ENTRIES - 1,
+		.ring.entries = c->ring, .ring.stride = sizeof(c->ring[0]), .ring.mask = ENTRIES - 1,
 	};
 	const struct rc_responder_params s = {
 		.reliable = q.reliable, .mtu = MTU, .psn = RC_PSN_MASK - next_byte(t),

@@ -9,13 +9,15 @@
 
 #include <stdint.h>
 
+#include "engine/work.h"
+
 enum rc_op {
-	RC_SEND,
-	RC_WRITE,
-	RC_READ,
-	RC_COMPARE_SWAP,
-	RC_FETCH_ADD,
-	RC_FLUSH,         /* annex A19; answered like a READ of no bytes */
+	RC_SEND = WORK_SEND,
+	RC_WRITE = WORK_WRITE,
+	RC_READ = WORK_READ,
+	RC_COMPARE_SWAP = WORK_COMPARE_SWAP,
+	RC_FETCH_ADD = WORK_FETCH_ADD,
+	RC_FLUSH = WORK_FLUSH, /* answered like a READ of no bytes */
 	RC_ACK,           /* an acknowledgement or a NAK; behind it are answers only */
 	RC_READ_RESPONSE,
 	RC_ATOMIC_RESPONSE,
@@ -27,13 +29,12 @@ enum rc_flags {
 	RC_FIRST = 1 << 0, /* first packet of a message or of a READ response */
 	RC_LAST = 1 << 1,
 	RC_ACK_REQ = 1 << 2,
-	RC_IMM = 1 << 3,
-	RC_INVALIDATE = 1 << 4,
-	RC_SOLICITED = 1 << 5,
-	RC_FENCE = 1 << 6, /* work entries only */
-	/* A WRITE of 8 bytes at once (ATOMIC WRITE, annex A19). It is answered like a READ
-	 * of no bytes, and counts as one of max_rd_atomic. */
-	RC_WORD = 1 << 7,
+	RC_IMM = WORK_IMM,
+	RC_INVALIDATE = WORK_INVALIDATE,
+	RC_SOLICITED = WORK_SOLICITED,
+	RC_FENCE = WORK_FENCE, /* work entries only */
+	/* It is answered like a READ of no bytes, and counts as one of max_rd_atomic. */
+	RC_WORD = WORK_WORD,
 };
 
 /* The lower bits of the FETH of a FLUSH. */

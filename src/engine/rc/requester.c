@@ -15,9 +15,9 @@ static bool is_atomic(const struct rc_wqe *e)
 	return e->op == RC_COMPARE_SWAP || e->op == RC_FETCH_ADD;
 }
 
-static struct rc_done done(const struct rc_requester *rq)
+static struct work_done done(const struct rc_requester *rq)
 {
-	return (struct rc_done){ rq->tail, IBV_WC_SUCCESS };
+	return (struct work_done){ rq->tail, IBV_WC_SUCCESS };
 }
 
 void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params *p)
@@ -215,7 +215,7 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	return true;
 }
 
-struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns)
+struct work_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns)
 {
 	const struct rc_wqe *e = rc_entry(rq, rq->next);
 
@@ -269,11 +269,11 @@ static void go_back(struct rc_requester *rq, uint32_t psn)
 	rq->gone_back++;
 }
 
-static struct rc_done fail(struct rc_requester *rq, enum ibv_wc_status status)
+static struct work_done fail(struct rc_requester *rq, enum ibv_wc_status status)
 {
 	rq->failed = true;
 	rq->timeout_at_ns = rq->rnr_until_ns = rq->pace_at_ns = 0;
-	return (struct rc_done){ rq->tail, status };
+	return (struct work_done){ rq->tail, status };
 }
 
 /* A window that was used up opens when a quarter of it is free, so that trains are not cut to what
@@ -336,8 +336,8 @@ static bool missing_answer(const struct rc_requester *rq, uint32_t psn, uint32_t
 
 /* A response was lost: goes back to it, but not twice before another answer or the
  * timeout. */
-static struct rc_done implied_nak(struct rc_requester *rq, uint32_t missing,
-				  uint64_t now_ns)
+static struct work_done implied_nak(struct rc_requester *rq, uint32_t missing,
+				    uint64_t now_ns)
 {
 	advance(rq, missing, now_ns);
 	if (rq->went_back)
@@ -403,9 +403,9 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
 		place->more = more_wanted(rq, e, packet, place);
 }
 
-static struct rc_done take_response(struct rc_requester *rq,
-				    const struct rc_packet *packet,
-				    enum ibv_wc_status copied, uint64_t now_ns)
+static struct work_done take_response(struct rc_requester *rq,
+				      const struct rc_packet *packet,
+				      enum ibv_wc_status copied, uint64_t now_ns)
 {
 	struct rc_place place;
 	uint32_t missing;
@@ -426,8 +426,8 @@ static struct rc_done take_response(struct rc_requester *rq,
 	return done(rq);
 }
 
-static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *packet,
-			       uint64_t now_ns)
+static struct work_done take_rnr(struct rc_requester *rq, const struct rc_packet *packet,
+				 uint64_t now_ns)
 {
 	if (!rq->rnr_retries)
 		return fail(rq, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -444,8 +444,8 @@ static struct rc_done take_rnr(struct rc_requester *rq, const struct rc_packet *
  * arrived (9.7.5). So a second one without progress in between is a copy of the first.
  * To go back for it too would take another one of the retries: with copies of packets
  * a connection could use up all of them although its peer answers. */
-static struct rc_done take_sequence(struct rc_requester *rq,
-				    const struct rc_packet *packet)
+static struct work_done take_sequence(struct rc_requester *rq,
+				      const struct rc_packet *packet)
 {
 	if (rq->obeyed)
 		return done(rq);
@@ -479,8 +479,8 @@ static bool is_half_answered(const struct rc_requester *rq, uint32_t psn)
 	       rc_psn_diff(psn, e->first_psn) >= 0 && rc_psn_diff(psn, rq->unacked) < 0;
 }
 
-static struct rc_done take_nak(struct rc_requester *rq, const struct rc_packet *packet,
-			       uint64_t now_ns)
+static struct work_done take_nak(struct rc_requester *rq, const struct rc_packet *packet,
+				 uint64_t now_ns)
 {
 	enum ibv_wc_status status = fatal(packet->syndrome);
 	uint32_t missing;
@@ -522,8 +522,8 @@ static void take_credit(struct rc_requester *rq, const struct rc_packet *packet)
 				     (code & 1 ? 3u : 2u) << (code / 2 - 1));
 }
 
-struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
-			enum ibv_wc_status copied, uint64_t now_ns)
+struct work_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
+			  enum ibv_wc_status copied, uint64_t now_ns)
 {
 	uint32_t missing;
 
@@ -560,7 +560,7 @@ uint64_t rc_deadline(const struct rc_requester *rq)
 	return rq->timeout_at_ns;
 }
 
-struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
+struct work_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 {
 	if (rq->rnr_until_ns) {
 		if (now_ns >= rq->rnr_until_ns)

@@ -51,10 +51,7 @@ struct rc_requester_params {
 	uint8_t retry_cnt, rnr_retry; /* 0 to 7 */
 	uint64_t timeout_ns;  /* 0: no retransmission by time */
 	uint64_t line_bps;    /* bits a second of the port, for pace.h; 0: unknown */
-	/* The ring of work entries: entry i is at `entries` + `stride` * (i & `mask`)
-	 * bytes. */
-	void *entries;
-	uint32_t stride, mask;
+	struct work_ring ring;
 };
 
 struct rc_requester {
@@ -83,14 +80,6 @@ struct rc_requester {
 	uint64_t pace_at_ns; /* the next packet has to wait until then; 0: it has not */
 };
 
-/* The result of a call for the work entries: those below `upto` are complete. If `status`
- * is not IBV_WC_SUCCESS, the entry at `upto` has failed with it, and the queue pair
- * has to go to the error state. */
-struct rc_done {
-	uint32_t upto;
-	enum ibv_wc_status status;
-};
-
 /* A packet, or a run, to be sent; its payload begins at byte `at` of the message of entry
  * `index`, and that of a run's further packets follows it. */
 struct rc_tx {
@@ -111,8 +100,7 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 
 static inline struct rc_wqe *rc_entry(const struct rc_requester *rq, uint32_t index)
 {
-	return (struct rc_wqe *)(void *)((char *)rq->p.entries +
-					 (uint64_t)(index & rq->p.mask) * rq->p.stride);
+	return work_entry(&rq->p.ring, index);
 }
 
 /* The caller has filled in entry `head`; the ring had room for it. */
@@ -124,7 +112,7 @@ bool rc_next(const struct rc_requester *rq, uint32_t limit, uint64_t now_ns,
 	     struct rc_tx *tx);
 /* The packet of rc_next() was sent, or counts as sent. Of a run the caller may have lowered
  * `more` to the packets that were. Completes entries of UC. */
-struct rc_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
+struct work_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64_t now_ns);
 
 /* If something waits to be sent: how many request packets do, and how many were sent and are
  * unacknowledged. Else 0 and 0. */
@@ -135,11 +123,11 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
 		   struct rc_place *place);
 /* The same packet again, with the first rc_place.more of the run's others. `copied`: the result
  * of copying the payload, IBV_WC_SUCCESS if there was none. */
-struct rc_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
-			enum ibv_wc_status copied, uint64_t now_ns);
+struct work_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
+			  enum ibv_wc_status copied, uint64_t now_ns);
 
 /* The time at which rc_timer() is to be called, and rc_next() behind it; 0: never. */
 uint64_t rc_deadline(const struct rc_requester *rq);
-struct rc_done rc_timer(struct rc_requester *rq, uint64_t now_ns);
+struct work_done rc_timer(struct rc_requester *rq, uint64_t now_ns);
 
 #endif

@@ -140,21 +140,21 @@ static void look_request(const struct rc_responder *rs, const struct rc_packet *
 	look->length = first ? p->length : rs->length;
 	look->remote_addr = (first ? p->remote_addr : rs->remote_addr) + look->at;
 	if (p->op == RC_READ)
-		look->needs = RC_NEED_READ;
+		look->needs = WORK_NEED_READ;
 	else if (p->op == RC_FLUSH)
-		look->needs = RC_NEED_FLUSH;
+		look->needs = WORK_NEED_FLUSH;
 	else if (is_atomic(p->op))
-		look->needs = RC_NEED_ATOMIC;
+		look->needs = WORK_NEED_ATOMIC;
 	else if (p->bytes)
-		look->needs = RC_NEED_PLACE;
+		look->needs = WORK_NEED_PLACE;
 	if (p->op == RC_SEND && first && !rs->claimed)
-		look->needs |= RC_NEED_RECEIVE;
+		look->needs |= WORK_NEED_RECEIVE;
 	if (p->op == RC_WRITE && last && (p->flags & RC_IMM) && !rs->claimed)
-		look->needs |= RC_NEED_RECEIVE;
+		look->needs |= WORK_NEED_RECEIVE;
 	if (last && (p->op == RC_SEND || (p->op == RC_WRITE && (p->flags & RC_IMM))))
-		look->needs |= RC_NEED_COMPLETE;
+		look->needs |= WORK_NEED_COMPLETE;
 	if (last && p->op == RC_SEND && (p->flags & RC_INVALIDATE))
-		look->needs |= RC_NEED_INVALIDATE;
+		look->needs |= WORK_NEED_INVALIDATE;
 	look->more = more_in_place(rs, p);
 }
 
@@ -310,14 +310,14 @@ static struct rc_taken take_bytes(struct rc_responder *rs, const struct rc_packe
 		rs->skipping = false;
 	}
 	rs->at += p->bytes * (1 + look->more);
-	if (look->needs & RC_NEED_RECEIVE)
+	if (look->needs & WORK_NEED_RECEIVE)
 		rs->claimed = true;
 	rs->expected_psn = rc_psn_add(p->psn, 1 + look->more);
 	if (!(p->flags & RC_LAST))
 		return taken;
 	rs->msn = rc_psn_add(rs->msn, 1);
 	rs->message = NO_MESSAGE;
-	taken.complete = look->needs & RC_NEED_COMPLETE;
+	taken.complete = look->needs & WORK_NEED_COMPLETE;
 	taken.bytes = rs->at;
 	if (taken.complete)
 		rs->claimed = false;

@@ -71,21 +71,9 @@ struct rc_responder {
 	struct rc_pace pace;  /* of READ responses */
 };
 
-/* What the caller has to do for a packet; bits. */
-enum rc_need {
-	RC_NEED_RECEIVE = 1 << 0, /* take a receive; the length of a SEND is unknown */
-	RC_NEED_PLACE = 1 << 1,   /* copy the payload into the receive at `at` (SEND),
-				   * or check the key and copy to remote_addr (WRITE) */
-	RC_NEED_READ = 1 << 2,    /* check the key for reading `length` bytes */
-	RC_NEED_ATOMIC = 1 << 3,  /* carry it out, on 8 bytes at remote_addr */
-	RC_NEED_INVALIDATE = 1 << 4, /* the key `imm`, after the copy */
-	RC_NEED_COMPLETE = 1 << 5,   /* complete the receive */
-	RC_NEED_FLUSH = 1 << 6,      /* check the key, make earlier WRITEs visible */
-};
-
 struct rc_look {
 	uint8_t verdict;  /* enum rc_verdict */
-	uint8_t needs;
+	uint8_t needs;    /* enum work_need: a receive at `at`, memory at `remote_addr` */
 	uint8_t op;       /* of the message: RC_SEND ... */
 	uint32_t at;      /* position of the payload in the message */
 	uint32_t rkey, length;

@@ -26,7 +26,7 @@ void packet_expired(struct hca_qp *qp)
 	struct packet_port *port = overdue_port(qp);
 	struct packet_qp *pq;
 	enum ibv_qp_state state;
-	struct rc_done done;
+	struct work_done done;
 	uint64_t now;
 	uint32_t next;
 

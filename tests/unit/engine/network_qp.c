@@ -59,7 +59,7 @@ static void enter_error(struct qp *qp, enum ibv_wc_status status)
 		finish(qp);
 }
 
-static void done(struct qp *qp, struct rc_done d, uint32_t from)
+static void done(struct qp *qp, struct work_done d, uint32_t from)
 {
 	network_check(d.upto == qp->rq.tail, "the tail says what is complete", qp);
 	for (uint32_t i = from; i != d.upto; i++) {
@@ -291,7 +291,7 @@ static enum rc_answer carry_out(struct qp *qp, const struct frame *f,
 
 	if (dice(1000) < world.not_now)
 		return RC_NOT_NOW;
-	if ((look->needs & RC_NEED_RECEIVE) && !qp->receives) {
+	if ((look->needs & WORK_NEED_RECEIVE) && !qp->receives) {
 		world.rnr++;
 		return RC_NO_RECEIVE;
 	}
@@ -299,16 +299,16 @@ static enum rc_answer carry_out(struct qp *qp, const struct frame *f,
 		return RC_NOT_VALID;
 	if (m->poison == POISON_OPERATION)
 		return RC_NO_OPERATION;
-	network_check(!(look->needs & RC_NEED_INVALIDATE) || (m->flags & RC_INVALIDATE),
+	network_check(!(look->needs & WORK_NEED_INVALIDATE) || (m->flags & RC_INVALIDATE),
 		      "nobody asked for an invalidation", qp);
-	if (look->needs & RC_NEED_PLACE)
+	if (look->needs & WORK_NEED_PLACE)
 		answer = place(qp, f, look, payload);
-	if (look->needs & RC_NEED_FLUSH) {
+	if (look->needs & WORK_NEED_FLUSH) {
 		network_check(f->packet.flush == (RC_FLUSH_GLOBAL | RC_FLUSH_REGION) &&
 				      f->packet.length == m->length, "a flush as it was sent", qp);
 		answer = look->rkey == GOOD_KEY ? RC_OK : RC_NO_ACCESS;
 	}
-	if (look->needs & RC_NEED_ATOMIC)
+	if (look->needs & WORK_NEED_ATOMIC)
 		answer = do_atomic(qp, &f->packet, old);
 	return answer;
 }
@@ -316,7 +316,7 @@ static enum rc_answer carry_out(struct qp *qp, const struct frame *f,
 static void take_receive(struct qp *qp, const struct rc_look *look, enum rc_answer answer,
 			 const struct rc_taken *taken)
 {
-	if (answer == RC_OK && (look->needs & RC_NEED_RECEIVE)) {
+	if (answer == RC_OK && (look->needs & WORK_NEED_RECEIVE)) {
 		network_check(!qp->has_receive, "one receive at a time", qp);
 		qp->has_receive = true;
 		qp->receives--;

@@ -23,8 +23,8 @@ static void open_requester(struct rc_requester *rq, unsigned sends)
 	struct rc_requester_params p = {
 		.reliable = true, .mtu = 256, .psn = PSN, .window = 64,
 		.max_rd_atomic = 1, .retry_cnt = 7, .rnr_retry = 7,
-		.timeout_ns = 1000000, .entries = ring, .stride = sizeof(ring[0]),
-		.mask = ENTRIES - 1,
+		.timeout_ns = 1000000, .ring.entries = ring, .ring.stride = sizeof(ring[0]),
+		.ring.mask = ENTRIES - 1,
 	};
 
 	rc_requester_open(rq, &p);
@@ -47,7 +47,7 @@ static unsigned send_all(struct rc_requester *rq)
 }
 
 /* The acknowledgement of message `number`, 0 for the first; `code` of credit. */
-static struct rc_done acknowledge(struct rc_requester *rq, unsigned number, uint8_t code)
+static struct work_done acknowledge(struct rc_requester *rq, unsigned number, uint8_t code)
 {
 	struct rc_packet p = {
 		.op = RC_ACK, .psn = rc_psn_add(PSN, number), .msn = number + 1,
@@ -87,8 +87,8 @@ static void credit_limits_what_is_sent(void)
 	check(send_all(&rq) == 1, "the limit is gone");
 }
 
-static struct rc_done respond(struct rc_requester *rq, uint8_t op, unsigned number,
-			      uint32_t bytes)
+static struct work_done respond(struct rc_requester *rq, uint8_t op, unsigned number,
+				uint32_t bytes)
 {
 	struct rc_packet p = {
 		.op = op, .psn = rc_psn_add(PSN, number), .bytes = bytes,
@@ -132,7 +132,7 @@ static void words_and_flushes_wait_for_a_response(void)
 	      "a response to a flush has no bytes");
 }
 
-static struct rc_done refuse(struct rc_requester *rq, unsigned number, uint8_t syndrome)
+static struct work_done refuse(struct rc_requester *rq, unsigned number, uint8_t syndrome)
 {
 	struct rc_packet p = {
 		.op = RC_ACK, .psn = rc_psn_add(PSN, number), .syndrome = syndrome,

@@ -119,12 +119,12 @@ static void a_word_and_a_flush_are_answered_like_a_read_of_nothing(void)
 	word.flags |= RC_WORD;
 	open_responder(2, 0);
 	rc_look(&rs, &word, &look);
-	check(look.verdict == RC_EXPECTED && look.needs == RC_NEED_PLACE, "to be placed");
+	check(look.verdict == RC_EXPECTED && look.needs == WORK_NEED_PLACE, "to be placed");
 	take(word, RC_OK, 1);
 	p = request(RC_FLUSH, 1, 100);
 	p.flush = RC_FLUSH_GLOBAL;
 	rc_look(&rs, &p, &look);
-	check(look.verdict == RC_EXPECTED && look.needs == RC_NEED_FLUSH &&
+	check(look.verdict == RC_EXPECTED && look.needs == WORK_NEED_FLUSH &&
 		      look.op == RC_FLUSH && look.length == 100, "to be flushed");
 	take(p, RC_OK, 1);
 	for (unsigned i = 0; i < 2; i++) {

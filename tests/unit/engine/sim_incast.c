@@ -135,7 +135,7 @@ static void on_deliver(void *arg, const struct carrier_unit *unit)
 	struct flow *f = &flows[frame->flow];
 	struct rc_place place;
 	struct rc_look look;
-	struct rc_done done;
+	struct work_done done;
 
 	(void)arg;
 	if (paced && (unit->tos & CE) == CE)
@@ -169,7 +169,7 @@ static void open_flow(struct flow *f, unsigned end)
 		.reliable = true, .mtu = MTU, .psn = end * 7919, .window = 64,
 		.max_rd_atomic = 4, .retry_cnt = 7, .rnr_retry = 7,
 		.timeout_ns = 16 * MS, .line_bps = RATE_BPS,
-		.entries = f->ring, .stride = sizeof(f->ring[0]), .mask = ENTRIES - 1,
+		.ring.entries = f->ring, .ring.stride = sizeof(f->ring[0]), .ring.mask = ENTRIES - 1,
 	};
 	const struct rc_responder_params s = {
 		.reliable = true, .mtu = MTU, .psn = end * 7919, .max_rd_atomic = 4,
@@ -197,7 +197,7 @@ static void play_until(uint64_t end_ns)
 		if (end >= 0) {
 			carrier_poll(carrier_sim_end(sim, (unsigned)end), 64);
 		} else if (now_ns() >= first->timer_ns) {
-			struct rc_done d = rc_timer(&first->rq, now_ns());
+			struct work_done d = rc_timer(&first->rq, now_ns());
 
 			check(d.status == IBV_WC_SUCCESS, "no request times out for good");
 			carrier_poll(carrier_sim_end(sim, end_of(first, true)), 1);

@@ -211,7 +211,7 @@ static void open_half(struct qp *qp, uint32_t psn, uint32_t peer_psn)
 		.max_rd_atomic = 1 + (uint8_t)dice(8),
 		.retry_cnt = 7, .rnr_retry = RC_RNR_FOR_EVER,
 		.timeout_ns = world.timeout_ns, .line_bps = world.line_bps,
-		.entries = qp->ring, .stride = sizeof(qp->ring[0]), .mask = ENTRIES - 1,
+		.ring.entries = qp->ring, .ring.stride = sizeof(qp->ring[0]), .ring.mask = ENTRIES - 1,
 	};
 	struct rc_responder_params r = {
 		.reliable = qp->reliable, .mtu = world.mtu, .psn = peer_psn,

@@ -47,9 +47,9 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 		.rnr_retry = pq->qp->attr.rnr_retry,
 		.timeout_ns = rc_timeout_ns(pq->qp->attr.timeout),
 		.line_bps = pq->port->medium->line_bps,
-		.entries = pq->entries,
-		.stride = sizeof(*pq->entries),
-		.mask = pq->qp->sq.mask,
+		.ring.entries = pq->entries,
+		.ring.stride = sizeof(*pq->entries),
+		.ring.mask = pq->qp->sq.mask,
 	};
 
 	rc_requester_open(&pq->requester, &params);
@@ -94,7 +94,7 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
 }
 
-bool packet_finish(struct packet_qp *pq, struct rc_done done)
+bool packet_finish(struct packet_qp *pq, struct work_done done)
 {
 	while (pq->completed != done.upto) {
 		pq->completed++;
@@ -133,7 +133,7 @@ static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
 	bool rnr = f->rc.op == RC_ACK && (f->rc.syndrome & RC_SYN_KIND) == RC_SYN_RNR;
 	enum ibv_wc_status copied = IBV_WC_SUCCESS;
 	struct rc_place where;
-	struct rc_done done;
+	struct work_done done;
 	uint32_t next;
 
 	packet_settle(pq);

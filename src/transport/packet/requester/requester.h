@@ -22,7 +22,7 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn);
 /* Brings the requester to the state of the send queue, which may have been flushed. */
 void packet_settle(struct packet_qp *pq);
 /* Completes what the engine has decided. False: the queue pair has failed. */
-bool packet_finish(struct packet_qp *pq, struct rc_done done);
+bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
 /* Counts a going back, if there was one since the last time; the next entry to be sent

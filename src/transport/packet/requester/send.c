@@ -253,7 +253,7 @@ static int emit_requests(struct packet_qp *pq, struct packet_train *train)
  * 0: it has left; -ENOENT: there is nothing to send; -EAGAIN: the carrier has no room, and the
  * requester is as it was; -EFAULT: a key does not allow the first packet; other errors are as if
  * it had been lost. */
-static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *done)
+static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *done)
 {
 	struct rc_requester *rq = &pq->requester;
 	const struct rc_requester before = *rq;
@@ -285,7 +285,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct rc_done *don
 static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 {
 	struct rc_requester *rq = &pq->requester;
-	struct rc_done done;
+	struct work_done done;
 	struct rc_tx tx;
 
 	for (;;) {
@@ -301,7 +301,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 			/* An error waits until the earlier entries are complete. */
 			if (rc_next(rq, rq->head, now_ns, &tx) && tx.index != rq->tail)
 				return true;
-			return packet_finish(pq, (struct rc_done){
+			return packet_finish(pq, (struct work_done){
 							 rq->tail, IBV_WC_LOC_PROT_ERR });
 		}
 		if (!packet_finish(pq, done))

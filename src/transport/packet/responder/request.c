@@ -166,7 +166,7 @@ static void carry_out(struct request *r)
 	}
 	/* A key that must not be invalidated is no reason for a NAK: a queue pair in error sends
 	 * no answer (9.9.6.3, class J). */
-	if (r->answer == RC_OK && (r->look.needs & RC_NEED_INVALIDATE) &&
+	if (r->answer == RC_OK && (r->look.needs & WORK_NEED_INVALIDATE) &&
 	    hca_key_invalidate(r->pq->as, r->f->rc.imm)) {
 		r->failed = IBV_WC_MW_BIND_ERR;
 		r->answer = RC_NOT_NOW;
@@ -222,7 +222,7 @@ static void take_expected(struct request *r)
 {
 	struct hca_qp *as = r->pq->as;
 	bool uses = r->look.op == RC_SEND ||
-		    (r->look.needs & (RC_NEED_RECEIVE | RC_NEED_COMPLETE));
+		    (r->look.needs & (WORK_NEED_RECEIVE | WORK_NEED_COMPLETE));
 	struct rc_taken taken;
 	int ret = r->pq->service == PACKET_XRC ? packet_xrc_attach(r->pq, r->f) : 0;
 
