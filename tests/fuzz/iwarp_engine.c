@@ -14,6 +14,7 @@
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x10\x1f\x20\x40\x60\x7f\x80\xff"
 #include "drive.h"
+#include "tape.h"
 
 #define check(cond)                                                               \
 	do {                                                                      \
@@ -25,10 +26,6 @@
 
 enum { ENTRIES = 8, LENGTH_MAX = 1 << 14, TURNS_MAX = 1 << 16 };
 
-struct tape {
-	const uint8_t *at, *end;
-};
-
 struct fuzz {
 	struct iwarp_connection c;
 	struct iwarp_wqe ring[ENTRIES];
@@ -37,18 +34,6 @@ struct fuzz {
 	bool failed, disconnected, shut;
 	uint64_t now_ns;
 };
-
-static uint8_t next_byte(struct tape *t)
-{
-	return t->at < t->end ? *t->at++ : 0;
-}
-
-static uint32_t next_word(struct tape *t)
-{
-	uint32_t w = next_byte(t);
-
-	return w << 8 | next_byte(t);
-}
 
 /* Most are near `base`, some are anywhere. */
 static uint32_t next_near(struct tape *t, uint32_t base)

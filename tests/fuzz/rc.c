@@ -14,6 +14,7 @@
 
 #define MUTATE_BYTES "\0\1\2\3\4\5\6\7\x08\x09\x10\x1f\x20\x40\x60\x61\x62\x63\x7f\x80\xff"
 #include "drive.h"
+#include "tape.h"
 
 #define check(cond)                                                               \
 	do {                                                                      \
@@ -25,10 +26,6 @@
 
 enum { ENTRIES = 8, MTU = 256, LENGTH_MAX = 1 << 20, TURNS_MAX = 4096 };
 
-struct tape {
-	const uint8_t *at, *end;
-};
-
 struct connection {
 	struct rc_requester rq;
 	struct rc_responder rs;
@@ -37,18 +34,6 @@ struct connection {
 	uint64_t now_ns;
 	bool ended;
 };
-
-static uint8_t next_byte(struct tape *t)
-{
-	return t->at < t->end ? *t->at++ : 0;
-}
-
-static uint32_t next_word(struct tape *t)
-{
-	uint32_t w = next_byte(t);
-
-	return w << 8 | next_byte(t);
-}
 
 /* Most are near `base`, some are anywhere. */
 static uint32_t next_psn(struct tape *t, uint32_t base)

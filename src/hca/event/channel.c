@@ -103,20 +103,6 @@ void hca_channel_notify(struct hca_cq *cq)
 		hca_event_count(ch->ibv.fd);
 }
 
-void hca_cq_set_armed(struct hca_cq *cq, unsigned arm)
-{
-	unsigned before = cq->special & HCA_CQ_ARMED;
-
-	if (!before != !arm)
-		atomic_fetch_add(&hca_process.armed, arm ? 1 : -1);
-	if ((before ^ arm) & HCA_CQ_ARMED_NEXT)
-		atomic_fetch_add(&hca_process.armed_next,
-				 arm & HCA_CQ_ARMED_NEXT ? 1 : -1);
-	cq->special = (uint8_t)((cq->special & ~(unsigned)HCA_CQ_ARMED) | arm);
-	if (!arm)
-		cq->events_held = 0;
-}
-
 uint32_t hca_channel_forget(struct hca_cq *cq)
 {
 	struct hca_channel *ch = hca_channel(cq->ex.channel);

@@ -14,8 +14,6 @@
 
 /* A CQ uses the channel, until hca_channel_forget(). */
 void hca_channel_ref(struct ibv_comp_channel *ch);
-/* `arm`: one of the bits of HCA_CQ_ARMED, or 0. cq->lock is held. */
-void hca_cq_set_armed(struct hca_cq *cq, unsigned arm);
 /* Adds an event of `cq` to its channel and wakes a reader. */
 void hca_channel_notify(struct hca_cq *cq);
 /* Removes the unread events of `cq` from its channel and drops its reference. Returns the number

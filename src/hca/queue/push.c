@@ -14,6 +14,20 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+void hca_cq_set_armed(struct hca_cq *cq, unsigned arm)
+{
+	unsigned before = cq->special & HCA_CQ_ARMED;
+
+	if (!before != !arm)
+		atomic_fetch_add(&hca_process.armed, arm ? 1 : -1);
+	if ((before ^ arm) & HCA_CQ_ARMED_NEXT)
+		atomic_fetch_add(&hca_process.armed_next,
+				 arm & HCA_CQ_ARMED_NEXT ? 1 : -1);
+	cq->special = (uint8_t)((cq->special & ~(unsigned)HCA_CQ_ARMED) | arm);
+	if (!arm)
+		cq->events_held = 0;
+}
+
 static bool moderated(const struct hca_cq *cq)
 {
 	return cq->event_count || cq->event_period_us;

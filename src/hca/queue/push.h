@@ -36,6 +36,8 @@ bool hca_cq_moved(struct hca_cq *cq, bool found);
 void hca_cq_ex_ops_init(struct verbs_context *v);
 void hca_cq_event_init(struct hca_cq *cq);
 void hca_cq_event_fini(struct hca_cq *cq);
+/* `arm`: one of the bits of HCA_CQ_ARMED, or 0. cq->lock is held. */
+void hca_cq_set_armed(struct hca_cq *cq, unsigned arm);
 
 /* To be called after an entry was written at `head` of a queue whose `special` is not 0.
  * cq->lock is held. Returns what to do after the lock is released. */

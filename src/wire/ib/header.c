@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "wire/bytes.h"
+
 /* ---- which opcode has what: table 38 of 9.2, annexes A14 and A19 ---- */
 
 #define BYTES_IF(headers, one, bytes) ((headers) & (one) ? (bytes) : 0)
@@ -69,49 +71,15 @@ const struct ib_opcode ib_opcodes[256] = {
 
 /* ---- integers ---- */
 
-static uint8_t *put16(uint8_t *to, uint16_t v)
-{
-	to[0] = (uint8_t)(v >> 8);
-	to[1] = (uint8_t)v;
-	return to + 2;
-}
-
-static uint8_t *put32(uint8_t *to, uint32_t v)
-{
-	put16(to, (uint16_t)(v >> 16));
-	return put16(to + 2, (uint16_t)v);
-}
-
-static uint8_t *put64(uint8_t *to, uint64_t v)
-{
-	put32(to, (uint32_t)(v >> 32));
-	return put32(to + 4, (uint32_t)v);
-}
-
 /* A byte of flags and a number of 24 bits. */
 static uint8_t *put8_24(uint8_t *to, uint8_t high, uint32_t v)
 {
-	return put32(to, (uint32_t)high << 24 | (v & IB_QPN_MASK));
-}
-
-static uint16_t get16(const uint8_t *from)
-{
-	return (uint16_t)(from[0] << 8 | from[1]);
-}
-
-static uint32_t get32(const uint8_t *from)
-{
-	return (uint32_t)get16(from) << 16 | get16(from + 2);
+	return put_32(to, (uint32_t)high << 24 | (v & IB_QPN_MASK));
 }
 
 static uint32_t get24(const uint8_t *from)
 {
-	return (uint32_t)from[0] << 16 | get16(from + 1);
-}
-
-static uint64_t get64(const uint8_t *from)
-{
-	return (uint64_t)get32(from) << 32 | get32(from + 4);
+	return (uint32_t)from[0] << 16 | get_16(from + 1);
 }
 
 /* ---- BTH (9.2) ---- */
@@ -127,7 +95,7 @@ static uint8_t *put_bth(const struct ib_packet *p, uint8_t *to)
 	to[0] = p->opcode;
 	to[1] = (uint8_t)((p->solicited ? SE : 0) | (p->migrated ? MIGREQ : 0) |
 			  ib_pad(p->bytes) << PAD_SHIFT);
-	to = put16(to + 2, p->pkey);
+	to = put_16(to + 2, p->pkey);
 	to = put8_24(to, (uint8_t)((p->fecn ? FECN : 0) | (p->becn ? BECN : 0)),
 		     p->dest_qpn);
 	return put8_24(to, p->ack_req ? ACK_REQ : 0, p->psn);
@@ -138,7 +106,7 @@ static void get_bth(const uint8_t *from, struct ib_packet *p)
 	p->opcode = from[0];
 	p->solicited = from[1] & SE;
 	p->migrated = from[1] & MIGREQ;
-	p->pkey = get16(from + 2);
+	p->pkey = get_16(from + 2);
 	p->fecn = from[4] & FECN;
 	p->becn = from[4] & BECN;
 	p->dest_qpn = get24(from + 5);
@@ -153,22 +121,22 @@ static uint8_t *put_requests(const struct ib_packet *p, unsigned has, uint8_t *t
 	if (has & IB_HAS_XRCETH)
 		to = put8_24(to, 0, p->xrceth.srqn);
 	if (has & IB_HAS_DETH) {
-		to = put32(to, p->deth.qkey);
+		to = put_32(to, p->deth.qkey);
 		to = put8_24(to, 0, p->deth.src_qpn);
 	}
 	if (has & IB_HAS_FETH)
-		to = put32(to, (p->feth.selectivity & 3u) << 4 |
+		to = put_32(to, (p->feth.selectivity & 3u) << 4 |
 				       (p->feth.placement & 15u));
 	if (has & IB_HAS_RETH) {
-		to = put64(to, p->reth.va);
-		to = put32(to, p->reth.rkey);
-		to = put32(to, p->reth.length);
+		to = put_64(to, p->reth.va);
+		to = put_32(to, p->reth.rkey);
+		to = put_32(to, p->reth.length);
 	}
 	if (has & IB_HAS_ATOMICETH) {
-		to = put64(to, p->atomiceth.va);
-		to = put32(to, p->atomiceth.rkey);
-		to = put64(to, p->atomiceth.swap_add);
-		to = put64(to, p->atomiceth.compare);
+		to = put_64(to, p->atomiceth.va);
+		to = put_32(to, p->atomiceth.rkey);
+		to = put_64(to, p->atomiceth.swap_add);
+		to = put_64(to, p->atomiceth.compare);
 	}
 	return to;
 }
@@ -184,11 +152,11 @@ size_t ib_encode(const struct ib_packet *packet, uint8_t *to)
 	if (has & IB_HAS_AETH)
 		to = put8_24(to, packet->aeth.syndrome, packet->aeth.msn);
 	if (has & IB_HAS_ATOMICACKETH)
-		to = put64(to, packet->atomicacketh.original);
+		to = put_64(to, packet->atomicacketh.original);
 	if (has & IB_HAS_IMMDT)
-		to = put32(to, packet->immdt);
+		to = put_32(to, packet->immdt);
 	if (has & IB_HAS_IETH)
-		put32(to, packet->ieth.rkey);
+		put_32(to, packet->ieth.rkey);
 	if (has & IB_HAS_RESERVED)
 		memset(to, 0, IB_CNP_RESERVED_BYTES);
 	return op->bytes;
@@ -202,7 +170,7 @@ static const uint8_t *get_requests(const uint8_t *from, unsigned has,
 		from += IB_XRCETH_BYTES;
 	}
 	if (has & IB_HAS_DETH) {
-		p->deth.qkey = get32(from);
+		p->deth.qkey = get_32(from);
 		p->deth.src_qpn = get24(from + 5);
 		from += IB_DETH_BYTES;
 	}
@@ -212,16 +180,16 @@ static const uint8_t *get_requests(const uint8_t *from, unsigned has,
 		from += IB_FETH_BYTES;
 	}
 	if (has & IB_HAS_RETH) {
-		p->reth.va = get64(from);
-		p->reth.rkey = get32(from + 8);
-		p->reth.length = get32(from + 12);
+		p->reth.va = get_64(from);
+		p->reth.rkey = get_32(from + 8);
+		p->reth.length = get_32(from + 12);
 		from += IB_RETH_BYTES;
 	}
 	if (has & IB_HAS_ATOMICETH) {
-		p->atomiceth.va = get64(from);
-		p->atomiceth.rkey = get32(from + 8);
-		p->atomiceth.swap_add = get64(from + 12);
-		p->atomiceth.compare = get64(from + 20);
+		p->atomiceth.va = get_64(from);
+		p->atomiceth.rkey = get_32(from + 8);
+		p->atomiceth.swap_add = get_64(from + 12);
+		p->atomiceth.compare = get_64(from + 20);
 		from += IB_ATOMICETH_BYTES;
 	}
 	return from;
@@ -235,15 +203,15 @@ static void get_rest(const uint8_t *from, unsigned has, struct ib_packet *p)
 		from += IB_AETH_BYTES;
 	}
 	if (has & IB_HAS_ATOMICACKETH) {
-		p->atomicacketh.original = get64(from);
+		p->atomicacketh.original = get_64(from);
 		from += IB_ATOMICACKETH_BYTES;
 	}
 	if (has & IB_HAS_IMMDT) {
-		p->immdt = get32(from);
+		p->immdt = get_32(from);
 		from += IB_IMMDT_BYTES;
 	}
 	if (has & IB_HAS_IETH)
-		p->ieth.rkey = get32(from);
+		p->ieth.rkey = get_32(from);
 }
 
 size_t ib_decode(const uint8_t *from, size_t bytes, struct ib_packet *packet)
@@ -272,9 +240,9 @@ size_t ib_decode(const uint8_t *from, size_t bytes, struct ib_packet *packet)
 
 void ib_grh_encode(const struct ib_grh *grh, uint8_t to[IB_GRH_BYTES])
 {
-	to = put32(to, UINT32_C(6) << 28 | (uint32_t)grh->traffic_class << 20 |
+	to = put_32(to, UINT32_C(6) << 28 | (uint32_t)grh->traffic_class << 20 |
 			       (grh->flow_label & 0xfffff));
-	to = put16(to, grh->payload_length);
+	to = put_16(to, grh->payload_length);
 	*to++ = grh->next_header;
 	*to++ = grh->hop_limit;
 	memcpy(to, grh->sgid, sizeof(grh->sgid));
@@ -283,13 +251,13 @@ void ib_grh_encode(const struct ib_grh *grh, uint8_t to[IB_GRH_BYTES])
 
 bool ib_grh_decode(const uint8_t from[IB_GRH_BYTES], struct ib_grh *grh)
 {
-	uint32_t first = get32(from);
+	uint32_t first = get_32(from);
 
 	if (first >> 28 != 6)
 		return false;
 	grh->traffic_class = (uint8_t)(first >> 20);
 	grh->flow_label = first & 0xfffff;
-	grh->payload_length = get16(from + 4);
+	grh->payload_length = get_16(from + 4);
 	grh->next_header = from[6];
 	grh->hop_limit = from[7];
 	memcpy(grh->sgid, from + 8, sizeof(grh->sgid));

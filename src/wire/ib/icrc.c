@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "wire/crc_tables.h"
 #include "wire/ib/icrc_private.h"
 #define ICRC_TABLES
 #include "wire/ib/icrc_constants.h"
@@ -14,18 +15,7 @@
 
 uint32_t icrc_portable_run(uint32_t crc, const uint8_t *data, size_t bytes)
 {
-	for (; bytes >= 8; data += 8, bytes -= 8) {
-		uint64_t word;
-
-		memcpy(&word, data, sizeof(word));
-		word = le64toh(word) ^ crc;
-		crc = 0;
-		for (unsigned i = 0; i < 8; i++)
-			crc ^= icrc_bytes[7 - i][word >> 8 * i & 0xff];
-	}
-	while (bytes--)
-		crc = icrc_bytes[0][(crc ^ *data++) & 0xff] ^ crc >> 8;
-	return crc;
+	return crc_by_tables(icrc_bytes, crc, data, bytes);
 }
 
 uint32_t icrc_portable_multiply(uint32_t a, uint32_t b)

@@ -4,7 +4,6 @@
  * for, completion times (ibv_create_cq_ex(3), ibv_query_rt_values_ex(3)).
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -218,39 +217,29 @@ static int begin_batch(struct ibv_cq_ex *cq)
 	return 0;
 }
 
-/* Of a thread of this process, as proc(5) has it in `stat`; 0: there is none of this name. */
-static char state_of_thread(const char *name)
+/* Of a thread of this process, as proc(5) has it in `stat`; 0: it is not known. */
+static char state_of(pid_t thread)
 {
-	char path[300], line[200] = "", wanted[40], *at;
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	char state = 0;
+	char path[60], line[200] = "", *at = NULL;
+	FILE *f;
 
-	snprintf(wanted, sizeof(wanted), "(%s) ", name);
-	while (tasks && !state && (entry = readdir(tasks))) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
-		f = fopen(path, "re");
-		if (f && fgets(line, sizeof(line), f) && (at = strstr(line, wanted)))
-			state = at[strlen(wanted)];
-		if (f)
-			fclose(f);
-	}
-	if (tasks)
-		closedir(tasks);
-	return state;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f))
+		at = strstr(line, ") ");
+	if (f)
+		fclose(f);
+	return at ? at[2] : 0;
 }
 
 /* The last message has woken the progress thread, which would also take one that comes at once. */
 static void wait_until_it_sleeps(void)
 {
+	pid_t progress = thread_named(getpid(), "busbar-progress");
 	uint64_t end = now_ms() + WAIT_MS;
-	char state;
 
-	do
-		state = state_of_thread("busbar-progress");
-	while (state && state != 'S' && now_ms() < end);
+	while (progress && state_of(progress) != 'S' && now_ms() < end)
+		;
 }
 
 /* Another message comes between the first of a batch and the look for the next. */

@@ -2,12 +2,14 @@
 /* The tests' calls: requests to a side, here or in its process. */
 #include "pair.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -24,6 +26,30 @@ uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+pid_t thread_named(pid_t pid, const char *name)
+{
+	char path[300], found[32];
+	struct dirent *entry;
+	pid_t thread = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !thread && (entry = readdir(tasks))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)pid, entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(found, sizeof(found), f) && !strncmp(found, name, strlen(name)))
+			thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (f)
+			fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
+	return thread;
 }
 
 /* Where the threads of this process and its children are, if gdb is installed: a message that does

@@ -173,6 +173,9 @@ int run_cases(int argc, char **argv, const struct test_case *cases,
 #define RUN_CASES(argc, argv, list) \
 	run_cases(argc, argv, list, sizeof(list) / sizeof((list)[0]))
 
+/* Of a process; 0: it has none of this name. */
+pid_t thread_named(pid_t pid, const char *name);
+
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 #define fail(...) fail_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -5,12 +5,10 @@
  * 9.7.5.1.1). A stopped process does nothing at all. What was completed is received,
  * whatever happens afterwards.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -289,32 +287,6 @@ static void a_reset_comes_after_the_data_of_what_was_completed(struct pair *p)
 	for (uint64_t i = 0; i < SENDS; i++)
 		side_check(&p->b, i * 100, LENGTH, i);
 	side_expect_none(&p->b, RECV_CQ);
-}
-
-/* 0: the process has none of this name. */
-static pid_t thread_named(pid_t pid, const char *name)
-{
-	char path[300], found[32];
-	struct dirent *entry;
-	pid_t thread = 0;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks && !thread && (entry = readdir(tasks))) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)pid, entry->d_name);
-		f = fopen(path, "re");
-		if (f && fgets(found, sizeof(found), f) &&
-		    !strncmp(found, name, strlen(name)))
-			thread = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (f)
-			fclose(f);
-	}
-	if (tasks)
-		closedir(tasks);
-	return thread;
 }
 
 /* On a busy machine that thread may have no processor for seconds. */
