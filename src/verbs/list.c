@@ -96,7 +96,7 @@ static int list_get(struct ibv_device ***out)
 	int ret = 0;
 
 	hca_settings_init();
-	if (hca_settings.devices != HCA_DEVICES_SOFT) {
+	if (hca_settings.devices & HCA_DEVICES_SYSTEM) {
 		ret = part_system(&theirs);
 		if (ret && hca_settings.devices == HCA_DEVICES_SYSTEM)
 			return ret;

@@ -186,7 +186,7 @@ bool verbs_system_open(void)
 	if (verbs_system_opened())
 		return true;
 	hca_settings_init();
-	if (!VERBS_CAN_FORWARD || hca_settings.devices == HCA_DEVICES_SOFT ||
+	if (!VERBS_CAN_FORWARD || !(hca_settings.devices & HCA_DEVICES_SYSTEM) ||
 	    state_now() == SYSTEM_UNUSABLE || !verbs_system_kernel_has_rdma())
 		return false;
 	handle = verbs_system_dlopen();

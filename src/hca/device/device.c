@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices, their attributes and contexts. One device, soft0, with one Ethernet
- * port. Capability fields tell what is implemented, zero elsewhere.
+ * Devices, their attributes and contexts. There are two, with one Ethernet port each: soft0
+ * speaks RoCE v2, soft1 iWARP; BUSBAR_DEVICES says which of them programs see. Capability fields
+ * tell what is implemented, zero elsewhere.
  */
 #define LOG_ROOM "hca"
 #include <endian.h>
@@ -41,7 +42,7 @@
 #include "util/log.h"
 #include "util/wakeup.h"
 
-#define DEVICES 1
+#define DEVICES 2
 #define VENDOR_ID 0xffffff /* no vendor */
 #define VENDOR_PART_ID 0xb05ba
 /* The kernel numbers its devices from 0; a program may see devices of both kinds. */
@@ -79,8 +80,9 @@ static void devices_init(void)
 
 		d->index = i;
 		d->guid = htobe64(guid_of(i));
-		d->ibv.node_type = IBV_NODE_CA;
-		d->ibv.transport_type = IBV_TRANSPORT_IB;
+		d->ibv.node_type = i == 0 ? IBV_NODE_CA : IBV_NODE_RNIC;
+		d->ibv.transport_type = i == 0 ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
+		d->without = hca_settings.without | (i == 0 ? 0 : HCA_WITHOUT_OF_RNIC);
 		snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%d", i);
 		snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name),
 			 "uverbs-soft%d", i);
@@ -95,14 +97,16 @@ static void devices_init(void)
 int hca_devices(struct ibv_device ***list, int *count)
 {
 	struct ibv_device **l = calloc(DEVICES + 1, sizeof(*l));
+	int n = 0;
 
 	if (!l)
 		return -ENOMEM;
 	pthread_once(&devices_once, devices_init);
 	for (int i = 0; i < DEVICES; i++)
-		l[i] = &devices[i].ibv;
+		if (hca_settings.devices & (i == 0 ? HCA_DEVICES_SOFT0 : HCA_DEVICES_SOFT1))
+			l[n++] = &devices[i].ibv;
 	*list = l;
-	*count = DEVICES;
+	*count = n;
 	return 0;
 }
 
@@ -132,11 +136,9 @@ int hca_device_index(struct ibv_device *dev)
 	return INDEX_BASE + hca_device(dev)->index;
 }
 
-/* Takes what BUSBAR_WITHOUT names out of the attributes. */
-static void leave_out(struct ibv_device_attr *a)
+/* Takes what the device does not have out of the attributes. */
+static void leave_out(struct ibv_device_attr *a, unsigned without)
 {
-	const unsigned without = hca_settings.without;
-
 	if (without & HCA_WITHOUT_UD)
 		a->max_ah = 0;
 	if (without & HCA_WITHOUT_XRC)
@@ -152,6 +154,8 @@ static void leave_out(struct ibv_device_attr *a)
 		a->device_cap_flags &= ~(unsigned)(IBV_DEVICE_MEM_WINDOW |
 						   IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	}
+	if (without & HCA_WITHOUT_ATOMICS)
+		a->atomic_cap = IBV_ATOMIC_NONE;
 }
 
 int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
@@ -200,7 +204,10 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
 	};
-	leave_out(attr);
+	leave_out(attr, d->without);
+	/* A message that finds no receive ends the connection. */
+	if (hca_is_rnic(ctx))
+		attr->device_cap_flags &= ~(unsigned)IBV_DEVICE_RC_RNR_NAK_GEN;
 	return 0;
 }
 
@@ -233,6 +240,7 @@ int hca_device_query_ex(struct ibv_context *ctx,
 			const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t size)
 {
+	const unsigned without = hca_without(ctx);
 	struct ibv_device_attr_ex full;
 
 	if (input && input->comp_mask)
@@ -247,19 +255,23 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_count = UINT16_MAX;
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
-	full.device_cap_flags_ex =
-		(uint32_t)full.orig_attr.device_cap_flags | CAP_ATOMIC_WRITE;
+	full.device_cap_flags_ex = (uint32_t)full.orig_attr.device_cap_flags |
+				   (without & HCA_WITHOUT_ATOMICS ? 0 : CAP_ATOMIC_WRITE);
 	full.odp_caps = odp_caps;
-	full.xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
-	if (hca_settings.without & HCA_WITHOUT_UD)
+	if (without & HCA_WITHOUT_ATOMICS)
+		full.odp_caps.per_transport_caps.rc_odp_caps &= ~(uint32_t)IBV_ODP_SUPPORT_ATOMIC;
+	full.xrc_odp_caps = full.odp_caps.per_transport_caps.rc_odp_caps;
+	if (without & HCA_WITHOUT_UD)
 		full.odp_caps.per_transport_caps.ud_odp_caps = 0;
-	if (hca_settings.without & HCA_WITHOUT_UC)
+	if (without & HCA_WITHOUT_UC)
 		full.odp_caps.per_transport_caps.uc_odp_caps = 0;
-	if (hca_settings.without & HCA_WITHOUT_XRC)
+	if (without & HCA_WITHOUT_XRC)
 		full.xrc_odp_caps = 0;
 	full.max_dm_size = HCA_MAX_DM_BYTES;
-	full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
-	full.pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+	if (!(without & HCA_WITHOUT_ATOMICS)) {
+		full.pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+		full.pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+	}
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }
@@ -276,16 +288,17 @@ static enum ibv_mtu active_mtu(void)
 int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		   struct ibv_port_attr *attr, size_t size)
 {
-	const bool infiniband = hca_settings.link_layer == HCA_LINK_INFINIBAND;
+	const bool rnic = hca_is_rnic(ctx);
+	const bool infiniband = !rnic && hca_settings.link_layer == HCA_LINK_INFINIBAND;
 	const bool up = hca_port_is_up();
 	/* The speed is that of shared memory: see event/port.h. */
 	struct ibv_port_attr full = {
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = hca_settings.mtu ? (enum ibv_mtu)hca_settings.mtu : IBV_MTU_4096,
 		.active_mtu = active_mtu(),
-		.gid_tbl_len = HCA_MAX_GIDS,
+		.gid_tbl_len = rnic ? 1 : HCA_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP |
-				  (infiniband ? 0 : IBV_PORT_IP_BASED_GIDS),
+				  (infiniband || rnic ? 0 : IBV_PORT_IP_BASED_GIDS),
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
 		.pkey_tbl_len = 1,
 		.lid = HCA_PORT_LID,
@@ -295,7 +308,7 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
 		.link_layer = infiniband ? IBV_LINK_LAYER_INFINIBAND :
 					   IBV_LINK_LAYER_ETHERNET,
-		.flags = infiniband ? 0 : IBV_QPF_GRH_REQUIRED,
+		.flags = infiniband || rnic ? 0 : IBV_QPF_GRH_REQUIRED,
 	};
 
 	if (port != 1)
@@ -307,7 +320,15 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 int hca_gid_query(struct ibv_context *ctx, uint32_t port, uint32_t index,
 		  struct ibv_gid_entry *entry)
 {
-	return port == 1 ? hca_gid_by_index(index, entry) : -EINVAL;
+	if (port != 1)
+		return -EINVAL;
+	if (!hca_is_rnic(ctx))
+		return hca_gid_by_index(index, entry);
+	if (index)
+		return -EINVAL;
+	*entry = (struct ibv_gid_entry){ .port_num = 1, .gid_type = IBV_GID_TYPE_IB };
+	hca_gid_of_hardware(&entry->gid);
+	return 0;
 }
 
 ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
@@ -315,7 +336,7 @@ ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
 {
 	size_t n = 0;
 
-	while (n < max && !hca_gid_by_index((uint32_t)n, &entries[n]))
+	while (n < max && !hca_gid_query(ctx, 1, (uint32_t)n, &entries[n]))
 		n++;
 	return (ssize_t)n;
 }

@@ -14,6 +14,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,6 +38,7 @@ static struct {
 	unsigned count;
 	bool up; /* any interface is up and has its link */
 	enum ibv_mtu mtu; /* hca_port_network_mtu() */
+	union ibv_gid hardware; /* hca_gid_of_hardware() */
 	struct ibv_gid_entry entries[HCA_MAX_GIDS];
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true, .mtu = IBV_MTU_4096 };
 
@@ -137,6 +139,20 @@ static enum ibv_mtu network_mtu(const struct ifaddrs *list)
 	return mtu;
 }
 
+static void read_hardware(const struct ifaddrs *list)
+{
+	memset(&table.hardware, 0, sizeof(table.hardware));
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+		const struct sockaddr_ll *at = (const void *)i->ifa_addr;
+
+		if (!at || at->sll_family != AF_PACKET || i->ifa_flags & IFF_LOOPBACK ||
+		    !(i->ifa_flags & IFF_UP) || at->sll_halen != 6)
+			continue;
+		memcpy(table.hardware.raw, at->sll_addr, 6);
+		return;
+	}
+}
+
 /* table.lock is held. 0 or a negative errno. */
 static int read_interfaces(void)
 {
@@ -156,6 +172,7 @@ static int read_interfaces(void)
 		table.up |= (i->ifa_flags & (IFF_UP | IFF_RUNNING)) ==
 			    (IFF_UP | IFF_RUNNING);
 	table.mtu = network_mtu(list);
+	read_hardware(list);
 	freeifaddrs(list);
 	table.read_at_ns = clock_now_ns();
 	return 0;
@@ -184,6 +201,15 @@ int hca_gid_digest(uint64_t *digest, bool *up)
 	*up = table.up;
 	pthread_mutex_unlock(&table.lock);
 	return ret;
+}
+
+void hca_gid_of_hardware(union ibv_gid *gid)
+{
+	CANCEL_OFF;
+	pthread_mutex_lock(&table.lock);
+	refresh();
+	*gid = table.hardware;
+	pthread_mutex_unlock(&table.lock);
 }
 
 bool hca_port_is_up(void)

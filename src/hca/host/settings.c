@@ -27,15 +27,22 @@ static const char *const link_layer_names[] = { "ethernet", "infiniband", NULL }
 /* By enum ibv_mtu. */
 static const char *const mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
 
-static const char *const devices_names[] = { "both", "soft", "system", NULL };
+static const char *const devices_names[] = { "both", "soft", "system", "iwarp", "all", NULL };
+static const uint8_t devices_bits[] = {
+	HCA_DEVICES_SOFT0 | HCA_DEVICES_SYSTEM,
+	HCA_DEVICES_SOFT0,
+	HCA_DEVICES_SYSTEM,
+	HCA_DEVICES_SOFT1,
+	HCA_DEVICES_SOFT0 | HCA_DEVICES_SOFT1 | HCA_DEVICES_SYSTEM,
+};
 
 const struct setting hca_setting_table[] = {
 	{ .env = "BUSBAR_DEVICES",
 	  .fallback = "both",
 	  .type = SETTING_ENUM,
 	  .names = devices_names,
-	  .offset = offsetof(struct hca_settings, devices),
-	  .help = "which devices programs see: soft0, those of the system's own libibverbs.so.1, or both" },
+	  .offset = offsetof(struct hca_settings, devices_named),
+	  .help = "which devices programs see: soft (soft0, which speaks RoCE v2), system (those of the system's own libibverbs.so.1), both of these, iwarp (soft1, which speaks iWARP), or all three" },
 	{ .env = "BUSBAR_SYSTEM_LIBIBVERBS",
 	  .fallback = "auto",
 	  .type = SETTING_STRING,
@@ -57,7 +64,7 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "",
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, without_text),
-	  .help = "what soft0 does not have, to try programs as on an adapter without it, separated by commas: ud (datagrams, and with them multicast), uc, xrc, multicast, srq (shared receive queues), windows (memory windows); ud,uc,xrc is as on iWARP; empty for nothing" },
+	  .help = "what soft0 does not have, to try programs as on an adapter without it, separated by commas: ud (datagrams, and with them multicast), uc, xrc, multicast, srq (shared receive queues), windows (memory windows), atomics, immediate (immediate data); all but srq are what soft1 does not have in any case; empty for nothing" },
 	{ .env = PEERS_ENV,
 	  .fallback = "user",
 	  .type = SETTING_ENUM,
@@ -165,7 +172,8 @@ static void parse_map_memory(struct hca_settings *s)
 }
 
 /* By the bits of enum hca_without. */
-static const char *const without_names[] = { "ud", "uc", "xrc", "multicast", "srq", "windows" };
+static const char *const without_names[] = { "ud", "uc", "xrc", "multicast", "srq", "windows",
+					     "atomics", "immediate" };
 
 static unsigned without_bit(const char *name, size_t length)
 {
@@ -186,7 +194,7 @@ static void parse_without(struct hca_settings *s)
 		const unsigned bit = without_bit(at, length);
 
 		if (length && !bit) {
-			log_warn(WITHOUT_ENV "='%.80s' not usable: '%.*s' is none of ud, uc, xrc, multicast, srq and windows; soft0 has everything",
+			log_warn(WITHOUT_ENV "='%.80s' not usable: '%.*s' is none of ud, uc, xrc, multicast, srq, windows, atomics and immediate; soft0 has everything",
 				 s->without_text, (int)MIN(length, 40u), at);
 			s->without = 0;
 			return;
@@ -240,6 +248,7 @@ static void load(void)
 {
 	log_init(LOG_WARN);
 	settings_load(hca_setting_table, hca_setting_count, &hca_settings);
+	hca_settings.devices = devices_bits[hca_settings.devices_named];
 	parse_old_peers(&hca_settings);
 	keep_closed(&hca_settings);
 	show_all(&hca_settings);

@@ -33,11 +33,11 @@ enum hca_memory_lent {
 	HCA_MEMORY_ALL,     /* also by a descriptor of /proc/self/mem that is passed */
 };
 
-/* Which devices a program sees. */
+/* Which devices a program sees: bits. */
 enum hca_devices_seen {
-	HCA_DEVICES_BOTH,
-	HCA_DEVICES_SOFT,
-	HCA_DEVICES_SYSTEM,
+	HCA_DEVICES_SOFT0 = 1 << 0, /* RoCE v2 */
+	HCA_DEVICES_SOFT1 = 1 << 1, /* iWARP */
+	HCA_DEVICES_SYSTEM = 1 << 2,
 };
 
 /* How to reach a peer's memory; if that is not possible, the target does the copies. */
@@ -56,12 +56,21 @@ enum hca_without {
 	HCA_WITHOUT_MULTICAST = 1 << 3,
 	HCA_WITHOUT_SRQ = 1 << 4,
 	HCA_WITHOUT_WINDOWS = 1 << 5,
+	HCA_WITHOUT_ATOMICS = 1 << 6, /* ATOMIC WRITE included */
+	HCA_WITHOUT_IMMEDIATE = 1 << 7,
 };
+
+/* An RNIC has connections over streams alone. */
+#define HCA_WITHOUT_OF_RNIC                                                            \
+	((unsigned)(HCA_WITHOUT_UD | HCA_WITHOUT_UC | HCA_WITHOUT_XRC |                \
+		    HCA_WITHOUT_MULTICAST | HCA_WITHOUT_WINDOWS | HCA_WITHOUT_ATOMICS | \
+		    HCA_WITHOUT_IMMEDIATE))
 
 #define HCA_MAP_NOTHING UINT64_MAX
 
 struct hca_settings {
-	int devices; /* enum hca_devices_seen */
+	int devices_named;        /* by the names of the setting */
+	unsigned devices;         /* enum hca_devices_seen */
 	const char *system_libibverbs; /* path, "auto" or "off" */
 	int link_layer;           /* enum hca_link_layer */
 	int mtu;                  /* enum ibv_mtu that the port offers; 0: what fits */

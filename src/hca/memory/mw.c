@@ -38,11 +38,11 @@ int hca_mw_alloc(struct ibv_pd *ibpd, enum ibv_mw_type type, struct ibv_mw **out
 	struct hca_mw *mw;
 	int ret;
 
-	if (hca_settings.without & HCA_WITHOUT_WINDOWS)
+	if (!hca_live(ibpd, HCA_PD))
+		return -EINVAL;
+	if (hca_without(ibpd->context) & HCA_WITHOUT_WINDOWS)
 		return -EOPNOTSUPP;
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
-		return -EINVAL;
-	if (!hca_live(ibpd, HCA_PD))
 		return -EINVAL;
 	if (hca_context_inherited(ibpd->context))
 		return -ENODEV;

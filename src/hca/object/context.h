@@ -18,6 +18,7 @@ struct hca_device {
 	struct ibv_device ibv;
 	int index;
 	__be64 guid;
+	unsigned without; /* enum hca_without */
 };
 
 /* A completion channel: the CQs whose events nobody has read yet (channel.h). */
@@ -80,6 +81,18 @@ static inline void hca_context_put(struct hca_context *ctx)
 {
 	if (atomic_fetch_sub(&ctx->references, 1) == 1)
 		ctx->end(ctx);
+}
+
+/* What the device does not have: bits of enum hca_without. */
+static inline unsigned hca_without(struct ibv_context *ctx)
+{
+	return hca_context(ctx)->device->without;
+}
+
+/* Is it an iWARP device? Its queue pairs are connected over streams (path/stream.h). */
+static inline bool hca_is_rnic(struct ibv_context *ctx)
+{
+	return ctx->device->node_type == IBV_NODE_RNIC;
 }
 
 /* 0, or -EIO: the device of the context has failed. */

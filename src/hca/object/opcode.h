@@ -26,6 +26,7 @@ enum hca_opcode_traits {
 	HCA_OP_TAKES_DATA = 1 << 2, /* returns data into the local buffers; at most
 				     * max_rd_atomic at a time */
 	HCA_OP_INLINE = 1 << 3,    /* IBV_SEND_INLINE is possible */
+	HCA_OP_IMMEDIATE = 1 << 4, /* carries immediate data */
 };
 
 /* Queue pair types that offer an operation, one bit each. */
@@ -51,12 +52,12 @@ enum hca_opcode_traits {
 	  HCA_OP_RDMA | HCA_OP_INLINE, TX_WRITES)                            \
 	X(arg, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM,       \
 	  RDMA_WRITE, HCA_ON_ORDERED, RDMA_WRITE_WITH_IMM,                   \
-	  IBV_ACCESS_REMOTE_WRITE, HCA_OP_RDMA | HCA_OP_INLINE,              \
-	  TX_WRITES_IMM)                                                     \
+	  IBV_ACCESS_REMOTE_WRITE,                                           \
+	  HCA_OP_RDMA | HCA_OP_INLINE | HCA_OP_IMMEDIATE, TX_WRITES_IMM)     \
 	X(arg, IBV_WR_SEND, IBV_WR_SEND, SEND, HCA_ON_ALL, SEND, 0,          \
 	  HCA_OP_INLINE, TX_SENDS)                                           \
 	X(arg, IBV_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, SEND, HCA_ON_ALL, \
-	  SEND_WITH_IMM, 0, HCA_OP_INLINE, TX_SENDS_IMM)                     \
+	  SEND_WITH_IMM, 0, HCA_OP_INLINE | HCA_OP_IMMEDIATE, TX_SENDS_IMM)  \
 	X(arg, IBV_WR_RDMA_READ, IBV_WR_RDMA_READ, RDMA_READ,                \
 	  HCA_ON_REQUESTERS, RDMA_READ, IBV_ACCESS_REMOTE_READ,              \
 	  HCA_OP_RDMA | HCA_OP_TAKES_DATA, TX_READS)                         \
@@ -83,8 +84,6 @@ enum hca_opcode_traits {
 	| ((traits) & (want) ? 1 << (entry) : 0)
 #define HCA_OPCODE_POSTED_TRAIT_BIT(want, entry, posted, wc, types, flag, right, traits, n) \
 	| ((traits) & (want) ? 1 << (posted) : 0)
-#define HCA_OPCODE_POSTED_TYPE_BIT(want, entry, posted, wc, types, flag, right, traits, n) \
-	| ((types) & (want) ? 1 << (posted) : 0)
 
 /* Sets of operations. */
 enum hca_opcode_sets {
@@ -96,15 +95,10 @@ enum hca_opcode_sets {
 /* The same by the operation in a work request. */
 enum hca_posted_sets {
 	HCA_POSTED_INLINE = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TRAIT_BIT, HCA_OP_INLINE),
-	HCA_POSTED_RC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(RC)),
-	HCA_POSTED_UC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(UC)),
-	HCA_POSTED_UD = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(UD)),
-	HCA_POSTED_XRC = 0 HCA_OPCODE_LIST(HCA_OPCODE_POSTED_TYPE_BIT, HCA_ON(XRC_SEND)),
 };
 
 #undef HCA_OPCODE_TRAIT_BIT
 #undef HCA_OPCODE_POSTED_TRAIT_BIT
-#undef HCA_OPCODE_POSTED_TYPE_BIT
 
 static inline bool hca_opcode_in(unsigned set, unsigned opcode)
 {
@@ -134,28 +128,27 @@ static inline bool hca_op_is_atomic(unsigned opcode)
 	return hca_opcode_in(HCA_OPS_ATOMIC, opcode);
 }
 
-/* Does a queue pair of that type offer the operation in a work request? */
-static inline bool hca_opcode_offered(enum ibv_qp_type type, unsigned posted)
+/* Is the operation of a work request in the set, which is of hca_opcode_posted_of()? */
+static inline bool hca_opcode_offered(uint32_t offered, unsigned posted)
 {
-	unsigned offered = type == IBV_QPT_RC	    ? HCA_POSTED_RC :
-			   type == IBV_QPT_UC	    ? HCA_POSTED_UC :
-			   type == IBV_QPT_XRC_SEND ? HCA_POSTED_XRC :
-						      HCA_POSTED_UD;
-
 	return posted < 32 && hca_opcode_in(offered, posted);
 }
 
 struct hca_opcode {
 	uint8_t completion; /* enum ibv_wc_opcode */
 	uint8_t right;      /* enum ibv_access_flags, or 0 */
+	uint8_t posted;     /* in a work request */
+	uint8_t traits;     /* enum hca_opcode_traits */
 	uint16_t types;     /* HCA_ON */
 	uint32_t flag;      /* enum ibv_qp_create_send_ops_flags */
 };
 /* Index: the operation in an entry; an unused index has no types. */
 extern const struct hca_opcode hca_opcodes[HCA_OPCODES];
 
-/* The enum ibv_qp_create_send_ops_flags that queue pairs of that type offer. */
-uint64_t hca_opcode_flags_of(enum ibv_qp_type type);
+/* What queue pairs of that type offer on a device without what `without` (enum hca_without)
+ * names: as enum ibv_qp_create_send_ops_flags, and as a set of operations in work requests. */
+uint64_t hca_opcode_flags_of(enum ibv_qp_type type, unsigned without);
+uint32_t hca_opcode_posted_of(enum ibv_qp_type type, unsigned without);
 /* The set of operations in entries for such flags. */
 uint32_t hca_opcode_set_of(uint64_t flags);
 

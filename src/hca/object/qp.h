@@ -59,6 +59,7 @@ struct hca_qp {
 	/* Constant properties of the QP, in the cache line that posting uses. */
 	bool reliable;                /* RC, XRC initiator */
 	uint8_t always_flags;         /* enum hca_swqe_flags added to each request */
+	uint32_t offered;             /* operations of work requests, one bit each (opcode.h) */
 	struct hca_path path;
 	struct hca_sq sq;
 	uint32_t tx_psn;              /* of the next message to transmit */

@@ -137,11 +137,13 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 	struct hca_ah *ah;
 	int ret;
 
-	if (hca_settings.without & HCA_WITHOUT_UD)
+	if (!hca_live(ibpd, HCA_PD))
+		return -EINVAL;
+	if (hca_without(ibpd->context) & HCA_WITHOUT_UD)
 		return -EOPNOTSUPP;
 	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the
 	 * LID of this port. */
-	if (!hca_live(ibpd, HCA_PD) || attr->port_num != 1 || attr->sl > 15 ||
+	if (attr->port_num != 1 || attr->sl > 15 ||
 	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
 		return -EINVAL;
 	/* A vector without a GRH is good without a source GID, too: transport shm needs none. */

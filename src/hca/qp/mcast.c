@@ -158,7 +158,7 @@ int hca_mcast_attach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 {
 	int ret = check(ibqp, gid);
 
-	if (hca_settings.without & HCA_WITHOUT_MULTICAST)
+	if (hca_without(ibqp->context) & HCA_WITHOUT_MULTICAST)
 		return -EOPNOTSUPP;
 	if (ret)
 		return ret;

@@ -95,7 +95,7 @@ static int check_init_extended(const struct ibv_qp_init_attr_ex *a,
 }
 
 /* -EINVAL: an unknown service; -EOPNOTSUPP: not offered. */
-static int check_type(enum ibv_qp_type type)
+static int check_type(enum ibv_qp_type type, unsigned device_without)
 {
 	unsigned without = 0;
 
@@ -108,14 +108,14 @@ static int check_type(enum ibv_qp_type type)
 	case IBV_QPT_DRIVER: return -EOPNOTSUPP;
 	default: return -EINVAL;
 	}
-	return hca_settings.without & without ? -EOPNOTSUPP : 0;
+	return device_without & without ? -EOPNOTSUPP : 0;
 }
 
 static int check_init_attr(struct ibv_context *ctx,
 			   const struct ibv_qp_init_attr_ex *a)
 {
 	const struct ibv_qp_cap *c = &a->cap;
-	int ret = check_type(a->qp_type);
+	int ret = check_type(a->qp_type, hca_without(ctx));
 
 	if (ret)
 		return ret;
@@ -135,7 +135,7 @@ static int check_init_attr(struct ibv_context *ctx,
 	/* ibv_create_qp(3): a shared receive queue is for RC and UD. */
 	if (a->srq && a->qp_type == IBV_QPT_UC)
 		return -EINVAL;
-	return check_init_extended(a, hca_opcode_flags_of(a->qp_type));
+	return check_init_extended(a, hca_opcode_flags_of(a->qp_type, hca_without(ctx)));
 }
 
 static int sq_init(struct hca_qp *qp, const struct ibv_qp_cap *cap,
@@ -175,6 +175,7 @@ static void fill_public(struct hca_qp *qp, struct ibv_context *ctx,
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->always_flags = a->sq_sig_all ? HCA_SWQE_SIGNALED : 0;
 	qp->reliable = a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_XRC_SEND;
+	qp->offered = hca_opcode_posted_of(a->qp_type, hca_without(ctx));
 	qp->pd = hca_pd(a->pd);
 	qp->send_cq = hca_cq(a->send_cq);
 	qp->recv_cq = receives(a) ? hca_cq(a->recv_cq) : NULL;
@@ -431,7 +432,9 @@ int hca_qp_modify(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
 		return -EINVAL;
 	if (next != IBV_QPS_RESET && next != IBV_QPS_ERR)
 		ret = hca_context_check(ibqp->context);
-	if (!ret)
+	if (!ret && hca_is_rnic(ibqp->context))
+		ret = hca_qp_rnic_check(cur, next, mask);
+	else if (!ret)
 		ret = hca_qp_transition_check(ibqp->qp_type, cur, next, mask);
 	if (!ret)
 		ret = hca_qp_values_check(a, mask);

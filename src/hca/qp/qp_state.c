@@ -173,6 +173,21 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 	return 0;
 }
 
+/* Attributes of the state without a state are how programs apply what rdma_init_qp_attr() gives for
+ * RTR and RTS: nothing. */
+int hca_qp_rnic_check(enum ibv_qp_state cur, enum ibv_qp_state next, int mask)
+{
+	const int optional = S | CUR | ACCESS | PKEY | PORT;
+
+	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
+		return mask & ~(S | CUR) ? -EINVAL : 0;
+	if (mask & ~optional)
+		return -EINVAL;
+	if (cur == next)
+		return 0;
+	return cur == IBV_QPS_RESET && next == IBV_QPS_INIT ? 0 : -EINVAL;
+}
+
 static int check_address_vector(const struct ibv_ah_attr *a)
 {
 	struct ibv_gid_entry e;

@@ -168,7 +168,7 @@ int hca_xrcd_open(struct ibv_context *ibctx,
 	int ret;
 
 	/* Without domains there are neither XRC SRQs nor XRC targets. */
-	if (hca_settings.without & HCA_WITHOUT_XRC)
+	if (ctx->device->without & HCA_WITHOUT_XRC)
 		return -EOPNOTSUPP;
 	if ((attr->comp_mask & needed) != needed ||
 	    (attr->oflags & ~(O_CREAT | O_EXCL)))

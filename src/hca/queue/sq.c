@@ -100,7 +100,7 @@ static int fill(struct hca_qp *qp, struct hca_swqe *e,
 	const struct hca_sq *sq = &qp->sq;
 	int ret;
 
-	if (unlikely(!hca_opcode_offered(qp->ibv.qp_type, wr->opcode)))
+	if (unlikely(!hca_opcode_offered(qp->offered, wr->opcode)))
 		return EOPNOTSUPP;
 	if (unlikely((uint32_t)wr->num_sge > sq->max_sge ||
 		     wr->send_flags & ~HCA_SEND_FLAGS_KNOWN))
@@ -143,7 +143,7 @@ int hca_sq_open(struct hca_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 	struct hca_sq *sq = &qp->sq;
 	struct hca_swqe *e;
 
-	if (!hca_opcode_offered(qp->ibv.qp_type, opcode))
+	if (!hca_opcode_offered(qp->offered, opcode))
 		return -EOPNOTSUPP;
 	if (send_flags & ~HCA_SEND_FLAGS_KNOWN)
 		return -EINVAL;

@@ -33,10 +33,13 @@ static int srq_alloc(struct ibv_pd *ibpd, struct ibv_srq_attr *attr,
 		     void *srq_context, struct hca_srq **out)
 {
 	struct hca_srq *srq;
-	int ret = hca_live(ibpd, HCA_PD) ? check_sizes(attr) : -EINVAL;
+	int ret;
 
-	if (hca_settings.without & HCA_WITHOUT_SRQ)
+	if (!hca_live(ibpd, HCA_PD))
+		return -EINVAL;
+	if (hca_without(ibpd->context) & HCA_WITHOUT_SRQ)
 		return -EOPNOTSUPP;
+	ret = check_sizes(attr);
 	if (ret)
 		return ret;
 	ret = hca_quota_take(HCA_QUOTA_SRQ);

@@ -40,7 +40,7 @@ static void each_service_offers_its_operations(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned t = 0; t < 4; t++)
-			assert_int_equal(hca_opcode_offered(types[t], rows[i].posted),
+			assert_int_equal(hca_opcode_offered(hca_opcode_posted_of(types[t], 0), rows[i].posted),
 					 rows[i].on[t] == 'y');
 }
 
@@ -48,7 +48,7 @@ static void builders_offer_what_work_requests_do(void **state)
 {
 	(void)state;
 	for (unsigned t = 0; t < 4; t++) {
-		uint64_t flags = hca_opcode_flags_of(types[t]);
+		uint64_t flags = hca_opcode_flags_of(types[t], 0);
 		uint32_t set = hca_opcode_set_of(flags);
 
 		for (unsigned entry = 0; entry < HCA_OPCODES; entry++) {
@@ -56,10 +56,10 @@ static void builders_offer_what_work_requests_do(void **state)
 						  IBV_WR_ATOMIC_WRITE : entry;
 
 			assert_int_equal(hca_opcode_in(set, entry),
-					 hca_opcode_offered(types[t], posted));
+					 hca_opcode_offered(hca_opcode_posted_of(types[t], 0), posted));
 		}
 	}
-	assert_int_equal(hca_opcode_flags_of(IBV_QPT_UD),
+	assert_int_equal(hca_opcode_flags_of(IBV_QPT_UD, 0),
 			 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
 	assert_int_equal(hca_opcode_set_of(IBV_QP_EX_WITH_TSO), 0);
 	assert_int_equal(hca_opcode_set_of(IBV_QP_EX_WITH_ATOMIC_WRITE),

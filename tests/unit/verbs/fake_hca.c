@@ -24,7 +24,7 @@ struct fake_hca fake_hca = {
 };
 
 /* Only the fake adapter, no system library. */
-struct hca_settings hca_settings = { .devices = HCA_DEVICES_SOFT };
+struct hca_settings hca_settings = { .devices = HCA_DEVICES_SOFT0 };
 
 void hca_settings_init(void)
 {
