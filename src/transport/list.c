@@ -7,6 +7,7 @@ static const struct hca_transport_ops *const list[] = {
 	&shm_ops,
 	&roce_ops,
 	&loop_ops,
+	&iwarp_ops,
 	NULL,
 };
 

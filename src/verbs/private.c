@@ -166,3 +166,18 @@ EXPORT void busbar_gsi_unserve(const struct hca_gsi_service *service)
 {
 	hca_gsi_unserve(service);
 }
+
+EXPORT int busbar_stream_attach(uint32_t qpn, const struct hca_stream *stream)
+{
+	return hca_stream_attach(qpn, stream);
+}
+
+EXPORT int busbar_stream_close(uint32_t qpn)
+{
+	return hca_stream_close(qpn);
+}
+
+EXPORT void busbar_stream_forget(uint32_t qpn)
+{
+	hca_stream_forget(qpn);
+}

@@ -77,6 +77,9 @@ static void read_setting(void)
 				 hca_settings.transports, built[0]->name);
 		use(built[0]);
 	}
+	for (unsigned i = 0; built[i]; i++)
+		if (built[i]->stream && hca_settings.devices & HCA_DEVICES_SOFT1)
+			use(built[i]);
 	hca_transports.paths = hca_transports.count;
 	for (unsigned i = 0; built[i]; i++)
 		if (built[i]->serves_host)
@@ -236,6 +239,14 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 }
 
 /* ---- choice of a transport ---- */
+
+const struct hca_transport_ops *hca_path_of_streams(void)
+{
+	for (unsigned i = 0; i < hca_transports.paths; i++)
+		if (hca_transports.at[i]->stream)
+			return hca_transports.at[i];
+	return NULL;
+}
 
 const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to)
 {

@@ -75,6 +75,8 @@ int hca_transports_start(void);
 void hca_transports_stop(void);
 void hca_transports_forked(void);
 
+/* The transport that carries the queue pairs of an RNIC, or NULL. */
+const struct hca_transport_ops *hca_path_of_streams(void);
 /* The transport with the lowest cost to the destination, or NULL. */
 const struct hca_transport_ops *hca_path_choose(const struct hca_destination *to);
 /* The first transport after `not_this`, in the order of BUSBAR_TRANSPORTS, that has datagrams and

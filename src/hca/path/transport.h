@@ -16,6 +16,7 @@
 
 struct hca_cq;
 struct hca_gsi_ops;
+struct hca_stream_ops;
 struct hca_qp;
 struct hca_srq;
 struct hca_swqe;
@@ -108,6 +109,9 @@ struct hca_transport_ops {
 	int (*connect)(struct hca_qp *qp);
 	/* It has entered RTS from RTR. sq_lock is held. NULL: nothing to do. */
 	void (*ready)(struct hca_qp *qp);
+	/* It has moved to ERR, for whatever reason; its entries are flushed behind this. sq_lock is
+	 * held. NULL: nothing to do. */
+	void (*failed)(struct hca_qp *qp);
 	/* The QP is being reset or destroyed: afterwards the transport holds no reference to
 	 * it. sq_lock is not held. */
 	void (*close)(struct hca_qp *qp);
@@ -169,6 +173,9 @@ struct hca_transport_ops {
 	struct hca_fence_ops fence;
 	const struct hca_local_ops *local; /* NULL: the transport leads to other hosts */
 	const struct hca_gsi_ops *gsi;     /* of queue pair 1 (gsi.h); NULL: it has none */
+	/* It carries the queue pairs of an RNIC (stream.h), and no others; NULL: it carries none. It is
+	 * used where programs see such a device, whether BUSBAR_TRANSPORTS names it or not. */
+	const struct hca_stream_ops *stream;
 };
 
 #endif

@@ -291,7 +291,7 @@ struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *ibqp)
 /* Publishes the access rights that peers check before RDMA operations. Without resources for
  * READ and ATOMIC (max_dest_rd_atomic 0) these are refused as without the right: both cases
  * are answered with NAK invalid request (9.7.4.1). */
-static void publish_access(struct hca_qp *qp)
+void hca_qp_publish_access(struct hca_qp *qp)
 {
 	unsigned access = qp->attr.qp_access_flags;
 
@@ -350,7 +350,7 @@ static void store_values(struct hca_qp *qp, const struct ibv_qp_attr *a, int mas
 		atomic_store(&qp->pub->dest_qpn, a->dest_qp_num);
 	}
 	if (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC))
-		publish_access(qp);
+		hca_qp_publish_access(qp);
 }
 
 static void purge_cqs(struct hca_qp *qp)

@@ -65,15 +65,12 @@ static bool claim(struct hca_qp *qp)
 	return free;
 }
 
-int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
+static int open_with(struct hca_qp *qp, const struct hca_transport_ops *ops)
 {
-	const struct hca_transport_ops *ops = hca_path_choose(to);
 	int ret;
 
 	if (!claim(qp))
 		return -EINVAL;
-	if (!ops)
-		ops = hca_transports.at[0];
 	memset(qp->path_part, 0, sizeof(qp->path_part));
 	ret = ops->open(qp);
 	hca_lock(&qp->sq_lock);
@@ -82,6 +79,20 @@ int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
 	if (!ret)
 		atomic_store(&qp->pub->transport, hca_path_number(ops));
 	return ret;
+}
+
+int hca_path_open(struct hca_qp *qp, const struct hca_destination *to)
+{
+	const struct hca_transport_ops *ops = hca_path_choose(to);
+
+	return open_with(qp, ops ? ops : hca_transports.at[0]);
+}
+
+int hca_path_open_stream(struct hca_qp *qp)
+{
+	const struct hca_transport_ops *ops = hca_path_of_streams();
+
+	return ops ? open_with(qp, ops) : -EOPNOTSUPP;
 }
 
 void hca_path_close(struct hca_qp *qp)

@@ -12,6 +12,8 @@ void hca_path_none(struct hca_qp *qp);
  * one is used, which then reports the error. 0, or a negative errno: the QP has no path;
  * -EINVAL: it has one already, or another thread is opening one. No lock is held. */
 int hca_path_open(struct hca_qp *qp, const struct hca_destination *to);
+/* The same with the transport of an RNIC's queue pairs. */
+int hca_path_open_stream(struct hca_qp *qp);
 /* Closes the path; afterwards no transport holds a reference to the QP. No lock is held. */
 void hca_path_close(struct hca_qp *qp);
 

@@ -15,6 +15,9 @@ int hca_qp_transition_check(enum ibv_qp_type type, enum ibv_qp_state cur,
 /* The same for queue pairs of an RNIC: a connection manager brings them to RTS with the stream
  * (stream.c). 0, or -EINVAL. */
 int hca_qp_rnic_check(enum ibv_qp_state cur, enum ibv_qp_state next, int mask);
+struct hca_qp;
+/* Publishes the access rights that peers are checked for (qp.c). */
+void hca_qp_publish_access(struct hca_qp *qp);
 /* Are the values of the attributes in `mask` valid? 0, -EINVAL, or -EOPNOTSUPP: valid, but not
  * supported by this adapter. */
 int hca_qp_values_check(const struct ibv_qp_attr *a, int mask);

@@ -63,6 +63,8 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 		progress_timer_arm(&qp->promising.close, progress_now_ns());
 	else if (first)
 		atomic_store(&qp->promising.closing, false);
+	if (first && hca_path_ops(&qp->path)->failed)
+		hca_path_ops(&qp->path)->failed(qp);
 	hca_sq_flush(qp);
 	if (!qp->promising.closing)
 		hca_rq_flush(qp);

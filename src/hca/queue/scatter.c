@@ -89,6 +89,37 @@ int hca_swqe_read(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at
 	return 0;
 }
 
+int hca_swqe_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		    uint32_t length, struct iovec *iov, uint8_t *bounce)
+{
+	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
+	struct hca_piece p;
+	int n = 0;
+
+	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
+		iov[0] = (struct iovec){ (void *)(uintptr_t)(hca_swqe_data(e) + at),
+					 length };
+		return length > 0;
+	}
+	while (hca_walk_next(&w, &p)) {
+		uint8_t *base = hca_sge_resolve(qp->pd, p.sge, 0);
+
+		if (likely(base)) {
+			base += p.at;
+			/* A sum over it reads it, and then the kernel. */
+			if (unlikely(!hca_touch_read(base, p.length)))
+				return -EFAULT;
+		} else {
+			if (hca_sge_read(qp->pd, p.sge, p.at, bounce, p.length))
+				return -EFAULT;
+			base = bounce;
+			bounce += p.length;
+		}
+		iov[n++] = (struct iovec){ base, p.length };
+	}
+	return n;
+}
+
 uint64_t hca_rwqe_room(const struct hca_rwqe *e)
 {
 	uint64_t room = 0;

@@ -65,6 +65,12 @@ int hca_sges_iov(const struct hca_pd *pd, const struct ibv_sge *sge, unsigned co
 int hca_swqe_read(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at, void *to,
 		  uint32_t length);
 
+/* The pieces of [at, at + length) of a posted send's data; pieces whose keys need care are copied
+ * into `bounce` (`length` bytes). How many pieces, up to HCA_MAX_SGE, or -EFAULT. To be called, and
+ * the pieces used, between hca_copy_begin() and hca_copy_end(). */
+int hca_swqe_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
+		    uint32_t length, struct iovec *iov, uint8_t *bounce);
+
 /* How many bytes a posted receive can take. */
 uint64_t hca_rwqe_room(const struct hca_rwqe *e);
 /* A range of a message into it. The receive is that of `qp`. */

@@ -257,13 +257,13 @@ static void qp_fence(const struct hca_qp *qp)
 static void key_fence(uint32_t key)
 {
 	(void)key;
-	packet_fence(&port);
+	hca_copies_wait(&port.copies);
 }
 
 static bool key_busy(uint32_t key)
 {
 	(void)key;
-	return packet_copies(&port);
+	return hca_copies_any(&port.copies);
 }
 
 static void srq_fence(struct hca_srq *srq)

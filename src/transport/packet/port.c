@@ -95,6 +95,5 @@ void packet_port_forked(struct packet_port *port)
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
 	packet_presence_forked(port, packet_on_look);
 	atomic_store(&port->backlog, 0);
-	atomic_store(&port->copying[0], 0);
-	atomic_store(&port->copying[1], 0);
+	hca_copies_forked(&port->copies);
 }

@@ -46,14 +46,14 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
 	packet_train_open(&train, port, &route);
 	iov = packet_train_begin(&train, &f);
-	turn = packet_copy_begin(port);
-	n = packet_gather(qp, e, 0, e->length, iov, bounce);
+	turn = hca_copy_begin(&port->copies);
+	n = hca_swqe_gather(qp, e, 0, e->length, iov, bounce);
 	ret = n;
 	if (likely(n >= 0)) {
 		packet_train_end(&train, (unsigned)n);
 		ret = packet_train_emit(&train);
 	}
-	packet_copy_end(port, turn);
+	hca_copy_end(&port->copies, turn);
 	if (ret == -EFAULT || !ret)
 		return ret;
 	if (ret == -EAGAIN && hca_path_ops(&qp->path) == port->ops &&
@@ -118,9 +118,9 @@ void packet_receive_datagram(struct packet_port *port, struct hca_qp *qp,
 		hca_unlock(&qp->recv->consume_lock);
 		goto drop;
 	}
-	turn = packet_copy_begin(port);
+	turn = hca_copy_begin(&port->copies);
 	failed = place(qp, e, f, payload);
-	packet_copy_end(port, turn);
+	hca_copy_end(&port->copies, turn);
 	if (unlikely(failed))
 		hca_qp_failing(qp);
 	complete(qp, e, f, failed ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);

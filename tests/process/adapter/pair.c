@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "stream.h"
 #include "wire.h"
 
 uint64_t now_ms(void)
@@ -261,6 +262,10 @@ void pair_connect_qp(struct pair *p, int i)
 
 	expect_eq(side_to_init(a, i, c->access_a), 0);
 	expect_eq(side_to_init(b, i, c->access_b), 0);
+	if (transport_under_test()->streams) {
+		stream_connect(p, i);
+		return;
+	}
 	expect_eq(side_to_rtr(a, i, c, c->by_lid_a ? NULL : &b->gid, b->qpn[i], c->psn_b), 0);
 	expect_eq(side_to_rtr(b, i, c, c->by_lid_b ? NULL : &a->gid, a->qpn[i], c->psn_a), 0);
 	expect_eq(side_to_rts(a, i, c, c->psn_a), 0);

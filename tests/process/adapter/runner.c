@@ -99,6 +99,8 @@ static const struct transport transports[] = {
 	{ .name = "roce-faults", .device = "soft0", .loses = true, .waits = true,
 	  .without = without_with_faults },
 	{ .name = "shm-faults", .device = "soft0", .loses = true },
+	/* With BUSBAR_DEVICES=iwarp. */
+	{ .name = "iwarp", .device = "soft1", .streams = true },
 };
 
 const struct transport *transport_under_test(void)

@@ -306,7 +306,7 @@ static void fence_key(uint32_t key)
 {
 	(void)key;
 	for (unsigned i = 0; i < open_hosts; i++)
-		packet_fence(&hosts[i].port);
+		hca_copies_wait(&hosts[i].port.copies);
 }
 
 static bool key_busy(uint32_t key)
@@ -315,7 +315,7 @@ static bool key_busy(uint32_t key)
 
 	(void)key;
 	for (unsigned i = 0; i < open_hosts; i++)
-		busy |= packet_copies(&hosts[i].port);
+		busy |= hca_copies_any(&hosts[i].port.copies);
 	return busy;
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "hca/object/qp.h"
+#include "hca/run/copies.h"
 #include "hca/run/progress.h"
 #include "transport/carrier/carrier.h"
 #include "transport/carrier/impair.h"
@@ -150,8 +151,7 @@ struct packet_port {
 	atomic_uint backlog;   /* entries of both lists */
 	/* Until then all of the backlog are acknowledgements that wait for a reply; 0: not all. */
 	_Atomic uint64_t reply_until_ns;
-	/* Threads that look at keys and copy by them (fence.c). */
-	atomic_uint copying[2], phase;
+	struct hca_copies copies; /* threads that look at keys and copy by them */
 };
 
 /* ---- faults.c ---- */
@@ -203,17 +203,9 @@ void packet_presence_forked(struct packet_port *port, void (*look)(struct progre
 void packet_presence_doubt(struct packet_presence *p);
 
 /* ---- fence.c ---- */
-/* Around each look at a key and the copy that follows. Between the two calls the thread waits
- * for leaf locks only. The returned number is for packet_copy_end(). */
-unsigned packet_copy_begin(struct packet_port *port);
-void packet_copy_end(struct packet_port *port, unsigned turn);
-/* Waits until the threads that copy now have finished; those that begin later find the key
- * withdrawn. */
-void packet_fence(struct packet_port *port);
-/* The same for a queue pair that was taken out of service, or out of the table of
- * numbers: afterwards no thread looks at it on behalf of a packet. */
+/* A queue pair was taken out of service, or out of the table of numbers: waits until no thread
+ * looks at it on behalf of a packet. */
 void packet_qp_fence(struct packet_port *port);
-bool packet_copies(struct packet_port *port);
 
 /* ---- show_port.c ---- */
 /* Stacks a filter over *carrier that shows the packets of the port, if a capture is

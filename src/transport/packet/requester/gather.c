@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The payload of packets, in the buffers of posted entries. */
-#include <errno.h>
-
-#include "hca/memory/sge.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"
 #include "hca/run/touch.h"
 #include "transport/packet/requester/requester.h"
-
-int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		  uint32_t length, struct iovec *iov, uint8_t *bounce)
-{
-	struct hca_walk w = { e->sge, e->sge + e->num_sge, at, length };
-	struct hca_piece p;
-	int n = 0;
-
-	if (e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD)) {
-		iov[0] = (struct iovec){ (void *)(uintptr_t)(hca_swqe_data(e) + at),
-					 length };
-		return length > 0;
-	}
-	while (hca_walk_next(&w, &p)) {
-		uint8_t *base = hca_sge_resolve(qp->pd, p.sge, 0);
-
-		if (likely(base)) {
-			base += p.at;
-			/* The packet's seal reads it, and then the carrier. */
-			if (unlikely(!hca_touch_read(base, p.length)))
-				return -EFAULT;
-		} else {
-			if (hca_sge_read(qp->pd, p.sge, p.at, bounce, p.length))
-				return -EFAULT;
-			base = bounce;
-			bounce += p.length;
-		}
-		iov[n++] = (struct iovec){ base, p.length };
-	}
-	return n;
-}
 
 uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		      uint32_t length)

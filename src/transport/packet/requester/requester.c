@@ -114,7 +114,7 @@ static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *whe
 	const struct packet_entry *entry = container_of(
 		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
 	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
-	unsigned turn = packet_copy_begin(pq->port);
+	unsigned turn = hca_copy_begin(&pq->port->copies);
 	int ret = 0;
 
 	if (f->rc.op == RC_ATOMIC_RESPONSE)
@@ -123,7 +123,7 @@ static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *whe
 		ret = hca_sges_write(pq->qp->pd, e->sge, e->num_sge,
 				     where->at + i * where->bytes,
 				     payload + (size_t)i * f->stride, where->bytes);
-	packet_copy_end(pq->port, turn);
+	hca_copy_end(&pq->port->copies, turn);
 	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 

@@ -6,12 +6,8 @@
 #include "transport/packet/base/state.h"
 
 /* ---- gather.c ---- */
-/* The pieces of [at, at + length) of an entry's data; pieces whose keys need care are
- * copied into `bounce` (`length` bytes). How many pieces, up to HCA_MAX_SGE, or -EFAULT.
- * To be called, and the pieces used, between packet_copy_begin() and packet_copy_end(). */
-int packet_gather(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		  uint32_t length, struct iovec *iov, uint8_t *bounce);
-/* The same data, if it lies in one piece whose key needs no care; else NULL. */
+/* [at, at + length) of an entry's data, if it lies in one piece whose key needs no care; else
+ * NULL. To be called, and the bytes used, between hca_copy_begin() and hca_copy_end(). */
 uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		      uint32_t length);
 

@@ -11,6 +11,7 @@
 #include "hca/memory/window.h"
 #include "hca/queue/complete.h"
 #include "hca/queue/post.h"
+#include "hca/queue/scatter.h"
 #include "transport/packet/base/train.h"
 #include "transport/packet/requester/requester.h"
 #include "transport/packet/responder/responder.h"
@@ -147,7 +148,7 @@ static int add_payload(struct packet_qp *pq, struct packet_train *train,
 		       const struct hca_swqe *e, const struct rc_tx *tx, struct iovec *iov,
 		       uint8_t bounce[PACKET_MTU])
 {
-	int n = packet_gather(pq->qp, e, tx->at, tx->packet.bytes, iov, bounce);
+	int n = hca_swqe_gather(pq->qp, e, tx->at, tx->packet.bytes, iov, bounce);
 	bool bounced = false;
 
 	if (unlikely(n < 0))
@@ -264,7 +265,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route);
-	turn = packet_copy_begin(pq->port);
+	turn = hca_copy_begin(&pq->port->copies);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);
 		if (ret)
@@ -275,7 +276,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 		ret = emit_requests(pq, &train);
 	else if (!ret)
 		ret = -ENOENT;
-	packet_copy_end(pq->port, turn);
+	hca_copy_end(&pq->port->copies, turn);
 	if (unlikely(ret == -EAGAIN))
 		*rq = before;
 	return ret;

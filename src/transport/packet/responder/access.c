@@ -58,11 +58,11 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (length == 0) /* then no key is looked at (9.7.4.1.5) */
 		return IBV_WC_SUCCESS;
-	turn = packet_copy_begin(pq->port);
+	turn = hca_copy_begin(&pq->port->copies);
 	status = hca_key_check_own(&use);
 	if (status == IBV_WC_SUCCESS && p && copy(&use, what == PACKET_READ, at, p))
 		status = IBV_WC_REM_ACCESS_ERR;
-	packet_copy_end(pq->port, turn);
+	hca_copy_end(&pq->port->copies, turn);
 	return status;
 }
 
@@ -98,7 +98,7 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (data)
 		memcpy(&word, data, sizeof(word));
-	turn = packet_copy_begin(pq->port);
+	turn = hca_copy_begin(&pq->port->copies);
 	status = hca_key_check_own(&use);
 	/* An iova may be aligned where the memory is not. */
 	if (status == IBV_WC_SUCCESS && use.addr % sizeof(uint64_t))
@@ -111,6 +111,6 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
 		*old = apply((uint64_t *)(uintptr_t)use.addr, p, word);
-	packet_copy_end(pq->port, turn);
+	hca_copy_end(&pq->port->copies, turn);
 	return status;
 }

@@ -90,12 +90,12 @@ static void place_send(struct request *r)
 		r->answer = RC_NOT_VALID;
 		return;
 	}
-	turn = packet_copy_begin(port);
+	turn = hca_copy_begin(&port->copies);
 	for (uint32_t i = 0; !ret && i <= r->look.more; i++)
 		ret = hca_sges_write(r->pq->as->recv_pd, e->sge, e->num_sge,
 				     r->look.at + i * p->bytes,
 				     r->payload + (size_t)i * r->f->stride, p->bytes);
-	packet_copy_end(port, turn);
+	hca_copy_end(&port->copies, turn);
 	if (unlikely(ret)) {
 		r->failed = IBV_WC_LOC_PROT_ERR;
 		r->answer = RC_NO_OPERATION;

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a stream: it is attached to a queue pair, ends as the engine says, and outlives the
+ * queue pair for a while. A program may destroy its queue pair when its last message is complete,
+ * which means that TCP has taken it. The socket then ends its own direction and waits for the peer's
+ * end; if it were closed at once, a byte of the peer that nobody has read would make TCP drop the
+ * message.
+ */
+#define LOG_ROOM "iwarp"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hca/path/path.h"
+#include "hca/run/elide.h"
+#include "transport/iwarp/stream.h"
+#include "transport/list.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define CLOSE_NS (5 * UINT64_C(1000000000))
+#define LINGER_NS (5 * UINT64_C(1000000000))
+
+/* ---- what the manager is told ---- */
+
+static void tell(struct progress_timer *t)
+{
+	struct iwarp_stream *s = container_of(t, struct iwarp_stream, tell_timer);
+	unsigned events = atomic_exchange(&s->untold, 0);
+
+	for (unsigned e = HCA_STREAM_BEGUN; e <= HCA_STREAM_ENDED; e++)
+		if (events >> e & 1 && s->tell)
+			s->tell(s->arg, (enum hca_stream_event)e);
+}
+
+void iwarp_forget(struct hca_qp *qp)
+{
+	struct iwarp_stream *s;
+
+	hca_lock(&qp->sq_lock);
+	s = iwarp_stream_of(qp);
+	hca_unlock(&qp->sq_lock);
+	if (!s)
+		return;
+	progress_timer_cancel(&s->tell_timer);
+	s->tell = NULL;
+}
+
+/* ---- the socket ---- */
+
+void iwarp_watch(struct iwarp_stream *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = s };
+
+	if (!s->listed || events == s->events)
+		return;
+	if (epoll_ctl(iwarp_port.epoll_fd, s->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
+		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
+	else
+		s->events = events;
+}
+
+static void close_socket(struct iwarp_stream *s, bool reset)
+{
+	if (s->fd < 0)
+		return;
+	if (s->events)
+		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->events = 0;
+	if (reset)
+		iwarp_socket_reset(s->fd);
+	else
+		close(s->fd);
+	s->fd = -1;
+}
+
+static void arm(struct iwarp_stream *s)
+{
+	const uint64_t due = s->c.deadline_ns;
+
+	if (!due || (s->armed_ns && s->armed_ns <= due))
+		return;
+	s->armed_ns = due;
+	progress_timer_arm(&s->qp->retry, progress_now_ns() + due - MIN(due, clock_now_ns()));
+}
+
+void iwarp_act(struct iwarp_stream *s)
+{
+	enum iwarp_action action;
+
+	while (s->fd >= 0 &&
+	       (action = iwarp_action(&s->c, clock_now_ns())) != IWARP_NO_ACTION)
+		if (action == IWARP_SHUTDOWN) {
+			shutdown(s->fd, SHUT_WR);
+			iwarp_shut(&s->c);
+		} else {
+			close_socket(s, action == IWARP_RESET);
+		}
+	/* A peer that has ended its direction makes the socket readable for ever. */
+	if (s->fd >= 0 && s->c.input == IWARP_IN_ENDED && s->events & EPOLLIN)
+		iwarp_watch(s, s->events & ~(uint32_t)EPOLLIN);
+	if (s->fd >= 0)
+		arm(s);
+}
+
+void iwarp_expired(struct hca_qp *qp)
+{
+	struct iwarp_stream *s;
+
+	hca_lock(&qp->sq_lock);
+	s = iwarp_stream_of(qp);
+	if (s) {
+		const struct iwarp_outcome o = iwarp_timer(&s->c, clock_now_ns());
+
+		s->armed_ns = 0;
+		iwarp_outcome(s, &o);
+		iwarp_send(s);
+	}
+	hca_unlock(&qp->sq_lock);
+}
+
+/* ---- the end of the queue pair ---- */
+
+static void stream_free(struct iwarp_stream *s)
+{
+	free(s->segment);
+	free(s->entries);
+	free(s->bounce);
+	free(s->rest);
+	free(s);
+}
+
+/* receive_lock is held. */
+static void unlist(struct iwarp_stream *s)
+{
+	if (!s->listed)
+		return;
+	list_remove(&s->entry);
+	s->listed = false;
+	atomic_fetch_sub(&iwarp_port.count, 1);
+}
+
+/* The peer has ended the stream, or has not for too long. On the progress thread. */
+static void linger_ends(struct progress_timer *t)
+{
+	struct iwarp_stream *s = container_of(t, struct iwarp_stream, linger);
+
+	hca_enter();
+	hca_lock(&iwarp_port.receive_lock);
+	close_socket(s, false);
+	unlist(s);
+	hca_unlock(&iwarp_port.receive_lock);
+	hca_leave();
+	stream_free(s);
+}
+
+/* The queue pair goes while the peer has not ended the stream: this end ends its direction, if it has
+ * sent whole FPDUs. True: the socket waits for the peer. receive_lock and sq_lock are held. */
+static bool begin_linger(struct iwarp_stream *s)
+{
+	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->listed ||
+	    s->c.input == IWARP_IN_ENDED) {
+		close_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
+		return false;
+	}
+	if (s->c.output != IWARP_OUT_SHUT)
+		shutdown(s->fd, SHUT_WR);
+	progress_timer_arm(&s->linger, progress_now_ns() + LINGER_NS);
+	return true;
+}
+
+void iwarp_close_qp(struct hca_qp *qp)
+{
+	struct iwarp_stream *s;
+	bool lingers = false;
+
+	iwarp_forget(qp);
+	hca_lock(&iwarp_port.receive_lock);
+	hca_lock(&qp->sq_lock);
+	s = iwarp_stream_of(qp);
+	memset(qp->path_part, 0, sizeof(qp->path_part));
+	if (s) {
+		lingers = begin_linger(s);
+		s->qp = NULL;
+		if (!lingers)
+			unlist(s);
+	}
+	hca_unlock(&qp->sq_lock);
+	hca_unlock(&iwarp_port.receive_lock);
+	/* iwarp_tell() may have armed it meanwhile. */
+	if (s)
+		progress_timer_cancel(&s->tell_timer);
+	if (s && !lingers)
+		stream_free(s);
+}
+
+/* Takes a stream without a queue pair out of the list. NULL: there is none. */
+static struct iwarp_stream *take_lingering(void)
+{
+	struct iwarp_stream *found = NULL;
+
+	hca_lock(&iwarp_port.receive_lock);
+	list_for_each(s, &iwarp_port.streams, struct iwarp_stream, entry)
+		if (!s->qp) {
+			found = s;
+			break;
+		}
+	if (found)
+		unlist(found);
+	hca_unlock(&iwarp_port.receive_lock);
+	return found;
+}
+
+void iwarp_end_lingering(void)
+{
+	struct iwarp_stream *s;
+
+	while ((s = take_lingering())) {
+		progress_timer_cancel(&s->linger);
+		close_socket(s, false);
+		stream_free(s);
+	}
+}
+
+/* The other threads of the parent do not exist, and the child keeps none of its connections. */
+void iwarp_streams_forked(void)
+{
+	list_for_each(s, &iwarp_port.streams, struct iwarp_stream, entry) {
+		if (s->fd >= 0)
+			close(s->fd);
+		s->fd = -1;
+		s->listed = false;
+		s->events = 0;
+	}
+	list_init(&iwarp_port.streams);
+	atomic_store(&iwarp_port.count, 0);
+}
+
+/* ---- the beginning ---- */
+
+static void open_engine(struct iwarp_stream *s, const struct hca_stream *from)
+{
+	const struct iwarp_terms *terms = from->terms;
+	const uint32_t mss = iwarp_socket_mss(from->fd);
+	const struct iwarp_connection_params p = {
+		.terms = terms,
+		.mulpdu = (uint32_t)iwarp_mulpdu(mss, terms->markers_out),
+		.ring = { s->entries, sizeof(*s->entries), s->qp->sq.mask },
+		.begin_ns = from->begin_ns,
+		.close_ns = CLOSE_NS,
+	};
+
+	iwarp_connection_open(&s->c, &p, clock_now_ns());
+	iwarp_receiver_init(&s->receiver, terms->markers_in, terms->crc, s->segment);
+	s->responder = !terms->initiator;
+}
+
+int iwarp_attach(struct hca_qp *qp, const struct hca_stream *from)
+{
+	struct iwarp_stream *s;
+	int ret = iwarp_socket_prepare(from->fd);
+
+	if (ret)
+		return ret;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->qp = qp;
+	s->fd = from->fd;
+	s->tell = from->tell;
+	s->arg = from->arg;
+	progress_timer_init(&s->tell_timer, tell);
+	progress_timer_init(&s->linger, linger_ends);
+	list_init(&s->entry);
+	s->segment = malloc(IWARP_ULPDU_MAX);
+	s->entries = calloc(qp->sq.mask + 1u, sizeof(*s->entries));
+	if (!s->segment || !s->entries) {
+		stream_free(s);
+		return -ENOMEM;
+	}
+	open_engine(s, from);
+	hca_lock(&qp->sq_lock);
+	memcpy(qp->path_part, &s, sizeof(s));
+	hca_unlock(&qp->sq_lock);
+	return 0;
+}
+
+/* receive_lock and sq_lock are held. */
+static void list_stream(struct iwarp_stream *s)
+{
+	list_push(&iwarp_port.streams, &s->entry);
+	s->listed = true;
+	atomic_fetch_add(&iwarp_port.count, 1);
+}
+
+static void begin(struct iwarp_stream *s, const struct hca_stream *from)
+{
+	struct iwarp_outcome o;
+
+	if (!iwarp_is_up(s))
+		o = iwarp_abort(&s->c);
+	else if (from->refused)
+		o = iwarp_refuse(&s->c, (enum iwarp_error)from->refused);
+	else
+		o = (struct iwarp_outcome){ .done = { s->completed, IBV_WC_SUCCESS } };
+	iwarp_outcome(s, &o);
+	iwarp_receive_bytes(s, from->early, from->early_bytes);
+	iwarp_send(s);
+}
+
+void iwarp_begin(struct hca_qp *qp, const struct hca_stream *from)
+{
+	struct iwarp_stream *s;
+
+	hca_enter();
+	hca_lock(&iwarp_port.receive_lock);
+	hca_lock(&qp->sq_lock);
+	s = iwarp_stream_of(qp);
+	if (s) {
+		list_stream(s);
+		begin(s, from);
+	}
+	hca_unlock(&qp->sq_lock);
+	hca_unlock(&iwarp_port.receive_lock);
+	hca_leave();
+	hca_transport_polled(&iwarp_ops);
+}
+
+/* ---- what the program does ---- */
+
+void iwarp_close_stream(struct hca_qp *qp)
+{
+	struct iwarp_stream *s = iwarp_stream_of(qp);
+
+	if (!s)
+		return;
+	iwarp_close(&s->c);
+	iwarp_send(s);
+}
+
+void iwarp_failed(struct hca_qp *qp)
+{
+	struct iwarp_stream *s = iwarp_stream_of(qp);
+	struct iwarp_outcome o;
+
+	/* The engine knows, or the program had disconnected. */
+	if (!s || s->c.failed || s->c.output != IWARP_OUT_MESSAGES)
+		return;
+	o = iwarp_refuse(&s->c, IWARP_RDMAP_CATASTROPHIC);
+	s->told = true; /* the program did it */
+	iwarp_outcome(s, &o);
+	iwarp_send(s);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connects queue pairs of an RNIC, as a connection manager does: over a TCP connection on the loopback
+ * interface, with terms that the test knows (hca/path/stream.h). */
+#include "stream.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/iwarp/setup.h"
+#include "hca/path/stream.h"
+
+struct note {
+	int qp;
+	uint16_t port; /* network order */
+	bool crc, markers;
+};
+
+static int listener = -1;
+
+static int begin_to_listen(struct end *e, void *arg)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(at);
+	struct note *n = arg;
+
+	(void)e;
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) ||
+	    listen(listener, 1) || getsockname(listener, (struct sockaddr *)&at, &length))
+		return errno;
+	n->port = at.sin_port;
+	return 0;
+}
+
+/* `fd` becomes the adapter's. */
+static int attach(struct end *e, const struct note *n, int fd, bool initiator)
+{
+	const struct iwarp_terms terms = {
+		.initiator = initiator,
+		.markers_in = n->markers, .markers_out = n->markers, .crc = n->crc,
+		.ird = 4, .ord = 4, .rtr = IWARP_RTR_WRITE,
+	};
+	const struct hca_stream stream = {
+		.fd = fd, .terms = &terms, .inbound_reads = 4, .outbound_reads = 4,
+	};
+	int (*stream_attach)(uint32_t qpn, const struct hca_stream *stream);
+
+	*(void **)&stream_attach = dlsym(RTLD_DEFAULT, "busbar_stream_attach");
+	if (!stream_attach)
+		return ENOSYS;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return -stream_attach(e->qp[n->qp]->qp_num, &stream);
+}
+
+static int initiate(struct end *e, void *arg)
+{
+	const struct note *n = arg;
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = n->port,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)))
+		return errno;
+	return attach(e, n, fd, true);
+}
+
+static int respond(struct end *e, void *arg)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(listener);
+	return attach(e, arg, fd, false);
+}
+
+void stream_connect(struct pair *p, int i)
+{
+	const char *how = getenv("ADAPTER_STREAM");
+	struct note n = { .qp = i, .crc = how && strstr(how, "crc"),
+			  .markers = how && strstr(how, "markers") };
+
+	expect_eq(side_run(&p->b, begin_to_listen, &n, sizeof(n)), 0);
+	expect_eq(side_run(&p->a, initiate, &n, sizeof(n)), 0);
+	expect_eq(side_run(&p->b, respond, &n, sizeof(n)), 0);
+}
