@@ -108,10 +108,11 @@ struct hca_stream;
 /* Attaches a connection (path/stream.h) to the QP of an RNIC, in INIT, which goes to RTS. On success
  * the descriptor is the adapter's. -EINVAL: there is no such QP, or not in this state. */
 int hca_stream_attach(uint32_t qpn, const struct hca_stream *stream);
-/* Disconnects in order: what was posted is sent, then the end. -ENOTCONN: it has no connection. */
-int hca_stream_close(uint32_t qpn);
-/* hca_stream.tell is not called any more; waits for a call that is under way. */
-void hca_stream_forget(uint32_t qpn);
+/* Both concern the stream with this hca_stream.arg; if the QP is gone, or has another one, they do
+ * nothing. The first disconnects in order: what was posted is sent, then the end. -ENOTCONN: it has
+ * no connection. Behind the second one hca_stream.tell is not called any more, nor running. */
+int hca_stream_close(uint32_t qpn, const void *arg);
+void hca_stream_forget(uint32_t qpn, const void *arg);
 /* Does this QP exist, with this number? `qp` is not dereferenced. */
 bool hca_qp_exists(const struct ibv_qp *qp, uint32_t qpn);
 struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp); /* NULL: not extended */

@@ -172,12 +172,12 @@ EXPORT int busbar_stream_attach(uint32_t qpn, const struct hca_stream *stream)
 	return hca_stream_attach(qpn, stream);
 }
 
-EXPORT int busbar_stream_close(uint32_t qpn)
+EXPORT int busbar_stream_close(uint32_t qpn, const void *arg)
 {
-	return hca_stream_close(qpn);
+	return hca_stream_close(qpn, arg);
 }
 
-EXPORT void busbar_stream_forget(uint32_t qpn)
+EXPORT void busbar_stream_forget(uint32_t qpn, const void *arg)
 {
-	hca_stream_forget(qpn);
+	hca_stream_forget(qpn, arg);
 }

@@ -70,8 +70,8 @@ bool busbar_owns_device(const struct ibv_device *dev);
 /* Connections over streams for queue pairs of soft1; see hca/path/stream.h and hca/hca.h. */
 struct hca_stream;
 int busbar_stream_attach(uint32_t qpn, const struct hca_stream *stream);
-int busbar_stream_close(uint32_t qpn);
-void busbar_stream_forget(uint32_t qpn);
+int busbar_stream_close(uint32_t qpn, const void *arg);
+void busbar_stream_forget(uint32_t qpn, const void *arg);
 
 /* May the process at the other end of the socket talk to us (hca/share/peers.h)? 0 and its
  * number; -EACCES, with a log line about the `what`; or another negative errno. */

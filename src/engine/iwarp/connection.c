@@ -309,6 +309,21 @@ void iwarp_close(struct iwarp_connection *c)
 		c->output = IWARP_OUT_CLOSING;
 }
 
+struct iwarp_outcome iwarp_flushed(struct iwarp_connection *c)
+{
+	struct iwarp_requester *rq = &c->rq;
+
+	if (rq->begun)
+		return end_at_once(c, IBV_WC_WR_FLUSH_ERR);
+	if (c->input == IWARP_IN_MESSAGES)
+		c->input = IWARP_IN_DROPPED;
+	c->failed = rq->failed = true;
+	rq->tail = rq->next = rq->head;
+	rq->reads = 0;
+	rq->p.rtr = 0;
+	return outcome(c);
+}
+
 struct iwarp_outcome iwarp_abort(struct iwarp_connection *c)
 {
 	return end_at_once(c, IBV_WC_WR_FLUSH_ERR);

@@ -156,6 +156,10 @@ struct iwarp_outcome iwarp_ended(struct iwarp_connection *c, bool idle);
 struct iwarp_outcome iwarp_lost(struct iwarp_connection *c);
 /* The program disconnects, in order. */
 void iwarp_close(struct iwarp_connection *c);
+/* Behind that the queue pair has left the states in which it completes entries, and they are flushed:
+ * none begins any more, none is waited for, and what arrives is dropped. An entry that is half sent
+ * makes it an abort. */
+struct iwarp_outcome iwarp_flushed(struct iwarp_connection *c);
 /* It does so at once, or the queue pair has failed; its entries are flushed. */
 struct iwarp_outcome iwarp_abort(struct iwarp_connection *c);
 /* This end ends the connection with a TERMINATE, which no segment has caused: when the set-up says

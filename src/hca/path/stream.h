@@ -49,10 +49,12 @@ struct hca_stream_ops {
 	/* It has entered RTS: what has come early is carried out, and entries may leave. No lock is
 	 * held. */
 	void (*begin)(struct hca_qp *qp, const struct hca_stream *stream);
+	/* Both have an effect on the stream with this hca_stream.arg only: the queue pair, or its
+	 * number, may have another one by now. */
 	/* The program disconnects, in order: what was posted is sent, then the end. sq_lock is held. */
-	void (*close)(struct hca_qp *qp);
+	void (*close)(struct hca_qp *qp, const void *arg);
 	/* hca_stream.tell is not called any more, nor running. No lock is held that it takes. */
-	void (*forget)(struct hca_qp *qp);
+	void (*forget)(struct hca_qp *qp, const void *arg);
 };
 
 #endif

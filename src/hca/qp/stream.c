@@ -61,7 +61,7 @@ int hca_stream_attach(uint32_t qpn, const struct hca_stream *stream)
 	return 0;
 }
 
-int hca_stream_close(uint32_t qpn)
+int hca_stream_close(uint32_t qpn, const void *arg)
 {
 	struct hca_qp *qp = find(qpn);
 	int ret = -ENOTCONN;
@@ -70,17 +70,17 @@ int hca_stream_close(uint32_t qpn)
 		return ret;
 	hca_lock(&qp->sq_lock);
 	if (hca_qp_state(qp) == IBV_QPS_RTS) {
-		stream_of(qp)->close(qp);
+		stream_of(qp)->close(qp, arg);
 		ret = 0;
 	}
 	hca_unlock(&qp->sq_lock);
 	return ret;
 }
 
-void hca_stream_forget(uint32_t qpn)
+void hca_stream_forget(uint32_t qpn, const void *arg)
 {
 	struct hca_qp *qp = find(qpn);
 
 	if (stream_of(qp))
-		stream_of(qp)->forget(qp);
+		stream_of(qp)->forget(qp, arg);
 }

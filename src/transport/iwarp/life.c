@@ -36,17 +36,25 @@ static void tell(struct progress_timer *t)
 			s->tell(s->arg, (enum hca_stream_event)e);
 }
 
-void iwarp_forget(struct hca_qp *qp)
+/* `arg` NULL: of any. */
+static void forget(struct hca_qp *qp, const void *arg)
 {
 	struct iwarp_stream *s;
 
 	hca_lock(&qp->sq_lock);
 	s = iwarp_stream_of(qp);
+	if (s && arg && s->arg != arg)
+		s = NULL;
 	hca_unlock(&qp->sq_lock);
 	if (!s)
 		return;
 	progress_timer_cancel(&s->tell_timer);
 	s->tell = NULL;
+}
+
+void iwarp_forget(struct hca_qp *qp, const void *arg)
+{
+	forget(qp, arg);
 }
 
 /* ---- the socket ---- */
@@ -177,7 +185,7 @@ void iwarp_close_qp(struct hca_qp *qp)
 	struct iwarp_stream *s;
 	bool lingers = false;
 
-	iwarp_forget(qp);
+	forget(qp, NULL);
 	hca_lock(&iwarp_port.receive_lock);
 	hca_lock(&qp->sq_lock);
 	s = iwarp_stream_of(qp);
@@ -331,11 +339,11 @@ void iwarp_begin(struct hca_qp *qp, const struct hca_stream *from)
 
 /* ---- what the program does ---- */
 
-void iwarp_close_stream(struct hca_qp *qp)
+void iwarp_close_stream(struct hca_qp *qp, const void *arg)
 {
 	struct iwarp_stream *s = iwarp_stream_of(qp);
 
-	if (!s)
+	if (!s || s->arg != arg)
 		return;
 	iwarp_close(&s->c);
 	iwarp_send(s);
@@ -346,11 +354,14 @@ void iwarp_failed(struct hca_qp *qp)
 	struct iwarp_stream *s = iwarp_stream_of(qp);
 	struct iwarp_outcome o;
 
-	/* The engine knows, or the program had disconnected. */
-	if (!s || s->c.failed || s->c.output != IWARP_OUT_MESSAGES)
+	/* The engine may know. */
+	if (!s || s->c.failed)
 		return;
-	o = iwarp_refuse(&s->c, IWARP_RDMAP_CATASTROPHIC);
 	s->told = true; /* the program did it */
+	if (s->c.output == IWARP_OUT_CLOSING)
+		o = iwarp_flushed(&s->c);
+	else
+		o = iwarp_refuse(&s->c, IWARP_RDMAP_CATASTROPHIC);
 	iwarp_outcome(s, &o);
 	iwarp_send(s);
 }

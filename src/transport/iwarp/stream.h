@@ -147,8 +147,8 @@ void iwarp_act(struct iwarp_stream *s);
 void iwarp_watch(struct iwarp_stream *s, uint32_t events);
 int iwarp_attach(struct hca_qp *qp, const struct hca_stream *stream);
 void iwarp_begin(struct hca_qp *qp, const struct hca_stream *stream);
-void iwarp_close_stream(struct hca_qp *qp);
-void iwarp_forget(struct hca_qp *qp);
+void iwarp_close_stream(struct hca_qp *qp, const void *arg);
+void iwarp_forget(struct hca_qp *qp, const void *arg);
 void iwarp_failed(struct hca_qp *qp);
 void iwarp_expired(struct hca_qp *qp);
 /* The queue pair goes. */
