@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "hca/run/progress.h"
-#include "rdmacm/cm_machine.h"
-#include "rdmacm/cm_table.h"
+#include "engine/cm/machine.h"
+#include "engine/cm/table.h"
 #include "util/abstract.h"
 #include "util/container_of.h"
 #include "util/list.h"

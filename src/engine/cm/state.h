@@ -6,10 +6,10 @@
  * outputs are the next state, the message to send and the event to report. After
  * IBA volume 1, 12.9 (active and passive side, time-wait) and 12.11 (SIDR). The
  * lengths of timeouts, the number of repetitions and the choice of the connection
- * to which a message belongs are in cm_machine.h.
+ * to which a message belongs are in machine.h.
  */
-#ifndef RDMACM_CM_STATE_H
-#define RDMACM_CM_STATE_H
+#ifndef ENGINE_CM_STATE_H
+#define ENGINE_CM_STATE_H
 
 #include <stdbool.h>
 

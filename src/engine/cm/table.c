@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See cm_table.h. */
-#include "rdmacm/cm_table.h"
+/* See table.h. */
+#include "engine/cm/table.h"
 
 #include "wire/cm_answer.h"
 

@@ -2,7 +2,7 @@
 /*
  * One end of a connection, with its deadlines. Pure: no socket, clock or lock.
  *
- * Adds to the table of states (cm_state.h): which message is repeated and when,
+ * Adds to the table of states (state.h): which message is repeated and when,
  * what a repeated message of the peer means, when an MRA asks the peer to wait and
  * how long a side waits that received one, which side becomes passive if both
  * call each other, and how long the time-wait lasts. The caller passes in the time,
@@ -15,13 +15,13 @@
  * After CM_DO_DESTROY the machine reports nothing, but still answers messages until
  * it is CM_DONE. Over a carrier without loss it may be freed at once.
  */
-#ifndef RDMACM_CM_MACHINE_H
-#define RDMACM_CM_MACHINE_H
+#ifndef ENGINE_CM_MACHINE_H
+#define ENGINE_CM_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdmacm/cm_state.h"
+#include "engine/cm/state.h"
 
 struct cm_machine {
 	enum cm_state state;

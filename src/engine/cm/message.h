@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Building the messages of a machine; used by cm_machine.c only. */
-#ifndef RDMACM_CM_MESSAGE_H
-#define RDMACM_CM_MESSAGE_H
+/* Building the messages of a machine; used by machine.c only. */
+#ifndef ENGINE_CM_MESSAGE_H
+#define ENGINE_CM_MESSAGE_H
 
-#include "rdmacm/cm_machine.h"
+#include "engine/cm/machine.h"
 
 /*
  * The message of `step`, with the machine's identifiers: the application's `message`,

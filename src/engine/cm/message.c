@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds the messages of a machine. */
-#include "rdmacm/cm_message.h"
+#include "engine/cm/message.h"
 
 #include <endian.h>
 #include <string.h>

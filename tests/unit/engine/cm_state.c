@@ -14,7 +14,7 @@
 #include <rdma/rdma_cma.h>
 #include <string.h>
 
-#include "rdmacm/cm_state.h"
+#include "engine/cm/state.h"
 #include "util/container_of.h"
 
 struct side {

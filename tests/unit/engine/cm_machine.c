@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One machine with its deadlines: which messages it repeats and when, and how it handles
- * messages that are repeated, late or not expected. cm_sim_test.c plays whole connections
+ * messages that are repeated, late or not expected. sim_cm.c plays whole connections
  * over a bad network.
  */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <rdma/rdma_cma.h>
 #include <string.h>
 
-#include "rdmacm/cm_machine.h"
+#include "engine/cm/machine.h"
 #include "wire/cm_answer.h"
 
 #define CODE(n) (UINT64_C(4096) << (n))

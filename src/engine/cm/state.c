@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table behind cm_state.h. */
-#include "rdmacm/cm_state.h"
+/* The table behind state.h. */
+#include "engine/cm/state.h"
 
 #include <errno.h>
 #include <rdma/rdma_cma.h>

@@ -4,10 +4,10 @@
  * of a carrier. A pure index: its entries are copies of the machines' values, so a
  * lookup needs only the lock of the table and not those of the machines.
  */
-#ifndef RDMACM_CM_TABLE_H
-#define RDMACM_CM_TABLE_H
+#ifndef ENGINE_CM_TABLE_H
+#define ENGINE_CM_TABLE_H
 
-#include "rdmacm/cm_machine.h"
+#include "engine/cm/machine.h"
 #include "util/list.h"
 
 #define CM_TABLE_BUCKETS 1024 /* a power of 2 */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlines and repetitions of the connection machine; see cm_machine.h. cm_message.c
- * builds the messages, cm_state.h has the table of states and events.
+ * Deadlines and repetitions of the connection machine; see machine.h. message.c
+ * builds the messages, state.h has the table of states and events.
  */
-#include "rdmacm/cm_machine.h"
+#include "engine/cm/machine.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "rdmacm/cm_message.h"
+#include "engine/cm/message.h"
 #include "util/container_of.h"
 #include "wire/cm_answer.h"
 

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdmacm/cm_machine.h"
-#include "rdmacm/cm_table.h"
+#include "engine/cm/machine.h"
+#include "engine/cm/table.h"
 #include "util/container_of.h"
 #include "wire/cm_answer.h"
 
