@@ -4,16 +4,17 @@
  * IPv4, IPv6 and AF_IB. An AF_IB address is a GID and a service identifier; only
  * service identifiers of the IP port spaces are served, so it has a port as well.
  */
+#include "rdmacm/base/addr.h"
+
 #include <arpa/inet.h>
 #include <endian.h>
 #include <ifaddrs.h>
-#include <infiniband/ib.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "rdmacm/cma.h"
+#include "util/container_of.h"
 
 static const struct sockaddr_in *in4(const struct sockaddr *addr)
 {

@@ -8,7 +8,8 @@
 #define LOG_ROOM "rdmacm"
 #include <rdma/rdma_verbs.h>
 
-#include "rdmacm/forward.h"
+#include "rdmacm/forward/forward.h"
+#include "rdmacm/qp/qp.h"
 #include "util/log.h"
 
 int forward_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
@@ -81,7 +82,8 @@ int forward_create_srq(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 	if (!id->verbs)
 		return -EINVAL;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq) {
-		ret = cma_cq_create_recv(id, attr->attr.max_wr);
+		ret = cma_cq_create(id, attr->attr.max_wr, &id->recv_cq,
+				    &id->recv_cq_channel);
 		if (ret)
 			goto err_cq;
 		attr->cq = id->recv_cq;

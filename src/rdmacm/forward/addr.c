@@ -6,9 +6,14 @@
  * the kernel knows bonds, VLANs, IPoIB and iWARP.
  */
 #define LOG_ROOM "rdmacm"
+#include <errno.h>
 #include <string.h>
 
-#include "rdmacm/forward.h"
+#include "rdmacm/base/addr.h"
+#include "rdmacm/device/device.h"
+#include "rdmacm/forward/forward.h"
+#include "rdmacm/id/port.h"
+#include "rdmacm/resolve/resolve.h"
 #include "util/log.h"
 #include "verbs/private.h"
 
@@ -157,7 +162,7 @@ static int shadow_create(struct cma_id *id, const struct sockaddr *addr,
 {
 	struct sockaddr_storage any = { .ss_family = family->sa_family };
 	struct rdma_event_channel *channel;
-	int ret = forward_channel_open(cma_channel_of(id->pub.channel), &channel);
+	int ret = cma_channel_system(cma_channel_of(id->pub.channel), &channel);
 
 	if (ret)
 		return ret;
@@ -262,7 +267,7 @@ int forward_bind(struct cma_id *id, const struct sockaddr *addr)
 	char text[CMA_ADDR_TEXT];
 	int ret;
 
-	if (!forward_channel_is_merged(cma_channel_of(id->pub.channel)))
+	if (!cma_channel_is_merged(cma_channel_of(id->pub.channel)))
 		return FORWARD_OURS;
 	if (id->shadow || id->phase != CMA_UNBOUND)
 		return -EINVAL;
@@ -305,7 +310,7 @@ int forward_resolve(struct cma_id *id, struct sockaddr *src, struct sockaddr *ds
 	bool made = false;
 	int ret = 0;
 
-	if (!forward_channel_is_merged(cma_channel_of(id->pub.channel)))
+	if (!cma_channel_is_merged(cma_channel_of(id->pub.channel)))
 		return FORWARD_OURS;
 	if (!forward_owns(id)) {
 		if (id->phase > CMA_BOUND)

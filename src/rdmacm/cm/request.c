@@ -3,8 +3,10 @@
 #define LOG_ROOM "rdmacm"
 #include <string.h>
 
-#include "hca/path/gsi.h"
-#include "rdmacm/cma.h"
+#include "rdmacm/base/addr.h"
+#include "rdmacm/cm/cm.h"
+#include "rdmacm/id/id.h"
+#include "rdmacm/resolve/resolve.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/log_limit.h"
@@ -61,7 +63,7 @@ static int request_check(const struct cma_id *listener, const struct cm_mad *mad
 	    ps != cma_addr_port_space(bound, listener->pub.ps) ||
 	    *port != cma_addr_port(bound))
 		return CM_REASON_INVALID_SERVICE_ID;
-	if (cma_id_private_lead(listener) == 0)
+	if (cma_private_lead(listener) == 0)
 		return 0;
 	if (wire_cm_ip_decode(said.data, said.len, ip))
 		return CM_REASON_UNSUPPORTED;
@@ -143,7 +145,7 @@ static int child_peer(struct cma_id *child, const struct hca_gsi_address *way,
 		memcpy(to->addr.ibaddr.dgid.raw, way->destination, 16);
 		child->network = true;
 		child->active_mtu = MIN(child->active_mtu,
-					cma_network_mtu(child->interface));
+					cma_interface_mtu(child->interface));
 		/* Both sides must cut messages into packets of one size, the caller's. */
 		if (mad->type == CM_REQ && mad->req.path_mtu > child->active_mtu)
 			return CM_REASON_INVALID_MTU;
@@ -256,14 +258,15 @@ int cma_conn_request(struct cma_id *listener, const struct cm_mad *mad,
 		return CM_REASON_NO_RESOURCES;
 
 	pthread_mutex_lock(&child->lock);
-	reason = child_address(child, listener, cma_link_way(link), mad, &ip, port);
+	reason = child_address(child, listener, link_way(link), mad, &ip, port);
 	if (reason)
 		goto err_free;
 	child->listener = listener;
+	child->begun = true;
 	if (child->network)
-		cma_network_serve_child(child, listener);
+		cma_service_share(cma_side_of(child), cma_side_of(listener));
 	reason = CM_REASON_NO_RESOURCES;
-	if (cma_link_attach(child, link))
+	if (route_attach(cma_side_of(child), link))
 		goto err_free;
 	list_push(&listener->unclaimed, &child->sibling);
 	listener->unclaimed_count++;
@@ -277,7 +280,8 @@ err_detach:
 	listener->unclaimed_count--;
 err_free:
 	pthread_mutex_unlock(&child->lock);
-	cma_link_close(child);
+	if (cma_side_of(child))
+		cma_side_close(cma_side_of(child));
 	cma_id_free(child);
 	return reason;
 }

@@ -5,9 +5,10 @@
  * cma_id_complete() waits.
  */
 #define LOG_ROOM "rdmacm"
+#include <errno.h>
 #include <string.h>
 
-#include "rdmacm/forward.h"
+#include "rdmacm/forward/forward.h"
 #include "util/log.h"
 
 static struct rdma_cm_id *shadow_of(struct rdma_cm_id *id)

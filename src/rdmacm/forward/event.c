@@ -1,122 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels with events of both libraries, and the translation of the system's events;
- * see forward.h.
+ * The translation of the system's events; see forward.h.
  *
  * An event is taken from the system's library only when the program takes one: that
  * library changes the state of the QP then, and counts the event as reported.
  */
 #define LOG_ROOM "rdmacm"
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
-#include "rdmacm/forward.h"
+#include "rdmacm/forward/forward.h"
+#include "rdmacm/id/id.h"
 #include "util/log.h"
-
-/* ---- channels ---- */
-
-static int descriptor_watch(int epoll_fd, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
-static int descriptor_unblock(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
-}
-
-int forward_channel_init(struct cma_channel *ch)
-{
-	int ret;
-
-	ch->pub.fd = ch->count_fd;
-	if (!forward_ready())
-		return 0;
-	ch->pub.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (ch->pub.fd < 0) {
-		ret = -errno;
-		goto err;
-	}
-	/* Non-blocking: it is read to see whether there is an event. */
-	ret = descriptor_unblock(ch->count_fd);
-	if (!ret)
-		ret = descriptor_watch(ch->pub.fd, ch->count_fd);
-	if (!ret)
-		return 0;
-	close(ch->pub.fd);
-err:
-	log_error("event channel: epoll: %s", strerror(-ret));
-	return ret;
-}
-
-int forward_channel_open(struct cma_channel *ch, struct rdma_event_channel **out)
-{
-	struct rdma_event_channel *known = NULL, *made;
-	int ret;
-
-	*out = atomic_load(&ch->system);
-	if (*out)
-		return 0;
-	if (!forward_channel_is_merged(ch)) {
-		log_warn("an event channel that was made before there was a real adapter has no events of one");
-		return -EOPNOTSUPP;
-	}
-	made = FORWARD_CALL(rdma_create_event_channel);
-	if (!made) {
-		ret = errno ? -errno : -ENODEV;
-		goto err;
-	}
-	ret = descriptor_unblock(made->fd);
-	if (!ret)
-		ret = descriptor_watch(ch->pub.fd, made->fd);
-	if (ret)
-		goto err_made;
-	*out = made;
-	if (atomic_compare_exchange_strong(&ch->system, &known, made))
-		return 0;
-	/* Another thread has made one meanwhile. Closing this one would not take it out of the
-	 * epoll instance if a forked child has it, too. */
-	epoll_ctl(ch->pub.fd, EPOLL_CTL_DEL, made->fd, NULL);
-	FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
-	*out = known;
-	return 0;
-
-err_made:
-	FORWARD_CALL_VOID(rdma_destroy_event_channel, made);
-err:
-	log_warn("the system's librdmacm.so.1 makes no event channel: %s",
-		 strerror(-ret));
-	return ret;
-}
-
-void forward_channel_destroy(struct cma_channel *ch)
-{
-	struct rdma_event_channel *system = atomic_load(&ch->system);
-
-	if (forward_channel_is_merged(ch))
-		close(ch->pub.fd);
-	if (system)
-		FORWARD_CALL_VOID(rdma_destroy_event_channel, system);
-}
 
 int forward_migrate(struct cma_id *id, struct cma_channel *ch)
 {
 	struct rdma_event_channel *channel;
-	int ret = forward_channel_open(ch, &channel);
+	int ret = cma_channel_system(ch, &channel);
 
 	if (ret)
 		return ret;
 	return FORWARD_CALL(rdma_migrate_id, id->shadow, channel) ? -errno : 0;
 }
-
-/* ---- events ---- */
 
 /* The program's identifier for a connection request, on the listener's channel or,
  * for a synchronous listener, on a channel of its own. */

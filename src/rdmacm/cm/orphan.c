@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Machines whose identifier is destroyed. Over a network the peer may not have got the last
+ * Machines whose identifier is destroyed, and the end of the process. Over a network the peer may not have got the last
  * message: a DREQ or REJ is repeated until it is answered or nobody can wait for it any
  * more, and late messages of the connection are answered, so that they begin no new one
  * (IBA volume 1, 12.9.8.4, time-wait).
@@ -9,9 +9,11 @@
  * and the progress thread removes them.
  */
 #define LOG_ROOM "rdmacm"
-#include <stdlib.h>
 
-#include "rdmacm/network.h"
+#include <stdlib.h>
+#include <time.h>
+
+#include "rdmacm/cm/cm.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "verbs/private.h"
@@ -63,7 +65,7 @@ static void settle(struct orphan *o)
 static void take(struct orphan *o, const struct cm_output *out)
 {
 	if (out->send)
-		cma_link_send(o->link, &out->mad);
+		link_send(o->link, &out->mad);
 	settle(o);
 }
 
@@ -81,20 +83,20 @@ static void expired(struct progress_timer *t)
 	pthread_mutex_unlock(&orphans.lock);
 }
 
-void orphan_adopt(struct cma_id *id)
+void orphan_adopt(struct cma_side *s)
 {
 	struct orphan *o;
 
-	if (!id->link || !id->link->is_network || id->cm.state <= CM_LISTEN ||
-	    id->cm.state == CM_DONE)
+	if (!s->link || !s->link->is_network || s->cm.state <= CM_LISTEN ||
+	    s->cm.state == CM_DONE)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o) {
 		log_warn("out of memory: a peer is not told again that its connection ended");
 		return;
 	}
-	o->cm = id->cm;
-	o->link = id->link;
+	o->cm = s->cm;
+	o->link = s->link;
 	link_hold(o->link);
 	list_init(&o->entry);
 	cm_entry_init(&o->route);
@@ -112,8 +114,8 @@ void orphan_adopt(struct cma_id *id)
 	list_push(&orphans.all, &o->entry);
 	settle(o);
 	pthread_mutex_unlock(&orphans.lock);
-	id->cm.state = CM_DONE;
-	id->cm.deadline_ns = 0;
+	s->cm.state = CM_DONE;
+	s->cm.deadline_ns = 0;
 }
 
 bool orphan_message(struct cma_link *link, const struct cm_mad *mad)
@@ -136,22 +138,96 @@ bool orphan_message(struct cma_link *link, const struct cm_mad *mad)
 	return ret != -ENOENT;
 }
 
-unsigned orphans_remind(bool repeats)
+/* ---- end of the process ---- */
+
+/*
+ * At the exit of a program that has not called rdma_disconnect(), or called it just before, the
+ * peers get a DREQ, which is repeated until they have confirmed it, for END_LOOKS * END_LOOK_NS
+ * at most: no process is left afterwards that could repeat it.
+ */
+#define END_LOOKS 25
+#define END_LOOK_NS 4000000
+#define END_REPEAT_LOOKS 5
+
+static struct {
+	unsigned unconfirmed;
+	bool repeats;
+} ending;
+
+static void tell_end(struct cma_side *s)
+{
+	struct cm_output out;
+	uint8_t bytes[CM_MAD_SIZE];
+
+	if (pthread_mutex_trylock(&s->id->lock))
+		return;
+	if (s->link && s->link->is_network &&
+	    !cm_machine_ask(&s->cm, CM_DO_DESTROY, NULL, clock_monotonic_ns_slow(), &out) &&
+	    out.send && !wire_cm_encode(&out.mad, bytes))
+		link_network_send(s->link, bytes);
+	pthread_mutex_unlock(&s->id->lock);
+}
+
+/* Has the peer not confirmed a DREQ? With `ending.repeats` it is sent again. */
+static bool is_unconfirmed(struct cma_link *link, const struct cm_machine *m)
+{
+	uint8_t bytes[CM_MAD_SIZE];
+
+	if (m->state != CM_DREQ_SENT)
+		return false;
+	if (ending.repeats && !wire_cm_encode(&m->sent, bytes))
+		link_network_send(link, bytes);
+	return true;
+}
+
+static void remind(struct cma_side *s)
+{
+	if (pthread_mutex_trylock(&s->id->lock))
+		return;
+	if (s->link && s->link->is_network)
+		ending.unconfirmed += is_unconfirmed(s->link, &s->cm);
+	pthread_mutex_unlock(&s->id->lock);
+}
+
+/* 0 if another thread is in the way. */
+static unsigned orphans_remind(void)
 {
 	unsigned waiting = 0;
 
 	if (pthread_mutex_trylock(&orphans.lock))
 		return 0;
 	list_for_each(o, &orphans.all, struct orphan, entry)
-		waiting += network_remind(o->link, &o->cm, repeats);
+		waiting += is_unconfirmed(o->link, &o->cm);
 	pthread_mutex_unlock(&orphans.lock);
 	return waiting;
 }
 
-void orphans_forked(void)
+__attribute__((destructor)) static void orphans_end(void)
+{
+	const struct timespec look = { .tv_nsec = END_LOOK_NS };
+
+	if (!link_network_is_open())
+		return;
+	route_each(tell_end);
+	for (unsigned i = 0; i < END_LOOKS; i++) {
+		ending.repeats = i && i % END_REPEAT_LOOKS == 0;
+		ending.unconfirmed = orphans_remind();
+		route_each(remind);
+		if (!ending.unconfirmed)
+			return;
+		nanosleep(&look, NULL);
+	}
+}
+
+static void orphans_forked(void)
 {
 	pthread_mutex_init(&orphans.lock, NULL);
 	list_init(&orphans.all);
 	orphans.rejected = 0;
 	orphans.ready = false;
+}
+
+__attribute__((constructor)) static void orphans_load(void)
+{
+	pthread_atfork(NULL, NULL, orphans_forked);
 }

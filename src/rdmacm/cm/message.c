@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Carries out the steps of the state machine: builds messages from the values of the
- * connection, takes values out of messages, reports events. The identifier's lock
- * is held in all functions.
+ * Messages from the values of a connection, and values from the messages of the peer.
  */
-#define LOG_ROOM "rdmacm"
 #include <endian.h>
 #include <string.h>
 
-#include "rdmacm/cma.h"
-#include "util/clock.h"
-#include "util/log.h"
+#include "rdmacm/base/addr.h"
+#include "rdmacm/base/base.h"
+#include "rdmacm/cm/cm.h"
+#include "rdmacm/qp/qp.h"
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
-#define CM_RETRIES 15
 #define TARGET_ACK_DELAY 10
 #define LID_PERMISSIVE 0xffff
 
@@ -21,7 +18,7 @@
  * Response time of each side, as n of 4.096 us * 2^n: the time in the setting
  * divided by the number of tries; 20 (4.3 s) by default.
  */
-static uint8_t response_code(void)
+uint8_t cma_response_code(void)
 {
 	uint64_t each_ns = cma_settings.timeout_ms * NSEC_PER_MSEC /
 			   (CM_RETRIES + 1);
@@ -70,7 +67,7 @@ static enum cm_service service_of(const struct cma_id *id)
 /* The private data of a request; IP addresses, if it has them, come first. */
 static void request_private(const struct cma_id *id, uint8_t *out)
 {
-	size_t lead = cma_id_private_lead(id);
+	size_t lead = cma_private_lead(id);
 
 	if (lead)
 		ip_header_write(id, out);
@@ -94,7 +91,7 @@ static uint64_t ca_guid(const struct cma_id *id)
 	return (guid & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
 }
 
-static void req_make(struct cma_id *id, struct cm_req *req)
+static void req_make(const struct cma_id *id, struct cm_req *req)
 {
 	const struct cma_conn *c = &id->conn;
 	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
@@ -106,13 +103,13 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 		.local_qpn = c->local_qpn,
 		.responder_resources = c->responder_resources,
 		.initiator_depth = c->initiator_depth,
-		.remote_response_timeout = response_code(),
+		.remote_response_timeout = cma_response_code(),
 		.service = service_of(id),
 		.extended_service = id->pub.qp_type == IBV_QPT_XRC_SEND ?
 					    CM_EXTENDED_XRC : 0,
 		.flow_control = c->flow_control,
 		.starting_psn = c->local_psn,
-		.local_response_timeout = response_code(),
+		.local_response_timeout = cma_response_code(),
 		.retry_count = c->retry_count,
 		.pkey = 0xffff,
 		.path_mtu = c->path_mtu,
@@ -133,7 +130,7 @@ static void req_make(struct cma_id *id, struct cm_req *req)
 	request_private(id, req->private_data);
 }
 
-static void rep_make(struct cma_id *id, struct cm_rep *rep)
+static void rep_make(const struct cma_id *id, struct cm_rep *rep)
 {
 	const struct cma_conn *c = &id->conn;
 
@@ -157,7 +154,7 @@ static void rep_make(struct cma_id *id, struct cm_rep *rep)
 	memcpy(rep->private_data, c->private_data, c->private_len);
 }
 
-static void sidr_rep_make(struct cma_id *id, bool accepted,
+static void sidr_rep_make(const struct cma_id *id, bool accepted,
 			  struct cm_sidr_rep *rep)
 {
 	const struct cma_conn *c = &id->conn;
@@ -174,7 +171,7 @@ static void sidr_rep_make(struct cma_id *id, bool accepted,
 	memcpy(rep->private_data, c->private_data, c->private_len);
 }
 
-static void sidr_req_make(struct cma_id *id, struct cm_sidr_req *req)
+static void sidr_req_make(const struct cma_id *id, struct cm_sidr_req *req)
 {
 	*req = (struct cm_sidr_req){
 		.pkey = 0xffff,
@@ -183,10 +180,9 @@ static void sidr_req_make(struct cma_id *id, struct cm_sidr_req *req)
 	request_private(id, req->private_data);
 }
 
-/* Builds the message of the application's request. False: the machine builds it. */
-static bool message_make(struct cma_id *id, enum cm_input input, struct cm_mad *mad)
+bool cma_message_make(const struct cma_id *id, enum cm_input input, struct cm_mad *mad)
 {
-	struct cma_conn *c = &id->conn;
+	const struct cma_conn *c = &id->conn;
 
 	mad->attr_mod = 0;
 	mad->tid = 0;
@@ -227,7 +223,7 @@ static bool message_make(struct cma_id *id, enum cm_input input, struct cm_mad *
 
 /* ---- values of the peer's messages ---- */
 
-static void mad_learn(struct cma_id *id, const struct cm_mad *mad)
+void cma_message_learn(struct cma_id *id, const struct cm_mad *mad)
 {
 	struct cma_conn *c = &id->conn;
 
@@ -282,24 +278,10 @@ static void event_private(struct cma_event *ev, bool datagram,
 	}
 }
 
-void cma_ud_fill(struct rdma_ud_param *ud, const struct cma_id *id,
-		 const union ibv_gid *to, uint32_t qpn, uint32_t qkey)
-{
-	ud->ah_attr.is_global = 1;
-	ud->ah_attr.grh.dgid = *to;
-	ud->ah_attr.grh.sgid_index = id->sgid_index;
-	ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
-	ud->ah_attr.grh.traffic_class = id->tos;
-	ud->ah_attr.port_num = id->pub.port_num;
-	ud->qp_num = qpn;
-	ud->qkey = qkey;
-}
-
-static void event_fill(struct cma_event *ev, const struct cma_id *id,
-		       const struct cm_mad *mad)
+void cma_message_tell(struct cma_event *ev, const struct cma_id *id, const struct cm_mad *mad)
 {
 	const struct rdma_ib_addr *ib = &id->pub.route.addr.addr.ibaddr;
-	size_t lead = cma_id_private_lead(id);
+	size_t lead = cma_private_lead(id);
 	struct rdma_conn_param *conn = &ev->pub.param.conn;
 	struct rdma_ud_param *ud = &ev->pub.param.ud;
 
@@ -345,87 +327,4 @@ static void event_fill(struct cma_event *ev, const struct cma_id *id,
 	default:
 		break;
 	}
-}
-
-static int output_report(struct cma_id *id, const struct cm_output *out,
-			 const struct cm_mad *mad)
-{
-	bool request = out->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	struct cma_event *ev = cma_event_new(request ? id->listener : id, &id->pub,
-					     (enum rdma_cm_event_type)out->event,
-					     out->status);
-
-	if (!ev)
-		return -ENOMEM;
-	if (request)
-		ev->pub.listen_id = &id->listener->pub;
-	if (mad)
-		event_fill(ev, id, mad);
-	cma_event_post(ev);
-	return 0;
-}
-
-static int output_take(struct cma_id *id, const struct cm_output *out,
-		       const struct cm_mad *mad)
-{
-	if (out->send)
-		cma_link_send(id->link, &out->mad);
-	cma_link_update(id);
-	if (out->qp_error)
-		cma_qp_fail_soon(id);
-	return out->report ? output_report(id, out, mad) : 0;
-}
-
-int cma_conn_input(struct cma_id *id, enum cm_input input,
-		   const struct cm_mad *mad)
-{
-	uint64_t now = clock_monotonic_ns_slow();
-	enum cm_state before = id->cm.state;
-	struct cm_output out;
-	struct cm_mad message;
-	int ret;
-
-	if (id->removed && !mad && input < CM_DO_DESTROY)
-		return -ENODEV;
-	/* SIDR messages carry no times; connections have them in the REQ. */
-	if (before == CM_IDLE) {
-		id->cm.trip_code_max = id->network ? 0 : CMA_TRIP_LOCAL;
-		cm_machine_pace(&id->cm, response_code(), CM_RETRIES,
-				CMA_PACKET_LIFETIME + 1);
-		id->cm.limit_ns = cma_settings.timeout_ms * NSEC_PER_MSEC;
-	}
-	if (mad)
-		ret = cm_machine_receive(&id->cm, mad, now, &out);
-	else
-		ret = cm_machine_ask(&id->cm, input,
-				     message_make(id, input, &message) ? &message : NULL,
-				     now, &out);
-	if (ret) {
-		log_debug("comm %08x %s in state %s: %s", id->cm.local_comm_id,
-			  cm_input_name(input), cm_state_name(before),
-			  strerror(-ret));
-		return ret;
-	}
-	log_debug("comm %08x %s: %s -> %s", id->cm.local_comm_id,
-		  cm_input_name(input), cm_state_name(before),
-		  cm_state_name(id->cm.state));
-	if (!mad && out.send)
-		id->conn.private_len = 0;
-	/* Only a message that is reported has new values; repetitions have none. */
-	if (mad && out.report)
-		mad_learn(id, mad);
-	return output_take(id, &out, mad);
-}
-
-void cma_conn_tick(struct cma_id *id, uint64_t now_ns)
-{
-	enum cm_state before = id->cm.state;
-	struct cm_output out;
-
-	if (cm_machine_tick(&id->cm, now_ns, &out))
-		return;
-	log_debug("comm %08x timer: %s -> %s, sends %s", id->cm.local_comm_id,
-		  cm_state_name(before), cm_state_name(id->cm.state),
-		  out.send ? wire_cm_name(out.mad.type) : "nothing");
-	output_take(id, &out, NULL);
 }

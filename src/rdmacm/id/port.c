@@ -11,23 +11,17 @@
  * the same port at the same time; callers then reach the one with the address.
  */
 #define LOG_ROOM "rdmacm"
+#include "rdmacm/id/port.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "rdmacm/cma.h"
+#include "rdmacm/base/addr.h"
+#include "rdmacm/base/base.h"
 #include "util/log.h"
 #include "verbs/private.h"
-
-uint32_t cma_random(uint32_t mask)
-{
-	uint32_t value;
-
-	while (getrandom(&value, sizeof(value), 0) != sizeof(value))
-		;
-	return value & mask;
-}
 
 /* It always has room. */
 static struct abstract_name name_of(uint16_t ps, uint16_t port, const char *host)

@@ -3,7 +3,7 @@
  * Links: CM messages between processes of one host, one packet each, over a connected
  * AF_UNIX socket. The kernel delivers them in order and without loss, and reports
  * at once when the peer has closed its end; so the state machine rarely repeats a
- * message. route.c finds the connection to which a message belongs.
+ * message. link_reader finds the connection to which a message belongs.
  *
  * Two processes share one link for all their connections. A caller connects to the
  * name of the port and reads from the socket which process has it. If there is a
@@ -16,14 +16,14 @@
  * program learns it without a timeout.
  */
 #define LOG_ROOM "rdmacm"
-#include "rdmacm/link.h"
-#include "rdmacm/network.h"
+#include "rdmacm/link/link.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -32,9 +32,6 @@
 #include "util/user.h"
 #include "verbs/private.h"
 
-#define NSEC_PER_MSEC UINT64_C(1000000)
-/* Interval of attempts to connect if there is no listener, or it is busy. */
-#define RETRY_NS (5 * NSEC_PER_MSEC)
 /* After that a link on which the caller sent nothing, or whose caller is refused, is
  * closed. */
 #define SILENCE_NS (5 * NSEC_PER_SEC)
@@ -42,34 +39,13 @@
 #define REFUSED_MAX 16
 /* Links of another user, over all its processes. */
 #define LINKS_PER_USER 256
-/* How long a listener does not accept after there was no free descriptor. */
-#define PAUSE_NS (50 * NSEC_PER_MSEC)
 #define BATCH 64
 /* Messages queued for a peer whose socket is full; further ones are dropped, and the
  * state machine repeats them. */
 #define WAITING_MAX 65536
 
-struct waiting {
-	struct list entry;
-	uint8_t bytes[CM_MAD_SIZE];
-};
-
-void link_hold(struct cma_link *link)
-{
-	atomic_fetch_add(&link->refs, 1);
-}
-
-void link_put(struct cma_link *link)
-{
-	struct list *entry;
-
-	if (atomic_fetch_sub(&link->refs, 1) != 1)
-		return;
-	while ((entry = list_pop(&link->waiting)))
-		free(list_entry(entry, struct waiting, entry));
-	pthread_mutex_destroy(&link->lock);
-	free(link);
-}
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list links = { &links, &links };
 
 /* ---- sending ---- */
 
@@ -86,7 +62,7 @@ static struct log_limit link_lines; /* that peers cause */
 
 static void packet_wait(struct cma_link *link, const uint8_t *bytes)
 {
-	struct waiting *w = NULL;
+	struct link_waiting *w = NULL;
 
 	if (link->waiting_count < WAITING_MAX)
 		w = malloc(sizeof(*w));
@@ -102,7 +78,7 @@ static void packet_wait(struct cma_link *link, const uint8_t *bytes)
 		busbar_progress_rewatch(link->fd, EPOLLIN | EPOLLOUT);
 }
 
-void cma_link_send(struct cma_link *link, const struct cm_mad *mad)
+void link_send(struct cma_link *link, const struct cm_mad *mad)
 {
 	uint8_t bytes[CM_MAD_SIZE];
 
@@ -113,7 +89,7 @@ void cma_link_send(struct cma_link *link, const struct cm_mad *mad)
 		return;
 	}
 	if (link->is_network) {
-		network_send(link, bytes);
+		link_network_send(link, bytes);
 		return;
 	}
 	pthread_mutex_lock(&link->lock);
@@ -127,7 +103,7 @@ static void waiting_send(struct cma_link *link)
 {
 	pthread_mutex_lock(&link->lock);
 	while (link->waiting_count) {
-		struct waiting *w = list_entry(link->waiting.next, struct waiting,
+		struct link_waiting *w = list_entry(link->waiting.next, struct link_waiting,
 					       entry);
 
 		if (packet_write(link, w->bytes) == -EAGAIN)
@@ -138,6 +114,52 @@ static void waiting_send(struct cma_link *link)
 			busbar_progress_rewatch(link->fd, EPOLLIN);
 	}
 	pthread_mutex_unlock(&link->lock);
+}
+
+/* ---- the links to processes ---- */
+
+static void links_add(struct cma_link *link)
+{
+	pthread_mutex_lock(&links_lock);
+	list_push(&links, &link->entry);
+	pthread_mutex_unlock(&links_lock);
+}
+
+static void links_remove(struct cma_link *link)
+{
+	pthread_mutex_lock(&links_lock);
+	list_remove(&link->entry);
+	pthread_mutex_unlock(&links_lock);
+	link_reader->gone(link);
+}
+
+/* Number of links with that user. */
+static unsigned links_of(uid_t uid)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&links_lock);
+	list_for_each(link, &links, struct cma_link, entry)
+		count += link->uid == uid;
+	pthread_mutex_unlock(&links_lock);
+	return count;
+}
+
+/* The open link to that process, with a reference for the caller, or NULL. */
+static struct cma_link *links_to_process(pid_t pid)
+{
+	struct cma_link *found = NULL;
+
+	pthread_mutex_lock(&links_lock);
+	list_for_each(link, &links, struct cma_link, entry) {
+		if (!pid || link->pid != pid || !atomic_load(&link->in_use))
+			continue;
+		link_hold(link);
+		found = link;
+		break;
+	}
+	pthread_mutex_unlock(&links_lock);
+	return found;
 }
 
 /* ---- receiving ---- */
@@ -178,7 +200,7 @@ static void link_end(struct cma_link *link)
 	link->fd = -1;
 	pthread_mutex_unlock(&link->lock);
 	close(fd);
-	route_gone(link);
+	links_remove(link);
 	link_put(link);
 }
 
@@ -196,11 +218,11 @@ static void link_ready(void *arg, uint32_t events)
 		if (ret)
 			break;
 		if (link->is_refused) {
-			route_refuse(link, &mad);
+			link_reader->refused(link, &mad);
 			continue;
 		}
 		atomic_store(&link->in_use, true);
-		route_message(link, &mad);
+		link_reader->message(link, &mad);
 	}
 	if (!ret || ret == -EAGAIN)
 		return;
@@ -228,31 +250,26 @@ enum link_end_of { LINK_OURS, LINK_CALLER, LINK_REFUSED };
 static int link_make(int fd, pid_t pid, uid_t uid, enum link_end_of whose,
 		     struct cma_link **out)
 {
-	struct cma_link *link = calloc(1, sizeof(*link));
+	struct cma_link *link = link_new();
 	int ret;
 
 	if (!link)
 		return -ENOMEM;
-	pthread_mutex_init(&link->lock, NULL);
-	list_init(&link->entry);
-	list_init(&link->ids);
-	list_init(&link->waiting);
 	link->fd = fd;
 	link->peer = (uint64_t)(uintptr_t)link;
 	link->pid = pid;
 	link->uid = uid;
-	atomic_init(&link->refs, 1);
 	atomic_init(&link->in_use, whose == LINK_OURS);
 	link->is_refused = whose == LINK_REFUSED;
 	busbar_progress_timer_init(&link->silence, link_silent);
 	/* The caller's reference, because the link may end as soon as it is watched. */
 	link_hold(link);
-	route_add(link);
+	links_add(link);
 	ret = busbar_progress_watch(fd, EPOLLIN, link_ready, link);
 	if (ret) {
 		log_error("link: cannot be watched: %s", strerror(-ret));
 		link->fd = -1;
-		route_gone(link);
+		links_remove(link);
 		link_put(link);
 		link_put(link);
 		return ret;
@@ -294,17 +311,13 @@ static bool is_ending(struct cma_link *link)
 	return p.fd < 0 || p.revents & (POLLHUP | POLLERR);
 }
 
-int cma_link_connect(struct cma_id *id)
+int link_call(const struct abstract_name *names, int count, struct cma_link **out)
 {
-	struct abstract_name names[CMA_PORT_NAMES];
 	struct cma_link *link = NULL;
 	bool refused = false;
-	int ret = -ECONNREFUSED, fd = -1, count;
+	int ret = -ECONNREFUSED, fd = -1;
 	pid_t pid = 0;
 
-	if (id->network)
-		return cma_network_connect(id);
-	count = cma_port_names(id->pub.ps, &id->pub.route.addr.dst_addr, names);
 	/* Any process can bind the name of a port. A process that may not talk to us
 	 * is skipped: the listener may have one of the other names. */
 	for (int i = 0; i < count && (ret == -ECONNREFUSED || ret == -EACCES); i++) {
@@ -315,114 +328,24 @@ int cma_link_connect(struct cma_id *id)
 		return -EACCES;
 	if (ret < 0)
 		return ret;
-	link = route_to_process(pid);
+	link = links_to_process(pid);
 	if (link && is_ending(link)) {
 		link_put(link);
 		link = NULL;
 	}
 	if (link) {
 		close(fd);
+		ret = 0;
 	} else {
 		ret = link_make(fd, pid, geteuid(), LINK_OURS, &link);
-		if (ret) {
+		if (ret)
 			close(fd);
-			return ret;
-		}
 	}
-	ret = cma_link_attach(id, link);
-	link_put(link);
-	return ret == -ECONNRESET ? -EAGAIN : ret;
+	*out = link;
+	return ret;
 }
 
-void cma_link_update(struct cma_id *id)
-{
-	uint64_t due = id->cm.deadline_ns;
-
-	route_update(id);
-	network_update(id);
-	if (id->link_retry)
-		due = id->armed_ns ? id->armed_ns :
-				     clock_monotonic_ns_slow() + RETRY_NS;
-	if (due == id->armed_ns)
-		return;
-	id->armed_ns = due;
-	if (due)
-		busbar_progress_timer_arm(&id->timer, due);
-	else
-		busbar_progress_timer_disarm(&id->timer);
-}
-
-static void link_retry(struct cma_id *id, uint64_t now)
-{
-	int ret = cma_link_connect(id);
-
-	if ((ret == -EAGAIN && id->cm.state != CM_ANSWERED &&
-	     id->cm.state != CM_DONE) ||
-	    (ret == -ECONNREFUSED && now < id->listener_until_ns)) {
-		if (id->cm.deadline_ns && now >= id->cm.deadline_ns)
-			cma_conn_tick(id, now);
-		return;
-	}
-	id->link_retry = false;
-	if (ret)
-		cma_conn_input(id, ret == -EACCES ? CM_REFUSED : CM_NO_LISTENER,
-			       NULL);
-	else
-		cma_link_send(id->link, &id->cm.sent);
-}
-
-/* Behind a pause; again later, when the kernel has no memory to watch it. */
-static void listener_go_on(struct cma_id *listener)
-{
-	int ret = listener->paused ? busbar_progress_rewatch(listener->port_fd, EPOLLIN) : 0;
-
-	listener->paused = ret == -ENOMEM || ret == -ENOSPC;
-	if (listener->paused)
-		busbar_progress_timer_arm(&listener->timer,
-					  clock_monotonic_ns_slow() + PAUSE_NS);
-}
-
-/* On the progress thread. */
-static void link_timeout(struct progress_timer *t)
-{
-	struct cma_id *id = container_of(t, struct cma_id, timer);
-	uint64_t now = clock_monotonic_ns_slow();
-
-	pthread_mutex_lock(&id->lock);
-	id->armed_ns = 0;
-	if (id->cm.state == CM_LISTEN) {
-		listener_go_on(id);
-	} else if (id->link_retry) {
-		link_retry(id, now);
-		cma_link_update(id);
-	} else {
-		cma_conn_tick(id, now);
-		cma_link_update(id);
-	}
-	pthread_mutex_unlock(&id->lock);
-}
-
-void cma_link_init(struct cma_id *id)
-{
-	list_init(&id->link_entry);
-	list_init(&id->listen_entry);
-	cm_entry_init(&id->route);
-	busbar_progress_timer_init(&id->timer, link_timeout);
-}
-
-/* ---- listening ---- */
-
-/* The caller stays in the socket's queue; listening goes on when the timer expires. */
-static void listener_pause(struct cma_id *listener)
-{
-	log_warn("port %u: cannot accept a caller, trying again soon: %s",
-		 cma_addr_port(&listener->pub.route.addr.src_addr),
-		 strerror(errno));
-	listener->paused = true;
-	busbar_progress_rewatch(listener->port_fd, 0);
-	busbar_progress_timer_arm(&listener->timer,
-				  clock_monotonic_ns_slow() + PAUSE_NS);
-}
+/* ---- callers ---- */
 
 /* Each link costs a descriptor; other users must not use them up. */
 static bool user_has_room(int fd, pid_t pid, uid_t *uid)
@@ -433,14 +356,14 @@ static bool user_has_room(int fd, pid_t pid, uid_t *uid)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
 	*uid = cred.uid;
-	if (user_is_ours(cred.uid) || route_links_of(cred.uid) < LINKS_PER_USER)
+	if (user_is_ours(cred.uid) || links_of(cred.uid) < LINKS_PER_USER)
 		return true;
 	log_debug("caller pid %d: uid %u has %d links already", (int)pid,
 		  (unsigned)cred.uid, LINKS_PER_USER);
 	return false;
 }
 
-static void caller_take(int fd)
+void link_accept(int fd)
 {
 	enum link_end_of whose = LINK_CALLER;
 	struct cma_link *link;
@@ -465,108 +388,20 @@ err_close:
 	close(fd);
 }
 
-/* On the progress thread. */
-static void listener_ready(void *arg, uint32_t events)
-{
-	struct cma_id *listener = arg;
-
-	pthread_mutex_lock(&listener->lock);
-	for (int i = 0; i < BATCH && listener->cm.state == CM_LISTEN; i++) {
-		char byte;
-		int fd = accept4(listener->port_fd, NULL, NULL,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE ||
-			       errno == ENOBUFS || errno == ENOMEM))
-			listener_pause(listener);
-		if (fd < 0)
-			break;
-		/* Most callers only read which process has the port, close the
-		 * socket and use an existing link. */
-		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-			log_debug("a caller uses an existing link");
-			close(fd);
-		}
-		else
-			caller_take(fd);
-	}
-	pthread_mutex_unlock(&listener->lock);
-}
-
-int cma_link_listen(struct cma_id *id)
-{
-	int ret;
-
-	if (listen(id->port_fd, (int)id->backlog))
-		return -errno;
-	/* First, so that no request comes which finds no listener. It waits for the lock. */
-	route_listen(id);
-	ret = cma_network_listen(id);
-	if (ret)
-		goto err_route;
-	ret = busbar_progress_watch(id->port_fd, EPOLLIN, listener_ready, id);
-	if (ret)
-		goto err_network;
-	return 0;
-
-err_network:
-	cma_network_unlisten(id);
-err_route:
-	route_unlisten(id);
-	return ret;
-}
-
-void cma_link_unlisten(struct cma_id *id)
-{
-	if (!id->backlog)
-		return;
-	busbar_progress_unwatch(id->port_fd);
-	cma_network_unlisten(id);
-	route_forget(id);
-	id->backlog = 0;
-	id->paused = false;
-}
-
-void cma_link_close(struct cma_id *id)
-{
-	struct cma_link *link;
-	bool listening;
-
-	/* link_timeout(), which may run now, must not attach it to a link again. */
-	pthread_mutex_lock(&id->lock);
-	id->link_retry = false;
-	pthread_mutex_unlock(&id->lock);
-	route_forget(id);
-	pthread_mutex_lock(&id->lock);
-	link = id->link;
-	id->link = NULL;
-	listening = id->backlog > 0;
-	cma_network_unlisten(id);
-	pthread_mutex_unlock(&id->lock);
-
-	if (listening)
-		busbar_progress_unwatch(id->port_fd);
-	if (link)
-		link_put(link);
-	busbar_progress_timer_cancel(&id->timer);
-	cma_port_release(id);
-}
-
 /* ---- fork ---- */
 
 /* Otherwise peers would not see the end of the parent while the child lives. */
-static void forked_close(struct cma_link *link)
-{
-	if (link->fd >= 0)
-		close(link->fd);
-	link->fd = -1;
-	pthread_mutex_init(&link->lock, NULL);
-}
-
 static void links_forked(void)
 {
 	refused_count = 0;
-	route_forked(forked_close);
+	pthread_mutex_init(&links_lock, NULL);
+	list_for_each(link, &links, struct cma_link, entry) {
+		if (link->fd >= 0)
+			close(link->fd);
+		link->fd = -1;
+		pthread_mutex_init(&link->lock, NULL);
+	}
+	list_init(&links);
 }
 
 __attribute__((constructor)) static void links_load(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens the system's librdmacm.so.1, and lists its devices; see forward.h.
+ * Opens the system's librdmacm.so.1; see system.h.
  *
  * The library is opened when the first channel or identifier is made while a real
  * device is listed; hosts without one never load it. As in src/verbs/system.c no
@@ -8,13 +8,17 @@
  * and get the same handle. It is never closed.
  */
 #define LOG_ROOM "rdmacm"
-#include "rdmacm/forward.h"
+#include "rdmacm/system/system.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/base/base.h"
+#include "rdmacm/device/device.h"
 #include "util/log.h"
 #include "util/settings.h"
 #include "util/spin.h"
@@ -149,64 +153,10 @@ bool forward_ready(void)
 	return forward_opened();
 }
 
-/* ---- devices ---- */
-
-static bool ours_come_first(void)
+int cma_devices_init(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	bool ours = list && list[0] && busbar_owns_device(list[0]);
+	int ret = cma_devices_open();
 
-	if (list)
-		ibv_free_device_list(list);
-	return ours;
-}
-
-/*
- * As in src/verbs/list.c, the system's list is stored behind the terminating NULL of
- * ours, for forward_devices_free(). soft0 is in it as well, because the system's
- * librdmacm lists the devices of our libibverbs.so.1.
- */
-struct ibv_context **forward_devices(struct ibv_context **ours, unsigned count,
-				     int *total)
-{
-	struct ibv_context **system = NULL, **out;
-	size_t n = 0, first;
-	int theirs = 0;
-
-	if (forward_ready())
-		system = FORWARD_CALL(rdma_get_devices, &theirs);
-	out = calloc(count + (size_t)theirs + 2, sizeof(out[0]));
-	if (!out)
-		goto err_system;
-	first = !system || ours_come_first() ? count : 0;
-	for (; n < first; n++)
-		out[n] = ours[n];
-	for (int i = 0; i < theirs; i++)
-		if (!busbar_owns_device(system[i]->device))
-			out[n++] = system[i];
-	for (size_t i = first; i < count; i++)
-		out[n++] = ours[i];
-	memcpy(&out[n + 1], &system, sizeof(system));
-	*total = (int)n;
-	return out;
-
-err_system:
-	if (system)
-		FORWARD_CALL_VOID(rdma_free_devices, system);
-	return NULL;
-}
-
-void forward_devices_free(struct ibv_context **list)
-{
-	struct ibv_context **system;
-	size_t n = 0;
-
-	if (!list)
-		return;
-	while (list[n])
-		n++;
-	memcpy(&system, &list[n + 1], sizeof(system));
-	if (system)
-		FORWARD_CALL_VOID(rdma_free_devices, system);
-	free(list);
+	/* Without the lock of the devices: forward_ready() may load a library. */
+	return ret == -ENODEV && forward_ready() ? 0 : ret;
 }
