@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdmacm/cma.h"
-#include "rdmacm/forward.h"
+#include "rdmacm/base/addr.h"
+#include "rdmacm/base/base.h"
+#include "rdmacm/id/id.h"
+#include "rdmacm/system/system.h"
+#include "wire/cm.h"
 
 #define RAI_KNOWN (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY)
 

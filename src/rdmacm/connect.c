@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public calls that listen, connect, accept, reject and disconnect. */
 #define LOG_ROOM "rdmacm"
+
+#include <errno.h>
 #include <string.h>
 
-#include "rdmacm/cma.h"
-#include "rdmacm/forward.h"
-#include "util/clock.h"
+#include "rdmacm/device/device.h"
+#include "rdmacm/forward/forward.h"
+#include "rdmacm/id/port.h"
+#include "rdmacm/qp/qp.h"
+#include "rdmacm/resolve/resolve.h"
 #include "util/log.h"
 
 #define BACKLOG_MAX 1024
 #define RETRY_MAX 7 /* retry counts have 3 bits; RNR: 7 is unlimited */
-/*
- * How long a connection request waits for a listener to appear. On a network the
- * request needs some time, and programs rely on it: perftest closes its listener
- * and opens it again, while its client may already connect a second time.
- */
-#define LISTENER_WAIT_NS (50 * UINT64_C(1000000))
 
 /* -EINVAL for values that rdma_connect(3) and rdma_accept(3) exclude. */
 static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
@@ -33,11 +31,10 @@ static int param_check(const struct cma_id *id, const struct rdma_conn_param *p)
 	return 0;
 }
 
-/* Sets the private data of the next message; -EINVAL: more than `limit` bytes. */
-static int private_set(struct cma_id *id, const void *data, size_t len,
-		       size_t limit)
+/* Sets the private data of the next message; -EINVAL: more than it has room for. */
+static int private_set(struct cma_id *id, enum cma_message message, const void *data, size_t len)
 {
-	size_t lead = id->connect_len;
+	size_t lead = id->connect_len, limit = id->connector->room(id, message);
 
 	if (!data)
 		len = 0;
@@ -80,20 +77,16 @@ static void param_trim(struct cma_id *id)
 static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 {
 	struct cma_conn *c = &id->conn;
-	bool datagram = cma_id_is_datagram(id);
-	enum cm_input input = datagram ? CM_DO_LOOKUP : CM_DO_CONNECT;
-	size_t room = datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
 	int ret;
 
 	if (id->removed)
 		return -ENODEV;
-	if (id->phase != CMA_ROUTE_RESOLVED || id->cm.state != CM_IDLE)
+	if (id->phase != CMA_ROUTE_RESOLVED || id->begun)
 		return -EINVAL;
 	ret = param_check(id, p);
 	if (!ret)
-		ret = private_set(id, p ? p->private_data : NULL,
-				  p ? p->private_data_len : 0,
-				  room - cma_id_private_lead(id));
+		ret = private_set(id, CMA_REQUEST, p ? p->private_data : NULL,
+				  p ? p->private_data_len : 0);
 	if (ret)
 		return ret;
 	param_take(id, p);
@@ -111,15 +104,11 @@ static int connect_start(struct cma_id *id, const struct rdma_conn_param *p)
 			 id->pub.route.path_rec->packet_life_time + 1;
 	param_trim(id);
 
-	ret = cma_link_connect(id);
-	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN && ret != -EACCES)
-		return ret;
-	id->link_retry = ret == -EAGAIN || ret == -ECONNREFUSED;
-	id->listener_until_ns = clock_monotonic_ns_slow() + LISTENER_WAIT_NS;
-	cma_conn_input(id, input, NULL);
-	if (ret == -EACCES)
-		return cma_conn_input(id, CM_REFUSED, NULL);
-	return 0;
+	id->begun = true;
+	ret = id->connector->connect(id);
+	if (ret)
+		id->begun = false;
+	return ret;
 }
 
 CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
@@ -141,6 +130,19 @@ CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	return cma_result(ret);
 }
 
+/* Bound to a wildcard address. */
+static int listen_everywhere(struct cma_id *id)
+{
+	int ret = 0;
+
+	for (enum cma_connector_number i = 0; i < CMA_CONNECTORS && !ret; i++) {
+		ret = cma_connector_open(id, i);
+		if (!ret)
+			ret = cma_connectors[i]->listen(id);
+	}
+	return ret;
+}
+
 static int listen_start(struct cma_id *id, int backlog)
 {
 	static const struct sockaddr_in any = { .sin_family = AF_INET };
@@ -152,7 +154,7 @@ static int listen_start(struct cma_id *id, int backlog)
 		ret = cma_bind(id, (const struct sockaddr *)&any);
 	if (ret)
 		return ret;
-	if (id->phase != CMA_BOUND || id->cm.state != CM_IDLE)
+	if (id->phase != CMA_BOUND || id->begun)
 		return -EINVAL;
 	/* Bound to a wildcard, else the bind was refused. A real device may have them. */
 	if (cma_id_is_datagram(id) && !id->shadow && !cma_devices_have_datagrams()) {
@@ -164,11 +166,11 @@ static int listen_start(struct cma_id *id, int backlog)
 		return ret;
 	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (unsigned)backlog :
 							     BACKLOG_MAX;
-	cma_conn_input(id, CM_DO_LISTEN, NULL);
-	ret = cma_link_listen(id);
+	id->begun = true;
+	ret = id->connector ? id->connector->listen(id) : listen_everywhere(id);
 	if (ret) {
 		id->backlog = 0;
-		id->cm.state = CM_IDLE;
+		id->begun = false;
 	}
 	return ret;
 }
@@ -237,19 +239,16 @@ CMA_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 {
 	struct cma_conn *c = &id->conn;
-	bool datagram = cma_id_is_datagram(id);
-	struct cm_step step;
 	int ret = id->removed ? -ENODEV :
-				cm_state_step(id->cm.state, CM_DO_ACCEPT, &step);
+		  id->connector ? id->connector->accept_check(id) : -EINVAL;
 
 	if (!ret)
 		ret = param_check(id, p);
 	if (!ret && !p && !id->pub.qp)
 		ret = -EINVAL;
 	if (!ret)
-		ret = private_set(id, p ? p->private_data : NULL,
-				  p ? p->private_data_len : 0,
-				  datagram ? CM_SIDR_REP_PRIVATE : CM_REP_PRIVATE);
+		ret = private_set(id, CMA_REPLY, p ? p->private_data : NULL,
+				  p ? p->private_data_len : 0);
 	if (ret)
 		return ret;
 	param_take(id, p);
@@ -267,23 +266,12 @@ static int accept_prepare(struct cma_id *id, const struct rdma_conn_param *p)
 	return 0;
 }
 
-static int accept_send(struct cma_id *id)
-{
-	int ret;
-
-	pthread_mutex_lock(&id->lock);
-	ret = cma_conn_input(id, CM_DO_ACCEPT, NULL);
-	pthread_mutex_unlock(&id->lock);
-	return ret;
-}
-
 CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 			   struct rdma_conn_param *conn_param)
 {
 	FORWARD(cm_id, forward_accept, rdma_accept, cm_id, conn_param);
 
 	struct cma_id *id = cma_id_of(cm_id);
-	bool datagram = cma_id_is_datagram(id);
 	int ret;
 
 	pthread_mutex_lock(&id->lock);
@@ -291,17 +279,11 @@ CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	pthread_mutex_unlock(&id->lock);
 	if (ret)
 		return cma_result(ret);
-	if (!datagram)
-		ret = cma_qp_connect(id);
+	ret = id->connector->accept(id);
 	if (ret)
 		return cma_result(ret);
-	ret = accept_send(id);
-	if (ret) {
-		cma_qp_fail(id);
-		return cma_result(ret);
-	}
 	CANCEL_BACK;
-	if (!datagram)
+	if (!cma_id_is_datagram(id))
 		return cma_result(cma_id_complete(id));
 	/* Datagrams have no event after accept; the request's is acknowledged here. */
 	if (id->sync && cm_id->event) {
@@ -312,19 +294,16 @@ CMA_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 }
 
 static int reject(struct rdma_cm_id *cm_id, const void *private_data, size_t len,
-		  enum cm_reason reason)
+		  bool for_ece)
 {
 	struct cma_id *id = cma_id_of(cm_id);
-	int ret;
+	int ret = -EINVAL;
 
 	pthread_mutex_lock(&id->lock);
-	ret = private_set(id, private_data, len, cma_id_is_datagram(id) ?
-			  CM_SIDR_REP_PRIVATE : CM_REJ_PRIVATE);
-	if (!ret) {
-		id->conn.reject_reason = reason;
-		ret = cma_conn_input(id, CM_DO_REJECT, NULL);
-		id->conn.reject_reason = 0;
-	}
+	if (id->connector)
+		ret = private_set(id, CMA_REJECTION, private_data, len);
+	if (!ret)
+		ret = id->connector->reject(id, for_ece);
 	pthread_mutex_unlock(&id->lock);
 	return cma_result(ret);
 }
@@ -334,7 +313,7 @@ CMA_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 {
 	FORWARD(id, forward_reject, rdma_reject, id, private_data,
 		private_data_len);
-	return reject(id, private_data, private_data_len, CM_REASON_CONSUMER);
+	return reject(id, private_data, private_data_len, false);
 }
 
 CMA_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
@@ -342,8 +321,7 @@ CMA_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 {
 	FORWARD(id, forward_reject_ece, rdma_reject_ece, id, private_data,
 		private_data_len);
-	return reject(id, private_data, private_data_len,
-		      CM_REASON_VENDOR_OPTION);
+	return reject(id, private_data, private_data_len, true);
 }
 
 CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
@@ -354,8 +332,8 @@ CMA_EXPORT int rdma_establish(struct rdma_cm_id *cm_id)
 	int ret = id->removed ? -ENODEV : -EINVAL;
 
 	pthread_mutex_lock(&id->lock);
-	if (!cm_id->qp)
-		ret = cma_conn_input(id, CM_DO_ESTABLISH, NULL);
+	if (!cm_id->qp && id->connector)
+		ret = id->connector->establish(id);
 	pthread_mutex_unlock(&id->lock);
 	return cma_result(ret);
 }
@@ -368,8 +346,8 @@ CMA_EXPORT int rdma_notify(struct rdma_cm_id *cm_id, enum ibv_event_type event)
 	int ret = -EINVAL;
 
 	pthread_mutex_lock(&id->lock);
-	if (event == IBV_EVENT_COMM_EST)
-		ret = cma_conn_input(id, CM_DO_NOTIFY, NULL);
+	if (event == IBV_EVENT_COMM_EST && id->connector)
+		ret = id->connector->notify(id);
 	pthread_mutex_unlock(&id->lock);
 	return cma_result(ret);
 }
@@ -381,12 +359,12 @@ CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 	struct cma_id *id = cma_id_of(cm_id);
 	int ret;
 
-	if (!cm_id->verbs)
+	if (!id->connector)
 		return cma_result(-EINVAL);
 	/* Before the DREQ: posted work is flushed when this call returns. */
 	cma_qp_fail(id);
 	pthread_mutex_lock(&id->lock);
-	ret = cma_conn_input(id, CM_DO_DISCONNECT, NULL);
+	ret = id->connector->disconnect(id);
 	pthread_mutex_unlock(&id->lock);
 	if (ret == -EALREADY) {
 		/* The connection has ended before: wait only for a queued event. */

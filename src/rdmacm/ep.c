@@ -5,8 +5,9 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include "rdmacm/cma.h"
-#include "rdmacm/forward.h"
+#include "rdmacm/id/id.h"
+#include "rdmacm/system/system.h"
+#include "rdmacm/base/base.h"
 
 static int ep_passive(struct cma_id *id, struct rdma_addrinfo *res,
 		      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -28,12 +29,13 @@ static int ep_passive(struct cma_id *id, struct rdma_addrinfo *res,
 /* Keeps ai_connect, which precedes the private data of rdma_connect(). */
 static int connect_data_take(struct cma_id *id, const struct rdma_addrinfo *res)
 {
-	size_t room = cma_id_is_datagram(id) ? CM_SIDR_REQ_PRIVATE :
-					       CM_REQ_PRIVATE;
+	/* A real device has the limits of InfiniBand, too. */
+	const struct cma_connector *c = id->connector ? id->connector :
+							cma_connectors[CMA_CONNECTOR_CM];
 
 	if (!res->ai_connect_len)
 		return 0;
-	if (res->ai_connect_len > room - cma_id_private_lead(id))
+	if (res->ai_connect_len > c->room(id, CMA_REQUEST))
 		return -EINVAL;
 	id->connect_data = malloc(res->ai_connect_len);
 	if (!id->connect_data)

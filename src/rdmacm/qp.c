@@ -1,285 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Queue pairs and shared receive queues of identifiers: making, changes of state
- * during the connection, destruction.
- *
- * `qp_lock` is held during a change of state, so the QP is not destroyed meanwhile. A
- * change to RTR may wait for the progress thread; therefore that thread only tries
- * `qp_lock`. If it does not get it, it sets qp_error_due and the holder moves the QP
- * to the error state.
- */
-#define LOG_ROOM "rdmacm"
+/* The public calls that make and destroy queue pairs and shared receive queues. */
+#include <errno.h>
 #include <rdma/rdma_verbs.h>
-#include <string.h>
 
-#include "rdmacm/cma.h"
-#include "rdmacm/forward.h"
-#include "util/log.h"
-#include "verbs/private.h"
-
-static int qp_to_error(struct cma_id *id)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	/* Some programs (perftest) call ibv_destroy_qp() on it and never destroy the
-	 * identifier. */
-	if (!id->pub.qp || !busbar_qp_exists(id->pub.qp, id->qpn))
-		return 0;
-	return -ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
-}
-
-static void qp_enter(struct cma_id *id)
-{
-	pthread_mutex_lock(&id->qp_lock);
-}
-
-static void qp_leave(struct cma_id *id)
-{
-	for (;;) {
-		bool due;
-
-		pthread_mutex_lock(&id->lock);
-		due = id->qp_error_due;
-		id->qp_error_due = false;
-		if (!due)
-			pthread_mutex_unlock(&id->qp_lock);
-		pthread_mutex_unlock(&id->lock);
-		if (!due)
-			return;
-		qp_to_error(id);
-	}
-}
-
-void cma_qp_fail(struct cma_id *id)
-{
-	qp_enter(id);
-	qp_to_error(id);
-	qp_leave(id);
-}
-
-void cma_qp_fail_soon(struct cma_id *id)
-{
-	if (pthread_mutex_trylock(&id->qp_lock)) {
-		id->qp_error_due = true;
-		return;
-	}
-	qp_to_error(id);
-	pthread_mutex_unlock(&id->qp_lock);
-}
-
-int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid)
-{
-	int ret = 0;
-
-	qp_enter(id);
-	if (id->pub.qp)
-		ret = -ibv_attach_mcast(id->pub.qp, gid, 0);
-	qp_leave(id);
-	return ret;
-}
-
-void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid)
-{
-	qp_enter(id);
-	if (id->pub.qp)
-		ibv_detach_mcast(id->pub.qp, gid, 0);
-	qp_leave(id);
-}
-
-/* ---- attributes of the states ---- */
-
-/* Does the type send requests with acknowledgements (READs, atomics)? XRC has a
- * requesting and a responding QP type. */
-static bool qp_requests(enum ibv_qp_type type)
-{
-	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
-}
-
-static bool qp_responds(enum ibv_qp_type type)
-{
-	return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
-}
-
-static void attr_init(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	attr->pkey_index = 0;
-	attr->port_num = id->pub.port_num;
-	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-	if (cma_id_is_datagram(id)) {
-		attr->qkey = RDMA_UDP_QKEY;
-		*mask |= IBV_QP_QKEY;
-		return;
-	}
-	attr->qp_access_flags = 0;
-	*mask |= IBV_QP_ACCESS_FLAGS;
-	/* The peer's access rights follow from the connection's values. */
-	if (id->cm.state == CM_IDLE)
-		return;
-	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-	if (qp_responds(id->pub.qp_type) && id->conn.responder_resources)
-		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ |
-					 IBV_ACCESS_REMOTE_ATOMIC;
-}
-
-static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	const struct cma_conn *c = &id->conn;
-
-	*mask = IBV_QP_STATE;
-	if (cma_id_is_datagram(id))
-		return;
-	memset(&attr->ah_attr, 0, sizeof(attr->ah_attr));
-	attr->ah_attr.is_global = 1;
-	attr->ah_attr.grh.dgid = id->pub.route.addr.addr.ibaddr.dgid;
-	attr->ah_attr.grh.sgid_index = id->sgid_index;
-	attr->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
-	attr->ah_attr.grh.traffic_class = id->tos;
-	attr->ah_attr.port_num = id->pub.port_num;
-	attr->path_mtu = (enum ibv_mtu)c->path_mtu;
-	attr->dest_qp_num = c->remote_qpn;
-	attr->rq_psn = c->local_psn;
-	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (!qp_responds(id->pub.qp_type))
-		return;
-	attr->max_dest_rd_atomic = MIN(c->responder_resources,
-				       id->device->max_responder_resources);
-	/* The kernel's communication manager leaves 0, which means 655 ms, the
-	 * longest wait; a single late receive would stop traffic that long. */
-	attr->min_rnr_timer = 8;
-	*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-}
-
-static void attr_rts(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	const struct cma_conn *c = &id->conn;
-
-	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	attr->sq_psn = cma_id_is_datagram(id) ? 0 : c->remote_psn;
-	if (id->pub.qp_type == IBV_QPT_XRC_RECV) {
-		attr->timeout = c->ack_timeout;
-		*mask |= IBV_QP_TIMEOUT;
-	}
-	if (!qp_requests(id->pub.qp_type))
-		return;
-	attr->timeout = c->ack_timeout;
-	attr->retry_cnt = c->retry_count;
-	attr->rnr_retry = c->rnr_retry;
-	attr->max_rd_atomic = MIN(c->initiator_depth,
-				  id->device->max_initiator_depth);
-	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		 IBV_QP_MAX_QP_RD_ATOMIC;
-}
-
-static int attr_get(struct cma_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	int ret = 0;
-
-	if (!id->device)
-		return -EINVAL;
-	if (id->removed)
-		return -ENODEV;
-	pthread_mutex_lock(&id->lock);
-	switch (attr->qp_state) {
-	case IBV_QPS_INIT:
-		attr_init(id, attr, mask);
-		break;
-	case IBV_QPS_RTR:
-		attr_rtr(id, attr, mask);
-		break;
-	case IBV_QPS_RTS:
-		attr_rts(id, attr, mask);
-		break;
-	default:
-		ret = -EINVAL;
-		break;
-	}
-	pthread_mutex_unlock(&id->lock);
-	return ret;
-}
+#include "rdmacm/device/device.h"
+#include "rdmacm/forward/forward.h"
+#include "rdmacm/qp/qp.h"
 
 CMA_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
 	FORWARD(id, forward_init_qp_attr, rdma_init_qp_attr, id, qp_attr,
 		qp_attr_mask);
-	return cma_result(attr_get(cma_id_of(id), qp_attr, qp_attr_mask));
-}
-
-static int qp_step(struct cma_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-	int mask = 0;
-	int ret = attr_get(id, &attr, &mask);
-
-	return ret ? ret : -ibv_modify_qp(qp, &attr, mask);
-}
-
-int cma_qp_connect(struct cma_id *id)
-{
-	static const enum ibv_qp_state way[] = { IBV_QPS_INIT, IBV_QPS_RTR,
-						 IBV_QPS_RTS };
-	int ret = 0;
-
-	qp_enter(id);
-	for (size_t i = 0; i < ARRAY_SIZE(way) && id->pub.qp && !ret; i++) {
-		ret = qp_step(id, id->pub.qp, way[i]);
-		if (ret)
-			log_error("qp 0x%06x: step %zu of INIT, RTR, RTS failed: %s",
-				  id->pub.qp->qp_num, i + 1, strerror(-ret));
-	}
-	qp_leave(id);
-	return ret;
-}
-
-/* ---- making and destroying ---- */
-
-static void cqs_destroy(struct rdma_cm_id *id)
-{
-	if (id->recv_cq)
-		ibv_destroy_cq(id->recv_cq);
-	if (id->send_cq && id->send_cq != id->recv_cq)
-		ibv_destroy_cq(id->send_cq);
-	if (id->recv_cq_channel)
-		ibv_destroy_comp_channel(id->recv_cq_channel);
-	if (id->send_cq_channel && id->send_cq_channel != id->recv_cq_channel)
-		ibv_destroy_comp_channel(id->send_cq_channel);
-	id->recv_cq = id->send_cq = NULL;
-	id->recv_cq_channel = id->send_cq_channel = NULL;
-}
-
-static int cq_create(struct rdma_cm_id *id, uint32_t size, struct ibv_cq **cq,
-		     struct ibv_comp_channel **channel)
-{
-	*channel = ibv_create_comp_channel(id->verbs);
-	if (!*channel)
-		return -errno;
-	*cq = ibv_create_cq(id->verbs, (int)MAX(size, 1), id, *channel, 0);
-	return *cq ? 0 : -errno;
-}
-
-/* Makes the completion queues, with channels, that the caller did not give. XRC: the
- * initiator has no receives, and the target receives through its SRQ's queue. */
-static int cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
-{
-	bool xrc = attr->qp_type == IBV_QPT_XRC_SEND ||
-		   attr->qp_type == IBV_QPT_XRC_RECV;
-	int ret = 0;
-
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return 0;
-	if (!xrc && !attr->recv_cq && !id->recv_cq)
-		ret = cq_create(id, attr->cap.max_recv_wr, &id->recv_cq,
-				&id->recv_cq_channel);
-	if (!ret && !attr->send_cq && !id->send_cq)
-		ret = cq_create(id, attr->cap.max_send_wr, &id->send_cq,
-				&id->send_cq_channel);
-	if (ret)
-		return ret;
-	if (!xrc && !attr->recv_cq)
-		attr->recv_cq = id->recv_cq;
-	if (!attr->send_cq)
-		attr->send_cq = id->send_cq;
-	return 0;
+	return cma_result(cma_qp_attr(cma_id_of(id), qp_attr, qp_attr_mask));
 }
 
 static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
@@ -302,7 +35,7 @@ static int qp_check(struct cma_id *id, const struct ibv_qp_init_attr_ex *attr)
 	if ((attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC) ||
 	    (id->pub.qp_type != IBV_QPT_RC && id->pub.qp_type != IBV_QPT_UC))
 		return -EINVAL;
-	return id->cm.state == CM_IDLE ? 0 : -EINVAL;
+	return id->begun ? -EINVAL : 0;
 }
 
 /* Sets the protection domain, or XRC domain of an XRC target, to the default. */
@@ -341,7 +74,7 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	if ((pub->recv_cq && attr->recv_cq && pub->recv_cq != attr->recv_cq) ||
 	    (pub->send_cq && attr->send_cq && pub->send_cq != attr->send_cq))
 		return -EINVAL;
-	ret = cqs_create(pub, attr);
+	ret = cma_cqs_create(pub, attr);
 	if (ret)
 		goto err_cqs;
 	if (pub->srq && !attr->srq && attr->qp_type != IBV_QPT_XRC_RECV &&
@@ -355,26 +88,26 @@ static int qp_create(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 	/* Written only on change: the progress thread reads a listener's type. */
 	if (pub->qp_type != attr->qp_type)
 		pub->qp_type = attr->qp_type;
-	ret = qp_step(id, qp, IBV_QPS_INIT);
+	ret = cma_qp_step(id, qp, IBV_QPS_INIT);
 	/* A UD QP needs no peer: it goes to RTS at once. */
 	if (!ret && cma_id_is_datagram(id))
-		ret = qp_step(id, qp, IBV_QPS_RTR);
+		ret = cma_qp_step(id, qp, IBV_QPS_RTR);
 	if (!ret && cma_id_is_datagram(id))
-		ret = qp_step(id, qp, IBV_QPS_RTS);
+		ret = cma_qp_step(id, qp, IBV_QPS_RTS);
 	if (ret)
 		goto err_qp;
 	if (qp->pd)
 		pub->pd = qp->pd;
-	qp_enter(id);
+	cma_qp_enter(id);
 	id->qpn = qp->qp_num;
 	pub->qp = qp;
-	qp_leave(id);
+	cma_qp_leave(id);
 	return 0;
 
 err_qp:
 	ibv_destroy_qp(qp);
 err_cqs:
-	cqs_destroy(pub);
+	cma_cqs_destroy(pub);
 	return ret;
 }
 
@@ -425,15 +158,15 @@ CMA_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	}
 	/* A QP that is attached to a group could not be destroyed. */
 	cma_groups_detach(own);
-	qp_enter(own);
+	cma_qp_enter(own);
 	qp = id->qp;
 	id->qp = NULL;
-	qp_leave(own);
+	cma_qp_leave(own);
 	if (qp)
 		ibv_destroy_qp(qp);
 	/* The CQ belongs to the SRQ of an XRC target, if it has one. */
 	if (!id->srq || id->qp_type != IBV_QPT_XRC_RECV)
-		cqs_destroy(id);
+		cma_cqs_destroy(id);
 }
 
 /* An XRC SRQ has a domain and a completion queue of its own. */
@@ -450,7 +183,7 @@ static int srq_fill_xrc(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
 		return 0;
 	ret = id->recv_cq ? 0 :
-	      cq_create(id, attr->attr.max_wr, &id->recv_cq,
+	      cma_cq_create(id, attr->attr.max_wr, &id->recv_cq,
 			&id->recv_cq_channel);
 	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
 	attr->cq = id->recv_cq;
@@ -491,7 +224,7 @@ CMA_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 
 err_cqs:
 	if (!id->qp || id->qp->qp_type == IBV_QPT_XRC_RECV)
-		cqs_destroy(id);
+		cma_cqs_destroy(id);
 	return cma_result(ret);
 }
 
@@ -523,22 +256,5 @@ CMA_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp || id->qp->qp_type == IBV_QPT_XRC_RECV)
-		cqs_destroy(id);
-}
-
-/* ---- the same for QPs of the system's library (forward_qp.c) ---- */
-
-int cma_cqs_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
-{
-	return cqs_create(id, attr);
-}
-
-int cma_cq_create_recv(struct rdma_cm_id *id, uint32_t size)
-{
-	return cq_create(id, size, &id->recv_cq, &id->recv_cq_channel);
-}
-
-void cma_cqs_destroy(struct rdma_cm_id *id)
-{
-	cqs_destroy(id);
+		cma_cqs_destroy(id);
 }

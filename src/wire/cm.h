@@ -4,7 +4,7 @@
  *
  * They are 256-byte MADs as in the InfiniBand Architecture Specification, volume 1,
  * chapter 12 (communication management) and annex A11 (RDMA IP CM service). The
- * functions are pure: no socket, no state. rdmacm/cm_state.h decides which message may
+ * functions are pure: no socket, no state. engine/cm/state.h decides which message may
  * follow which.
  *
  * Integers in the structures are in host order; GIDs and private data are the bytes of

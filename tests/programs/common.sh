@@ -79,7 +79,7 @@ tcp_listens() {
 }
 
 # cm_listens PORT: whether an identifier of the RDMA CM listens there. Its port is
-# a name in the abstract namespace of Unix sockets (src/rdmacm/port.c).
+# a name in the abstract namespace of Unix sockets (src/rdmacm/id/port.c).
 cm_listens() {
 	awk -v port="$1" '
 		$4 == "00010000" && $NF ~ "^@busbar\\.cm\\.[0-9a-f]+\\." port "\\." { found = 1 }

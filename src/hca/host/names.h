@@ -6,7 +6,7 @@
  *   busbar.qpn.<block>         the control socket of a block of QP numbers
  *   busbar.mcast...            a process that uses multicast
  *   busbar.xrcd...             an XRC domain (xrcd.c)
- *   busbar.cm...               a port of librdmacm (rdmacm/port.c)
+ *   busbar.cm...               a port of librdmacm (rdmacm/id/port.c)
  *   busbar.roce.<port>...      a UDP port that processes share, and its slots (transport/)
  *   busbar.roce.cm..., busbar.roce.service...
  *                              connections and ports of other hosts' callers (transport/)

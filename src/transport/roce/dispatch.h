@@ -14,7 +14,7 @@
  * messages to slots of nobody are answered as those of unknown connections.
  *
  * A request for a service that nobody serves waits half a second for it, as one inside of the
- * host does for a while (rdmacm/connect.c). Where kernels make connections a caller needs some time before its
+ * host does for a while (rdmacm/cm/connector.c). Where kernels make connections a caller needs some time before its
  * request leaves, and programs rely on it: perftest's server closes its listener and opens
  * it again while its client connects a second time.
  *
