@@ -361,11 +361,7 @@ CMA_EXPORT int rdma_disconnect(struct rdma_cm_id *cm_id)
 
 	if (!id->connector)
 		return cma_result(-EINVAL);
-	/* Before the DREQ: posted work is flushed when this call returns. */
-	cma_qp_fail(id);
-	pthread_mutex_lock(&id->lock);
 	ret = id->connector->disconnect(id);
-	pthread_mutex_unlock(&id->lock);
 	if (ret == -EALREADY) {
 		/* The connection has ended before: wait only for a queued event. */
 		if (!cma_channel_has_event(cma_channel_of(cm_id->channel), id))

@@ -4,6 +4,7 @@
 #define RDMACM_BASE_BASE_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CMA_EXPORT __attribute__((visibility("default")))
@@ -21,8 +22,20 @@ static inline int cma_result(int ret)
 	return -1;
 }
 
+/* The first message by which an initiator of iWARP lets the responder begin. */
+enum cma_rtr {
+	CMA_RTR_AUTO, /* what the responder prefers */
+	CMA_RTR_WRITE,
+	CMA_RTR_READ,
+	CMA_RTR_NONE, /* the program sends first */
+};
+
 struct cma_settings {
 	uint64_t timeout_ms; /* after which an unanswered request has failed */
+	/* What this end asks for when it sets up connections of iWARP. */
+	uint64_t mpa_revision;
+	bool mpa_crc, mpa_markers;
+	int mpa_rtr; /* enum cma_rtr */
 };
 
 extern struct cma_settings cma_settings;

@@ -116,7 +116,14 @@ static int notify(struct cma_id *id)
 
 static int disconnect(struct cma_id *id)
 {
-	return cma_conn_input(id, CM_DO_DISCONNECT, NULL);
+	int ret;
+
+	/* Before the DREQ. */
+	cma_qp_fail(id);
+	pthread_mutex_lock(&id->lock);
+	ret = cma_conn_input(id, CM_DO_DISCONNECT, NULL);
+	pthread_mutex_unlock(&id->lock);
+	return ret;
 }
 
 static void side_remove(struct cma_id *id)

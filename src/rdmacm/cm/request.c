@@ -151,7 +151,7 @@ static int child_peer(struct cma_id *child, const struct hca_gsi_address *way,
 			return CM_REASON_INVALID_MTU;
 	} else if (mad->type == CM_REQ) {
 		memcpy(to->addr.ibaddr.dgid.raw, mad->req.primary.local_gid, 16);
-	} else if (!cma_device_find(&to->dst_addr, &peer)) {
+	} else if (!cma_device_find(&to->dst_addr, IBV_TRANSPORT_IB, &peer)) {
 		to->addr.ibaddr.dgid = peer.gid;
 	} else {
 		return CM_REASON_INVALID_GID;
@@ -187,7 +187,7 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 	}
 	if (!cma_addr_is_any(bound) && !cma_addr_same_host(bound, &to->src_addr))
 		return CM_REASON_INVALID_GID;
-	if (cma_device_find(&to->src_addr, &place) ||
+	if (cma_device_find(&to->src_addr, IBV_TRANSPORT_IB, &place) ||
 	    cma_id_bind_device(child, &place))
 		return CM_REASON_INVALID_GID;
 	reason = child_peer(child, way, mad);

@@ -315,7 +315,38 @@ static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
 	return true;
 }
 
-int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
+/* The only GID of an iWARP device is no address; its addresses are those of the host. */
+static bool host_find(struct cma_device *d, const struct sockaddr *addr, const union ibv_gid *gid,
+		      struct cma_gid_place *place)
+{
+	struct ibv_port_attr port;
+
+	if (cma_addr_check_local(addr) || ibv_query_port(d->verbs, 1, &port))
+		return false;
+	*place = (struct cma_gid_place){ .device = d, .port_num = 1, .mtu = (uint8_t)port.max_mtu,
+					 .gid = *gid };
+	return true;
+}
+
+static bool has_transport(const struct cma_device *d, enum ibv_transport_type transport)
+{
+	return transport == IBV_TRANSPORT_UNKNOWN ||
+	       d->verbs->device->transport_type == transport;
+}
+
+bool cma_devices_have(enum ibv_transport_type transport)
+{
+	bool have = false;
+
+	pthread_mutex_lock(&devices_lock);
+	list_for_each(d, &devices, struct cma_device, entry)
+		have |= has_transport(d, transport);
+	pthread_mutex_unlock(&devices_lock);
+	return have;
+}
+
+int cma_device_find(const struct sockaddr *addr, enum ibv_transport_type transport,
+		    struct cma_gid_place *place)
 {
 	struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
 	struct sockaddr_storage loopback;
@@ -328,7 +359,10 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
 	pthread_mutex_lock(&devices_lock);
 	devices_replace_failed();
 	list_for_each(d, &devices, struct cma_device, entry)
-		if (ret && gid_find(d, &gid, entries, place))
+		if (ret && has_transport(d, transport) &&
+		    (d->verbs->device->transport_type == IBV_TRANSPORT_IWARP ?
+			     host_find(d, addr, &gid, place) :
+			     gid_find(d, &gid, entries, place)))
 			ret = 0;
 	pthread_mutex_unlock(&devices_lock);
 	free(entries);
@@ -337,7 +371,7 @@ int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place)
 	cma_addr_set_loopback((struct sockaddr *)&loopback);
 	if (ret && cma_addr_is_loopback(addr) &&
 	    !cma_addr_same_host(addr, (struct sockaddr *)&loopback))
-		return cma_device_find((struct sockaddr *)&loopback, place);
+		return cma_device_find((struct sockaddr *)&loopback, transport, place);
 	return ret;
 }
 

@@ -48,8 +48,12 @@ bool cma_devices_present(void); /* is a device of ours open? */
 bool cma_devices_have_datagrams(void); /* does one of them have UD? */
 /* The contexts of the devices, to be freed; NULL: out of memory. */
 struct ibv_context **cma_devices_contexts(unsigned *count);
-/* 0 or -ENODEV: no device has a GID for `addr`. */
-int cma_device_find(const struct sockaddr *addr, struct cma_gid_place *place);
+/* Is a device of this transport open? */
+bool cma_devices_have(enum ibv_transport_type transport);
+/* The first device of the transport (IBV_TRANSPORT_UNKNOWN: any) that has `addr`: one of InfiniBand
+ * has a GID for it, one of iWARP has all addresses of the host. 0 or -ENODEV. */
+int cma_device_find(const struct sockaddr *addr, enum ibv_transport_type transport,
+		    struct cma_gid_place *place);
 /* Enters the user in the device's list: user->removed() is called if the device fails. 0, or
  * -ENODEV: the device has failed already. */
 int cma_device_join(struct cma_device *d, struct cma_device_user *user);

@@ -33,7 +33,7 @@ struct cma_event {
 	bool (*deliver)(struct cma_event *ev);
 	uint32_t group_serial; /* of the group, for MULTICAST_JOIN */
 	struct rdma_cm_event *system; /* the system library's event, if it is of a shadow */
-	uint8_t private_data[CM_DREP_PRIVATE];
+	uint8_t private_data[CMA_PRIVATE_MAX];
 };
 
 static inline struct cma_channel *cma_channel_of(struct rdma_event_channel *c)

@@ -21,6 +21,7 @@ struct cma_id;
 
 enum cma_connector_number {
 	CMA_CONNECTOR_CM, /* messages of connection management, as InfiniBand and RoCE (cm/cm.h) */
+	CMA_CONNECTOR_MPA, /* TCP connections, as iWARP (mpa/mpa.h) */
 	CMA_CONNECTORS
 };
 
@@ -59,7 +60,8 @@ struct cma_connector {
 	int (*establish)(struct cma_id *id);
 	/* A message came over the connection before it was established. */
 	int (*notify)(struct cma_id *id);
-	/* -EALREADY: the connection has ended before. */
+	/* Without the lock. Posted work of the queue pair is flushed when it returns. -EALREADY: the
+	 * connection has ended before. */
 	int (*disconnect)(struct cma_id *id);
 	/* The attributes with which a queue pair goes to attr->qp_state. */
 	int (*qp_attr)(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask);

@@ -31,6 +31,8 @@ enum cma_phase {
 	CMA_ROUTE_RESOLVED,
 };
 
+/* Lengths are in a byte, as in struct rdma_conn_param. */
+#define CMA_PRIVATE_MAX 255
 /* The values of a connection: agreed, or to be offered with the next message. */
 struct cma_conn {
 	uint32_t local_qpn, remote_qpn;
@@ -49,7 +51,7 @@ struct cma_conn {
 	uint8_t srq;
 	uint8_t reject_reason;       /* of a REJ; 0: the step's own reason */
 	uint8_t private_len;
-	uint8_t private_data[CM_DREP_PRIVATE]; /* of the next message */
+	uint8_t private_data[CMA_PRIVATE_MAX]; /* of the next message */
 };
 
 struct cma_id {

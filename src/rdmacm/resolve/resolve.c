@@ -44,7 +44,7 @@ int cma_bind(struct cma_id *id, const struct sockaddr *addr)
 	if (!cma_addr_is_any(&route->src_addr)) {
 		ret = cma_addr_check_local(&route->src_addr);
 		if (!ret)
-			ret = cma_device_find(&route->src_addr, &place);
+			ret = cma_device_find(&route->src_addr, IBV_TRANSPORT_UNKNOWN, &place);
 		if (ret) {
 			log_warn("bind to %s: %s", cma_addr_text(addr, text),
 				 ret == -ENODEV ? "no device has its GID" :
@@ -95,7 +95,7 @@ static int source_settle(struct cma_id *id, const struct sockaddr *src)
 		return cma_bind(id, (struct sockaddr *)&from);
 	}
 		/* Bound to a wildcard: the port stays, the address is replaced. */
-	ret = cma_device_find((struct sockaddr *)&from, &place);
+	ret = cma_device_find((struct sockaddr *)&from, IBV_TRANSPORT_UNKNOWN, &place);
 	if (ret)
 		return ret;
 	port = cma_addr_port(&route->src_addr);
@@ -167,7 +167,7 @@ static int destination_find(struct cma_id *id)
 		return way_find(id, false);
 	if (ret)
 		return ret;
-	ret = cma_device_find(&route->dst_addr, &place);
+	ret = cma_device_find(&route->dst_addr, IBV_TRANSPORT_UNKNOWN, &place);
 	if (ret) {
 		log_warn("%s: no device has its GID",
 			 cma_addr_text(&route->dst_addr, text));
