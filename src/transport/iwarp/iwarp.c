@@ -18,6 +18,7 @@ struct iwarp_port iwarp_port = { .lock = PTHREAD_MUTEX_INITIALIZER,
 
 static int iwarp_start(void)
 {
+	packet_show_start();
 	return 0;
 }
 
@@ -60,13 +61,14 @@ static void iwarp_stop(void)
 	pthread_mutex_lock(&iwarp_port.rely_lock);
 	open = atomic_exchange(&iwarp_port.open, false);
 	pthread_mutex_unlock(&iwarp_port.rely_lock);
-	if (!open)
-		return;
-	iwarp_polls_stop();
-	iwarp_end_lingering();
-	close(iwarp_port.epoll_fd);
-	iwarp_port.epoll_fd = -1;
-	free(iwarp_port.bytes);
+	if (open) {
+		iwarp_polls_stop();
+		iwarp_end_lingering();
+		close(iwarp_port.epoll_fd);
+		iwarp_port.epoll_fd = -1;
+		free(iwarp_port.bytes);
+	}
+	packet_show_stop();
 }
 
 static void iwarp_forked(void)
@@ -80,6 +82,7 @@ static void iwarp_forked(void)
 		close(iwarp_port.epoll_fd);
 	iwarp_port.epoll_fd = -1;
 	atomic_store(&iwarp_port.open, false);
+	packet_show_forked();
 }
 
 /* No address leads here: a connection manager brings the connection. */

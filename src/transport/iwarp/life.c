@@ -79,6 +79,8 @@ static void close_socket(struct iwarp_stream *s, bool reset)
 		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	s->events = 0;
 	if (reset)
+		iwarp_show_end(s, true, true);
+	if (reset)
 		iwarp_socket_reset(s->fd);
 	else
 		close(s->fd);
@@ -103,6 +105,7 @@ void iwarp_act(struct iwarp_stream *s)
 	       (action = iwarp_action(&s->c, clock_now_ns())) != IWARP_NO_ACTION)
 		if (action == IWARP_SHUTDOWN) {
 			shutdown(s->fd, SHUT_WR);
+			iwarp_show_end(s, true, false);
 			iwarp_shut(&s->c);
 		} else {
 			close_socket(s, action == IWARP_RESET);
@@ -174,8 +177,10 @@ static bool begin_linger(struct iwarp_stream *s)
 		close_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
 	}
-	if (s->c.output != IWARP_OUT_SHUT)
+	if (s->c.output != IWARP_OUT_SHUT) {
 		shutdown(s->fd, SHUT_WR);
+		iwarp_show_end(s, true, false);
+	}
 	progress_timer_arm(&s->linger, progress_now_ns() + LINGER_NS);
 	return true;
 }
@@ -329,6 +334,7 @@ void iwarp_begin(struct hca_qp *qp, const struct hca_stream *from)
 	s = iwarp_stream_of(qp);
 	if (s) {
 		list_stream(s);
+		iwarp_show_begin(s, from);
 		begin(s, from);
 	}
 	hca_unlock(&qp->sq_lock);

@@ -204,10 +204,13 @@ bool iwarp_receive(struct iwarp_stream *s)
 		return false;
 	}
 	hca_lock(&qp->sq_lock);
-	if (n > 0)
+	if (n > 0) {
+		iwarp_show_bytes(s, false, iwarp_port.bytes, (size_t)n);
 		iwarp_receive_bytes(s, iwarp_port.bytes, (size_t)n);
-	else if (!none)
+	} else if (!none) {
+		iwarp_show_end(s, false, n != 0);
 		end(s, n != 0);
+	}
 	iwarp_send(s);
 	hca_unlock(&qp->sq_lock);
 	return !none;

@@ -270,6 +270,7 @@ static bool send_rest(struct iwarp_stream *s)
 		lose(s);
 		return false;
 	}
+	iwarp_show_pieces(s, &iov, 1, (size_t)taken);
 	s->rest_at += (size_t)taken;
 	took(s, (size_t)taken);
 	return s->rest_at == s->rest_bytes;
@@ -280,6 +281,8 @@ static bool send_batch(struct iwarp_stream *s, const struct batch *b)
 {
 	ssize_t taken = iwarp_socket_send(s->fd, b->iov, b->pieces);
 
+	if (taken > 0)
+		iwarp_show_pieces(s, b->iov, b->pieces, (size_t)taken);
 	if (taken < 0 || (size_t)taken == b->bytes || keep_rest(s, b, (size_t)taken)) {
 		if (taken < 0)
 			lose(s);

@@ -22,6 +22,7 @@
 #include "hca/path/stream.h"
 #include "hca/run/copies.h"
 #include "hca/run/progress.h"
+#include "transport/packet/frame/show.h"
 #include "util/list.h"
 #include "util/spin.h"
 
@@ -56,6 +57,12 @@ struct iwarp_stream {
 	size_t rest_at, rest_bytes, rest_room;
 	uint64_t armed_ns;     /* when hca_qp.retry is due; 0: not armed */
 	bool told;             /* the log has a line about its end */
+
+	struct {
+		bool on;
+		struct packet_ends ends;     /* from here to the peer */
+		uint32_t sent, received;     /* sequence numbers */
+	} show;
 
 	/* hca_stream.tell. */
 	void (*tell)(void *arg, enum hca_stream_event event);
@@ -139,6 +146,14 @@ uint32_t iwarp_socket_mss(int fd);
 ssize_t iwarp_socket_send(int fd, const struct iovec *iov, unsigned n);
 /* Ends the connection with a reset. */
 void iwarp_socket_reset(int fd);
+
+/* ---- show.c: the stream in a capture, if one is wanted; sq_lock is held ---- */
+/* What the set-up said. */
+void iwarp_show_begin(struct iwarp_stream *s, const struct hca_stream *from);
+void iwarp_show_bytes(struct iwarp_stream *s, bool out, const uint8_t *data, size_t bytes);
+/* The first `bytes` of the pieces leave. */
+void iwarp_show_pieces(struct iwarp_stream *s, const struct iovec *iov, unsigned n, size_t bytes);
+void iwarp_show_end(struct iwarp_stream *s, bool out, bool reset);
 
 /* ---- life.c ---- */
 /* Does what the engine wants of the socket, and arms the timer. sq_lock is held. */

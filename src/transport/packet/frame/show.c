@@ -216,6 +216,25 @@ void packet_show_bytes(const struct hca_transport_ops *ops,
 	atomic_fetch_sub(&show.inside, 1);
 }
 
+void packet_show_tcp(const struct hca_transport_ops *ops, enum carrier_direction direction,
+		     const struct packet_ends *ends, const struct packet_tcp *tcp,
+		     const void *data, size_t bytes)
+{
+	uint8_t frame[PACKET_SHOW_BYTES];
+	struct capture_packet p = {
+		.direction = direction,
+		.data = frame,
+		.interface = hca_path_number(ops),
+	};
+
+	atomic_fetch_add(&show.inside, 1);
+	if (atomic_load(&show.on)) {
+		p.bytes = (uint32_t)packet_show_segment(ends, tcp, data, bytes, frame);
+		capture_packet(show.capture, &p);
+	}
+	atomic_fetch_sub(&show.inside, 1);
+}
+
 /* ---- life ---- */
 
 static void open_capture(void)
@@ -231,7 +250,8 @@ static void open_capture(void)
 	};
 
 	for (unsigned i = 0; i < hca_transports.count && i < CAPTURE_INTERFACES; i++) {
-		snprintf(names[i], sizeof(names[i]), "soft0-%s", hca_transports.at[i]->name);
+		snprintf(names[i], sizeof(names[i]), "soft%d-%s", hca_transports.at[i]->stream ? 1 : 0,
+			 hca_transports.at[i]->name);
 		p.interfaces[i] = names[i];
 	}
 	if (capture_open(&p, &show.capture))

@@ -61,6 +61,16 @@ void packet_show_bytes(const struct hca_transport_ops *ops,
 		       enum carrier_direction direction, const struct packet_ends *ends,
 		       const void *ib, size_t bytes);
 
+/* A segment of TCP; `ends` are those of its sender. At most PACKET_SHOW_STREAM bytes. */
+struct packet_tcp {
+	uint32_t seq, ack;
+	bool syn, fin, rst, acks;
+};
+#define PACKET_SHOW_STREAM 4096
+void packet_show_tcp(const struct hca_transport_ops *ops, enum carrier_direction direction,
+		     const struct packet_ends *ends, const struct packet_tcp *tcp,
+		     const void *data, size_t bytes);
+
 /* What packet_show() writes; how many bytes. Pure. */
 #define PACKET_SHOW_BYTES (14 + 40 + 8 + PACKET_SHOW_IB)
 size_t packet_show_encode(const struct packet_ends *ends, const struct packet_frame *f,
@@ -69,5 +79,8 @@ size_t packet_show_encode(const struct packet_ends *ends, const struct packet_fr
 /* Likewise for packet_show_bytes(). */
 size_t packet_show_wrap(const struct packet_ends *ends, const void *ib, size_t bytes,
 			uint8_t to[PACKET_SHOW_BYTES]);
+/* Likewise for packet_show_tcp(). */
+size_t packet_show_segment(const struct packet_ends *ends, const struct packet_tcp *tcp,
+			   const void *data, size_t bytes, uint8_t to[PACKET_SHOW_BYTES]);
 
 #endif

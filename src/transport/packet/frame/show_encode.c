@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <string.h>
 
@@ -49,17 +50,17 @@ static size_t put_ethernet(uint8_t *to, const struct packet_ends *ends, bool ipv
 	return at + sizeof(type);
 }
 
-static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
+static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, uint8_t protocol, size_t bytes)
 {
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = sizeof(ip) / 4,
 		.tos = ends->tos,
-		.tot_len = htons((uint16_t)(sizeof(ip) + udp)),
+		.tot_len = htons((uint16_t)(sizeof(ip) + bytes)),
 		.id = htons(ends->ip_id),
 		.frag_off = htons(DONT_FRAGMENT),
 		.ttl = ends->ttl ? ends->ttl : TTL,
-		.protocol = IPPROTO_UDP,
+		.protocol = protocol,
 	};
 
 	memcpy(&ip.saddr, ends->src + 12, sizeof(ip.saddr));
@@ -69,12 +70,12 @@ static size_t put_ipv4(uint8_t *to, const struct packet_ends *ends, size_t udp)
 	return sizeof(ip);
 }
 
-static size_t put_ipv6(uint8_t *to, const struct packet_ends *ends, size_t udp)
+static size_t put_ipv6(uint8_t *to, const struct packet_ends *ends, uint8_t protocol, size_t bytes)
 {
 	struct ip6_hdr ip = {
 		.ip6_flow = htonl(6u << 28 | (uint32_t)ends->tos << 20),
-		.ip6_plen = htons((uint16_t)udp),
-		.ip6_nxt = IPPROTO_UDP,
+		.ip6_plen = htons((uint16_t)bytes),
+		.ip6_nxt = protocol,
 		.ip6_hlim = ends->ttl ? ends->ttl : TTL,
 	};
 
@@ -84,19 +85,19 @@ static size_t put_ipv6(uint8_t *to, const struct packet_ends *ends, size_t udp)
 	return sizeof(ip);
 }
 
-/* The checksum of the whole datagram at `udp`, whose checksum field is 0. */
-static uint16_t udp_checksum(const struct packet_ends *ends, bool ipv4, const uint8_t *udp,
-			     size_t bytes)
+/* The checksum of the datagram or segment at `from`, whose checksum field is 0. */
+static uint16_t checksum(const struct packet_ends *ends, bool ipv4, uint8_t protocol,
+			 const uint8_t *from, size_t bytes)
 {
-	const uint8_t pseudo[4] = { 0, IPPROTO_UDP, (uint8_t)(bytes >> 8), (uint8_t)bytes };
+	const uint8_t pseudo[4] = { 0, protocol, (uint8_t)(bytes >> 8), (uint8_t)bytes };
 	unsigned skip = ipv4 ? 12 : 0;
 	uint32_t sum = ib_ip_sum(0, pseudo, sizeof(pseudo));
 	uint16_t found;
 
 	sum = ib_ip_sum(sum, ends->src + skip, 16 - skip);
 	sum = ib_ip_sum(sum, ends->dst + skip, 16 - skip);
-	found = ib_ip_checksum(ib_ip_sum(sum, udp, bytes));
-	return found ? found : 0xffff; /* 0 means that there is no checksum */
+	found = ib_ip_checksum(ib_ip_sum(sum, from, bytes));
+	return found ? found : 0xffff; /* 0 means that UDP has no checksum */
 }
 
 static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
@@ -121,27 +122,34 @@ static void put_icrc(const struct packet_ends *ends, bool ipv4, const struct udp
 	memcpy((uint8_t *)(uintptr_t)bth + bytes, code, sizeof(code));
 }
 
-/* Writes the Ethernet header; returns where the UDP header goes. */
+/* Writes the Ethernet header; returns where that of UDP or TCP goes. */
 static size_t put_headers(const struct packet_ends *ends, bool ipv4, uint8_t *to)
 {
 	return put_ethernet(to, ends, ipv4) +
 	       (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
 }
 
-/* Writes the IP and UDP headers, when everything behind the UDP header is in its place. */
-static void finish(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
-		   uint8_t *to, size_t udp_at, size_t end)
+/* Writes the IP header, and the checksum at `check` of the header of UDP or TCP, when all else from
+ * `at` to `end` is in its place. */
+static void finish(const struct packet_ends *ends, bool ipv4, uint8_t protocol, uint8_t *to, size_t at,
+		   size_t check, size_t end)
 {
-	size_t ip_at = udp_at - (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
+	size_t ip_at = at - (ipv4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr));
 	uint16_t code;
 
 	if (ipv4)
-		put_ipv4(to + ip_at, ends, end - udp_at);
+		put_ipv4(to + ip_at, ends, protocol, end - at);
 	else
-		put_ipv6(to + ip_at, ends, end - udp_at);
+		put_ipv6(to + ip_at, ends, protocol, end - at);
+	code = checksum(ends, ipv4, protocol, to + at, end - at);
+	memcpy(to + at + check, &code, sizeof(code));
+}
+
+static void finish_udp(const struct packet_ends *ends, bool ipv4, const struct udphdr *udp,
+		       uint8_t *to, size_t udp_at, size_t end)
+{
 	memcpy(to + udp_at, udp, sizeof(*udp));
-	code = udp_checksum(ends, ipv4, to + udp_at, end - udp_at);
-	memcpy(to + udp_at + offsetof(struct udphdr, check), &code, sizeof(code));
+	finish(ends, ipv4, IPPROTO_UDP, to, udp_at, offsetof(struct udphdr, check), end);
 }
 
 static bool both_ipv4(const struct packet_ends *ends)
@@ -163,7 +171,7 @@ size_t packet_show_wrap(const struct packet_ends *ends, const void *ib, size_t b
 	udp.len = htons((uint16_t)(sizeof(udp) + bytes));
 	memcpy(to + udp_at + sizeof(udp), ib, bytes);
 	end = udp_at + sizeof(udp) + bytes;
-	finish(ends, ipv4, &udp, to, udp_at, end);
+	finish_udp(ends, ipv4, &udp, to, udp_at, end);
 	return end;
 }
 
@@ -194,6 +202,31 @@ size_t packet_show_encode(const struct packet_ends *ends, const struct packet_fr
 	udp.len = htons((uint16_t)(end + IB_ICRC_BYTES - udp_at));
 	put_icrc(ends, ipv4, &udp, to + ib, end - ib);
 	end += IB_ICRC_BYTES;
-	finish(ends, ipv4, &udp, to, udp_at, end);
+	finish_udp(ends, ipv4, &udp, to, udp_at, end);
 	return end;
+}
+
+size_t packet_show_segment(const struct packet_ends *ends, const struct packet_tcp *tcp,
+			   const void *data, size_t bytes, uint8_t to[PACKET_SHOW_BYTES])
+{
+	bool ipv4 = both_ipv4(ends);
+	size_t at = put_headers(ends, ipv4, to);
+	const struct tcphdr header = {
+		.source = htons(ends->src_port),
+		.dest = htons(ends->dst_port),
+		.seq = htonl(tcp->seq),
+		.ack_seq = htonl(tcp->ack),
+		.doff = sizeof(header) / 4,
+		.window = 0xffff,
+		.syn = tcp->syn, .fin = tcp->fin, .rst = tcp->rst,
+		.ack = tcp->acks, .psh = bytes > 0,
+	};
+
+	bytes = MIN(bytes, PACKET_SHOW_STREAM);
+	memcpy(to + at, &header, sizeof(header));
+	if (bytes)
+		memcpy(to + at + sizeof(header), data, bytes);
+	finish(ends, ipv4, IPPROTO_TCP, to, at, offsetof(struct tcphdr, check),
+	       at + sizeof(header) + bytes);
+	return at + sizeof(header) + bytes;
 }
