@@ -2,6 +2,7 @@
 /* From the set-up to the queue pair, and what the program is told about the connection. */
 #define LOG_ROOM "rdmacm"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hca/path/stream.h"
@@ -154,4 +155,44 @@ void mpa_called_back(struct mpa_side *s)
 		tell_reply(ev, setup);
 	ev->deliver = attaches ? answer_deliver : refusal_deliver;
 	cma_event_post(ev);
+}
+
+static void step(struct mpa_side *s, bool expired)
+{
+	bool moved;
+
+	pthread_mutex_lock(&s->id->lock);
+	if (s->state == MPA_CALLING) {
+		moved = expired ? mpa_call_expire(&s->call) : mpa_call_step(&s->call);
+		if (moved)
+			mpa_called_back(s);
+		mpa_side_update(s);
+	}
+	pthread_mutex_unlock(&s->id->lock);
+}
+
+static void on_events(void *arg, uint32_t events)
+{
+	(void)events;
+	step(arg, false);
+}
+
+static void on_timer(struct progress_timer *t)
+{
+	step(container_of(t, struct mpa_side, timer), true);
+}
+
+int mpa_side_open(struct cma_id *id)
+{
+	struct mpa_side *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->id = id;
+	s->call.fd = s->listen_fd = -1;
+	list_init(&s->callers);
+	s->on_events = on_events;
+	busbar_progress_timer_init(&s->timer, on_timer);
+	id->sides[CMA_CONNECTOR_MPA] = s;
+	return 0;
 }

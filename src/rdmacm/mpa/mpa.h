@@ -3,9 +3,9 @@
  * Connections of iWARP (struct cma_connector): a TCP connection for each, the frames of MPA on it
  * (engine/iwarp/setup.h), and then the queue pair gets the socket (hca/path/stream.h).
  *
- * From the ground up: call.c (a TCP connection in its set-up), side.c (what an identifier has, and
- * its end), attach.c (the queue pair gets the stream, and what is reported of it), listen.c (callers,
- * and children for their requests), connector.c.
+ * From the ground up: call.c (a TCP connection in its set-up), side.c (who waits for it), attach.c
+ * (what an identifier has; the queue pair gets the stream, and what is reported of it), listen.c
+ * (callers, and children for their requests), connector.c.
  *
  * The port of an identifier is the port of TCP. An initiator that may choose asks for a first message
  * by itself (RTR), so that programs whose responder sends first work; a responder reports ESTABLISHED
@@ -77,6 +77,7 @@ struct mpa_side {
 	uint32_t qpn;        /* that has the stream */
 	struct mpa_call call;
 	struct progress_timer timer; /* of the call */
+	void (*on_events)(void *arg, uint32_t events); /* of its socket; `arg`: this */
 	/* listener */
 	int listen_fd;       /* -1: none */
 	struct list callers; /* struct mpa_caller: they have sent no whole request yet */
@@ -89,7 +90,6 @@ static inline struct mpa_side *mpa_side_of(const struct cma_id *id)
 	return id->sides[CMA_CONNECTOR_MPA];
 }
 
-int mpa_side_open(struct cma_id *id);
 /* After each step of the call: what is waited for, until when. The lock is held. */
 void mpa_side_update(struct mpa_side *s);
 /* The call is over: its socket is no longer watched. The lock is held. */
@@ -98,6 +98,8 @@ void mpa_side_unwatch(struct mpa_side *s);
 void mpa_side_settle(struct mpa_side *s);
 
 /* ---- attach.c ---- */
+
+int mpa_side_open(struct cma_id *id);
 
 /* The initiator's call has moved; the lock is held. */
 void mpa_called_back(struct mpa_side *s);

@@ -11,13 +11,9 @@
 #include "transport/iwarp/stream.h"
 #include "transport/list.h"
 
-struct iwarp_port iwarp_port = { .lock = PTHREAD_MUTEX_INITIALIZER,
-				 .rely_lock = PTHREAD_MUTEX_INITIALIZER,
-				 .epoll_fd = -1,
-				 .streams = { &iwarp_port.streams, &iwarp_port.streams } };
-
 static int iwarp_start(void)
 {
+	iwarp_port.ops = &iwarp_ops;
 	packet_show_start();
 	return 0;
 }

@@ -17,7 +17,6 @@
 #include "hca/path/path.h"
 #include "hca/run/elide.h"
 #include "transport/iwarp/stream.h"
-#include "transport/list.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -57,65 +56,7 @@ void iwarp_forget(struct hca_qp *qp, const void *arg)
 	forget(qp, arg);
 }
 
-/* ---- the socket ---- */
-
-void iwarp_watch(struct iwarp_stream *s, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.ptr = s };
-
-	if (!s->listed || events == s->events)
-		return;
-	if (epoll_ctl(iwarp_port.epoll_fd, s->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
-		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
-	else
-		s->events = events;
-}
-
-static void close_socket(struct iwarp_stream *s, bool reset)
-{
-	if (s->fd < 0)
-		return;
-	if (s->events)
-		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	s->events = 0;
-	if (reset)
-		iwarp_show_end(s, true, true);
-	if (reset)
-		iwarp_socket_reset(s->fd);
-	else
-		close(s->fd);
-	s->fd = -1;
-}
-
-static void arm(struct iwarp_stream *s)
-{
-	const uint64_t due = s->c.deadline_ns;
-
-	if (!due || (s->armed_ns && s->armed_ns <= due))
-		return;
-	s->armed_ns = due;
-	progress_timer_arm(&s->qp->retry, progress_now_ns() + due - MIN(due, clock_now_ns()));
-}
-
-void iwarp_act(struct iwarp_stream *s)
-{
-	enum iwarp_action action;
-
-	while (s->fd >= 0 &&
-	       (action = iwarp_action(&s->c, clock_now_ns())) != IWARP_NO_ACTION)
-		if (action == IWARP_SHUTDOWN) {
-			shutdown(s->fd, SHUT_WR);
-			iwarp_show_end(s, true, false);
-			iwarp_shut(&s->c);
-		} else {
-			close_socket(s, action == IWARP_RESET);
-		}
-	/* A peer that has ended its direction makes the socket readable for ever. */
-	if (s->fd >= 0 && s->c.input == IWARP_IN_ENDED && s->events & EPOLLIN)
-		iwarp_watch(s, s->events & ~(uint32_t)EPOLLIN);
-	if (s->fd >= 0)
-		arm(s);
-}
+/* ---- the timer ---- */
 
 void iwarp_expired(struct hca_qp *qp)
 {
@@ -161,7 +102,7 @@ static void linger_ends(struct progress_timer *t)
 
 	hca_enter();
 	hca_lock(&iwarp_port.receive_lock);
-	close_socket(s, false);
+	iwarp_end_socket(s, false);
 	unlist(s);
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
@@ -174,7 +115,7 @@ static bool begin_linger(struct iwarp_stream *s)
 {
 	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->listed ||
 	    s->c.input == IWARP_IN_ENDED) {
-		close_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
+		iwarp_end_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
 	}
 	if (s->c.output != IWARP_OUT_SHUT) {
@@ -233,7 +174,7 @@ void iwarp_end_lingering(void)
 
 	while ((s = take_lingering())) {
 		progress_timer_cancel(&s->linger);
-		close_socket(s, false);
+		iwarp_end_socket(s, false);
 		stream_free(s);
 	}
 }
@@ -340,7 +281,7 @@ void iwarp_begin(struct hca_qp *qp, const struct hca_stream *from)
 	hca_unlock(&qp->sq_lock);
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
-	hca_transport_polled(&iwarp_ops);
+	hca_transport_polled(iwarp_port.ops);
 }
 
 /* ---- what the program does ---- */

@@ -9,7 +9,6 @@
 
 #include "hca/host/gid.h"
 #include "transport/iwarp/stream.h"
-#include "transport/list.h"
 
 static void gid_of(const struct sockaddr_storage *at, uint8_t gid[16], uint16_t *port)
 {
@@ -46,7 +45,7 @@ static void segment(struct iwarp_stream *s, bool out, struct packet_tcp flags, c
 
 	flags.seq = *own;
 	flags.ack = out ? s->show.received : s->show.sent;
-	packet_show_tcp(&iwarp_ops, out ? CARRIER_OUT : CARRIER_IN, &ends, &flags, data, bytes);
+	packet_show_tcp(iwarp_port.ops, out ? CARRIER_OUT : CARRIER_IN, &ends, &flags, data, bytes);
 	*own += (uint32_t)bytes + flags.syn + flags.fin;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP socket of a connection. */
+/* The place of all streams, and their TCP sockets. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +15,11 @@
 #define SILENT_MS 10000
 /* Where the kernel does not know one. */
 #define MSS_LEAST 536u
+
+struct iwarp_port iwarp_port = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				 .rely_lock = PTHREAD_MUTEX_INITIALIZER,
+				 .epoll_fd = -1,
+				 .streams = { &iwarp_port.streams, &iwarp_port.streams } };
 
 static int set(int fd, int level, int option, int value)
 {

@@ -75,6 +75,7 @@ struct iwarp_stream {
 
 /* The place where all streams of the process are looked at. */
 struct iwarp_port {
+	const struct hca_transport_ops *ops;
 	pthread_mutex_t lock;      /* held while it opens */
 	atomic_bool open;
 	int epoll_fd;              /* all sockets; -1: none */
@@ -111,31 +112,7 @@ static inline bool iwarp_is_up(const struct iwarp_stream *s)
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 }
 
-/* ---- outcome.c; sq_lock is held ---- */
-/* Carries out what a call of the engine has changed, but for a receive. */
-void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o);
-/* The connection manager will be told. */
-void iwarp_tell(struct iwarp_stream *s, enum hca_stream_event event);
-
-/* ---- access.c ---- */
-/* Carries out a part of the peer's WRITE (`data`: what it brought), or checks (NULL) or carries out
- * a part of its READ (`data`: where it goes). */
-enum iwarp_answer iwarp_access(const struct iwarp_stream *s, bool read, uint32_t stag, uint64_t to,
-			       uint32_t bytes, void *data);
-/* The memory of a part of the peer's READ, to be used between hca_copy_begin() and hca_copy_end().
- * *piece is NULL: it has to be copied by iwarp_access(). */
-enum iwarp_answer iwarp_memory(const struct iwarp_stream *s, uint32_t stag, uint64_t to,
-			       uint32_t bytes, uint8_t **piece);
-
-/* ---- send.c; sq_lock is held ---- */
-/* Sends all that may leave. */
-void iwarp_send(struct iwarp_stream *s);
-
-/* ---- receive.c ---- */
-/* Carries out bytes of the stream. sq_lock is held. */
-void iwarp_receive_bytes(struct iwarp_stream *s, const uint8_t *data, size_t bytes);
-/* Reads from the socket what is there. receive_lock is held, sq_lock is not. True: something was. */
-bool iwarp_receive(struct iwarp_stream *s);
+/* The files, from the ground up. */
 
 /* ---- socket.c ---- */
 /* Options that connections of RDMA need. 0 or a negative errno. */
@@ -147,6 +124,22 @@ ssize_t iwarp_socket_send(int fd, const struct iovec *iov, unsigned n);
 /* Ends the connection with a reset. */
 void iwarp_socket_reset(int fd);
 
+/* ---- access.c ---- */
+/* Carries out a part of the peer's WRITE (`data`: what it brought), or checks (NULL) or carries out
+ * a part of its READ (`data`: where it goes). */
+enum iwarp_answer iwarp_access(const struct iwarp_stream *s, bool read, uint32_t stag, uint64_t to,
+			       uint32_t bytes, void *data);
+/* The memory of a part of the peer's READ, to be used between hca_copy_begin() and hca_copy_end().
+ * *piece is NULL: it has to be copied by iwarp_access(). */
+enum iwarp_answer iwarp_memory(const struct iwarp_stream *s, uint32_t stag, uint64_t to,
+			       uint32_t bytes, uint8_t **piece);
+
+/* ---- outcome.c; sq_lock is held ---- */
+/* Carries out what a call of the engine has changed, but for a receive. */
+void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o);
+/* The connection manager will be told. */
+void iwarp_tell(struct iwarp_stream *s, enum hca_stream_event event);
+
 /* ---- show.c: the stream in a capture, if one is wanted; sq_lock is held ---- */
 /* What the set-up said. */
 void iwarp_show_begin(struct iwarp_stream *s, const struct hca_stream *from);
@@ -155,11 +148,25 @@ void iwarp_show_bytes(struct iwarp_stream *s, bool out, const uint8_t *data, siz
 void iwarp_show_pieces(struct iwarp_stream *s, const struct iovec *iov, unsigned n, size_t bytes);
 void iwarp_show_end(struct iwarp_stream *s, bool out, bool reset);
 
-/* ---- life.c ---- */
-/* Does what the engine wants of the socket, and arms the timer. sq_lock is held. */
+/* ---- end.c; sq_lock is held ---- */
+/* Does what the engine wants of the socket, and arms the timer. */
 void iwarp_act(struct iwarp_stream *s);
-/* The port's epoll instance watches these events of the socket. sq_lock is held. */
+/* The port's epoll instance watches these events of the socket. */
 void iwarp_watch(struct iwarp_stream *s, uint32_t events);
+/* Closes it, if it is open; `reset`: the peer gets a reset. */
+void iwarp_end_socket(struct iwarp_stream *s, bool reset);
+
+/* ---- send.c; sq_lock is held ---- */
+/* Sends all that may leave. */
+void iwarp_send(struct iwarp_stream *s);
+
+/* ---- receive.c ---- */
+/* Carries out bytes of the stream. sq_lock is held. */
+void iwarp_receive_bytes(struct iwarp_stream *s, const uint8_t *data, size_t bytes);
+/* Reads from the socket what is there. receive_lock is held, sq_lock is not. True: something was. */
+bool iwarp_receive(struct iwarp_stream *s);
+
+/* ---- life.c ---- */
 int iwarp_attach(struct hca_qp *qp, const struct hca_stream *stream);
 void iwarp_begin(struct hca_qp *qp, const struct hca_stream *stream);
 void iwarp_close_stream(struct hca_qp *qp, const void *arg);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the engine wants of the socket: events to watch, the end of a direction, the end. */
+#define LOG_ROOM "iwarp"
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/iwarp/stream.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+void iwarp_watch(struct iwarp_stream *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = s };
+
+	if (!s->listed || events == s->events)
+		return;
+	if (epoll_ctl(iwarp_port.epoll_fd, s->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
+		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
+	else
+		s->events = events;
+}
+
+void iwarp_end_socket(struct iwarp_stream *s, bool reset)
+{
+	if (s->fd < 0)
+		return;
+	if (s->events)
+		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->events = 0;
+	if (reset)
+		iwarp_show_end(s, true, true);
+	if (reset)
+		iwarp_socket_reset(s->fd);
+	else
+		close(s->fd);
+	s->fd = -1;
+}
+
+static void arm(struct iwarp_stream *s)
+{
+	const uint64_t due = s->c.deadline_ns;
+
+	if (!due || (s->armed_ns && s->armed_ns <= due))
+		return;
+	s->armed_ns = due;
+	progress_timer_arm(&s->qp->retry, progress_now_ns() + due - MIN(due, clock_now_ns()));
+}
+
+void iwarp_act(struct iwarp_stream *s)
+{
+	enum iwarp_action action;
+
+	while (s->fd >= 0 &&
+	       (action = iwarp_action(&s->c, clock_now_ns())) != IWARP_NO_ACTION)
+		if (action == IWARP_SHUTDOWN) {
+			shutdown(s->fd, SHUT_WR);
+			iwarp_show_end(s, true, false);
+			iwarp_shut(&s->c);
+		} else {
+			iwarp_end_socket(s, action == IWARP_RESET);
+		}
+	/* A peer that has ended its direction makes the socket readable for ever. */
+	if (s->fd >= 0 && s->c.input == IWARP_IN_ENDED && s->events & EPOLLIN)
+		iwarp_watch(s, s->events & ~(uint32_t)EPOLLIN);
+	if (s->fd >= 0)
+		arm(s);
+}
