@@ -301,14 +301,12 @@ void iwarp_failed(struct hca_qp *qp)
 	struct iwarp_stream *s = iwarp_stream_of(qp);
 	struct iwarp_outcome o;
 
-	/* The engine may know. */
+	/* The engine may know. Otherwise the program did it, and the connection ends without an
+	 * error of either side, as with Linux's siw. */
 	if (!s || s->c.failed)
 		return;
-	s->told = true; /* the program did it */
-	if (s->c.output == IWARP_OUT_CLOSING)
-		o = iwarp_flushed(&s->c);
-	else
-		o = iwarp_refuse(&s->c, IWARP_RDMAP_CATASTROPHIC);
+	iwarp_close(&s->c);
+	o = iwarp_flushed(&s->c);
 	iwarp_outcome(s, &o);
 	iwarp_send(s);
 }
