@@ -59,13 +59,27 @@ static int accept_check(const struct cma_id *id)
 	return mpa_side_of(id)->state == MPA_CALLED ? 0 : -EINVAL;
 }
 
+/* 0; -ECONNRESET: the caller has gone; -EPROTO: it has sent more before the reply. */
+static int check_caller(int fd)
+{
+	uint8_t byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n > 0)
+		return -EPROTO;
+	return n < 0 && errno == EAGAIN ? 0 : -ECONNRESET;
+}
+
 /* Sends the reply, for which a new connection always has room. */
 static int reply(struct mpa_side *s)
 {
 	struct cma_id *id = s->id;
-	int ret = iwarp_setup_accept(&s->call.setup, id->conn.responder_resources,
-				     id->conn.initiator_depth, id->conn.private_data,
-				     id->conn.private_len);
+	int ret = check_caller(s->call.fd);
+
+	if (!ret)
+		ret = iwarp_setup_accept(&s->call.setup, id->conn.responder_resources,
+					 id->conn.initiator_depth, id->conn.private_data,
+					 id->conn.private_len);
 
 	if (ret)
 		return ret;

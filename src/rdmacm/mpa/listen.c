@@ -20,7 +20,9 @@
 /* Callers that have not sent a whole request: each has a few seconds for it. */
 #define CALLERS_MAX 256u
 /* Accepted in one go. */
-#define ACCEPTS 16
+#define ACCEPTS 64
+/* TCP connections that wait to be accepted. The identifier's backlog is of requests. */
+#define WAITING_MAX 1024
 
 /* A caller whose request has not come as a whole. */
 struct mpa_caller {
@@ -260,7 +262,7 @@ static int open_socket(const struct cma_id *id)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (at->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
-	if (!bind(fd, at, cma_addr_len(at)) && !listen(fd, (int)id->backlog))
+	if (!bind(fd, at, cma_addr_len(at)) && !listen(fd, WAITING_MAX))
 		return fd;
 	ret = -errno;
 	close(fd);
