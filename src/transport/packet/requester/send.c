@@ -263,7 +263,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 	unsigned turn;
 	int ret = 0;
 
-	packet_train_open(&train, pq->port, &pq->route);
+	packet_train_open(&train, pq->port, &pq->route, &pq->request_series);
 	turn = packet_copy_begin(pq->port);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);

@@ -118,7 +118,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	struct rc_response r;
 	int ret = 0;
 
-	packet_train_open(&train, pq->port, &pq->route);
+	packet_train_open(&train, pq->port, &pq->route, &pq->answer_series);
 	rc_respond_mark(rs, &before);
 	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
 		ret = add_answer(pq, &train, &r, &status);
