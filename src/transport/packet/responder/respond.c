@@ -56,7 +56,9 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
-	r->packet.more = MIN(r->packet.more, packet_train_room(train, r->packet.bytes) - 1);
+	if (r->packet.more)
+		r->packet.more = MIN(r->packet.more,
+				     packet_train_room(train, r->packet.bytes) - 1);
 	/* The response to a FLUSH or an ATOMIC WRITE has no bytes either. */
 	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
 		*status = fetch(pq, r, bytes);
@@ -116,17 +118,19 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	bool acknowledges = false;
 	struct packet_train train;
 	struct rc_response r;
-	int ret = 0;
+	int ret;
 
+	if (!rc_respond_next(rs, early, now, &r))
+		return 0;
 	packet_train_open(&train, pq->port, &pq->route, &pq->answer_series);
 	rc_respond_mark(rs, &before);
-	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
+	do {
 		ret = add_answer(pq, &train, &r, &status);
 		if (ret)
 			break;
 		acknowledges |= r.packet.op == RC_ACK;
 		rc_responded(rs, &r, RC_OK);
-	}
+	} while (train.packets < budget && rc_respond_next(rs, early, now, &r));
 	if (train.packets && packet_train_emit(&train) == -EAGAIN) {
 		rc_respond_undo(rs, &before);
 		*full = true;
