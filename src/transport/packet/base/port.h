@@ -142,7 +142,8 @@ struct packet_port {
 	bool serves;
 	uint8_t linger_skips, linger_vain;
 	struct list targets;   /* of XRC; receive_lock */
-	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
+	uint64_t now_ns;       /* when the unit that is delivered came, or of this poll in vain;
+				* receive_lock */
 	/* Of units with these addresses, those of the last one; receive_lock. */
 	struct icrc_series series;
 	struct carrier_addr from, to;

@@ -113,8 +113,8 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool waits = rs->p.ack_delay_ns && replies_before_polling(pq);
 	bool early = at_once || pq->port->no_waiting || !waits;
-	/* The clock is read only if the time is needed. */
-	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
+	/* The clock is read only if the time is needed; whoever does not wait may be no poll. */
+	uint64_t now = !early ? pq->port->now_ns : rs->pace.active ? packet_now_ns() : 0;
 	bool acknowledges = false;
 	struct packet_train train;
 	struct rc_response r;
