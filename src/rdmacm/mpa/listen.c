@@ -196,10 +196,29 @@ static void on_caller_timer(struct progress_timer *t)
 	caller_step(container_of(t, struct mpa_caller, timer), true);
 }
 
+/* Did it come to an address by which this host may be reached? */
+static bool is_allowed(int fd)
+{
+	struct sockaddr_storage local, plain;
+	socklen_t length = sizeof(local);
+	union ibv_gid gid;
+
+	if (getsockname(fd, (struct sockaddr *)&local, &length))
+		return false;
+	cma_addr_copy(&plain, (struct sockaddr *)&local);
+	cma_addr_to_gid((struct sockaddr *)&plain, &gid);
+	return busbar_network_allows(&gid);
+}
+
 static void caller_new(struct mpa_side *s, int fd)
 {
-	struct mpa_caller *c = calloc(1, sizeof(*c));
+	struct mpa_caller *c;
 
+	if (!is_allowed(fd)) {
+		close(fd);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
 	if (!c || mpa_call_take(&c->call, fd)) {
 		if (!c)
 			close(fd);

@@ -7,11 +7,11 @@
 #include <netinet/ip.h>
 #include <string.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/frame/ib.h"
-#include "transport/roce/allowed.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
 #include "wire/ib/header.h"
@@ -154,7 +154,7 @@ static bool is_allowed(const struct carrier_unit *unit)
 	uint16_t port;
 
 	return is_to_group(unit) ||
-	       (carrier_udp_addr_ip(&unit->to, to, &port) && roce_allows(to));
+	       (carrier_udp_addr_ip(&unit->to, to, &port) && hca_network_allows(to));
 }
 
 static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
@@ -165,7 +165,7 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 
 	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60))
 		return 0;
-	if (unlikely(!roce_allows_all) && !is_allowed(unit))
+	if (unlikely(!hca_network_allows_all) && !is_allowed(unit))
 		return 0;
 	if (unlikely(!is_sealed(unit, series, k, from, bytes))) {
 		*fault = PACKET_BAD_ICRC;
@@ -222,7 +222,7 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 		from = &other.gid;
 		same = true;
 	}
-	if (!roce_allows(from->raw))
+	if (!hca_network_allows(from->raw))
 		return -EHOSTUNREACH;
 	*route = (struct packet_route){
 		.to = carrier_udp_addr_of(dst, source.ndev_ifindex, roce_udp_port),
@@ -252,7 +252,7 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 			return -EHOSTUNREACH;
 		from = &to->grh.dgid;
 	}
-	if (!roce_allows(from->raw))
+	if (!hca_network_allows(from->raw))
 		return -EHOSTUNREACH;
 	if (link_local && hca_gid_by_index(to->grh.sgid_index, &entry))
 		return -EHOSTUNREACH;

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
@@ -15,7 +16,6 @@
 #include "transport/carrier/udp.h"
 #include "transport/packet/base/train.h"
 #include "transport/packet/packet.h"
-#include "transport/roce/allowed.h"
 #include "transport/roce/packets.h"
 #include "util/clock_source.h"
 
@@ -152,7 +152,7 @@ int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MA
 
 	if (!port)
 		return -ENETDOWN;
-	if (!roce_allows(to->source))
+	if (!hca_network_allows(to->source))
 		return -EHOSTUNREACH;
 	packet_train_open(&train, port, &route, &series);
 	iov = packet_train_begin(&train, &f);

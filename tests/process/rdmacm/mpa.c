@@ -347,10 +347,40 @@ static void requests_beyond_the_backlog_are_rejected(void)
 	rdma_destroy_event_channel(ch);
 }
 
+/* With BUSBAR_NETWORK=off, in a network with the address 192.0.2.7 besides those of the loopback
+ * interface. */
+static void an_address_that_is_not_allowed_is_not_served(void)
+{
+	struct sockaddr_in outer = { .sin_family = AF_INET };
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callee;
+	char answer[16];
+	int fd;
+
+	CHECK(rdma_create_id(ch, &listener, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_listen(listener, 4) == 0);
+	outer.sin_port = rdma_get_src_port(listener);
+	inet_pton(AF_INET, "192.0.2.7", &outer.sin_addr);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(connect(fd, (struct sockaddr *)&outer, sizeof(outer)) == 0);
+	/* It may be closed already. */
+	send(fd, request, sizeof(request), MSG_NOSIGNAL);
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	cm_expect_quiet(ch, 0);
+	fd = dial(ntohs(outer.sin_port));
+	say(fd, request, sizeof(request));
+	callee = take(ch);
+	close(fd);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
 CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length),
 	CASE(a_rejection_carries_data), CASE(a_disconnect_ends_both_sides_and_flushes),
 	CASE(the_last_message_is_there_before_the_disconnect),
 	CASE(callers_that_speak_something_else_harm_nobody),
 	CASE(a_caller_that_has_gone_is_not_accepted),
 	CASE(a_responder_is_silent_until_it_has_heard),
-	CASE(requests_beyond_the_backlog_are_rejected))
+	CASE(requests_beyond_the_backlog_are_rejected),
+	CASE(an_address_that_is_not_allowed_is_not_served))
