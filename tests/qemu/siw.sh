@@ -85,8 +85,34 @@ compiler() {
 	command -v "${name:-gcc}" 2>/dev/null || command -v gcc
 }
 
+# One fault of siw is repaired, because it ends about one connection in twenty of emulated guests:
+# data that come between the frame of MPA and the change of the socket's callback wake nobody, so
+# a first message that is the only one is never looked at.
+repair() {
+	sed -i -e '/^static int siw_proc_mpareply(/i\
+static void siw_look_again(struct siw_cep *cep)\
+{\
+	struct sock *sk = cep->sock->sk;\
+\
+	lock_sock(sk);\
+	if (!skb_queue_empty(&sk->sk_receive_queue))\
+		sk->sk_data_ready(sk);\
+	release_sock(sk);\
+}\
+' -e '/^static int siw_proc_mpareply(/,/^}/ {
+	/^\t\t\tcep->state = SIW_EPSTATE_RDMA_MODE;$/a\
+		siw_look_again(cep);
+}' -e '/^int siw_accept(/,/^}/ {
+	/^\tsiw_cep_set_free(cep);$/i\
+	siw_look_again(cep);
+}' "$work/siw/siw_cm.c"
+	[ "$(grep -c 'siw_look_again(' "$work/siw/siw_cm.c")" -eq 3 ] ||
+		skip "siw of $version is not the one that siw.sh can repair"
+}
+
 build() {
 	cc=$(compiler)
+	repair
 	cp "$work/siw/siw_main.c" "$work/siw_main.c"
 	mkdir "$work/modules"
 	for variant in $variants; do
@@ -105,7 +131,7 @@ build() {
 		}
 		cp "$work/siw/siw.ko" "$work/modules/$variant.ko"
 	done
-	echo "$version" >"$work/modules/version"
+	echo "$what" >"$work/modules/version"
 	rm -rf "$dir/siw"
 	mv "$work/modules" "$dir/siw"
 }
@@ -117,7 +143,8 @@ source=linux-source-$(echo "$release" | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
 # Two tests at a time must not both make it.
 exec 9>"$dir/lock"
 flock 9 2>/dev/null || true
-if [ "$(cat "$dir/siw/version" 2>/dev/null)" != "$version" ]; then
+what="$version, $variants, repaired"
+if [ "$(cat "$dir/siw/version" 2>/dev/null)" != "$what" ]; then
 	work=$dir/siw.work
 	rm -rf "$work"
 	mkdir "$work"
