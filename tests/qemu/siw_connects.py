@@ -13,17 +13,16 @@ def reply_2(private=b'', flags=0, ird=3, ord_=2, flags_ird=0, flags_ord=0):
     return frame(REPLY, 2, flags | ENHANCED, enhanced(ird, ord_, flags_ird, flags_ord) + private)
 
 
-# To a request with IRD 2 and ORD 3, without CRC and RTR.
+# To a request with IRD 2 and ORD 3, without CRC and RTR. Not among them, because they end the
+# kernel or read behind its memory: more than 256 bytes of private data (with IRD and ORD), for
+# which siw reports private data at address 0, and S with less than 4 bytes.
 REPLIES = [
     ('reply_2', 'revision 2, IRD 3, ORD 2', reply_2()),
     ('reply_2_private', 'revision 2, 5 bytes of private data', reply_2(PRIVATE)),
     ('reply_2_252', 'revision 2, 252 bytes of private data', reply_2(bytes(252))),
-    ('reply_2_253', 'revision 2, 253 bytes of private data', reply_2(bytes(253))),
     ('reply_1', 'revision 1', frame(REPLY, 1)),
     ('reply_0', 'revision 0', frame(REPLY, 0)),
     ('reply_2_plain', 'revision 2 without S', frame(REPLY, 2)),
-    ('reply_2_short', 'revision 2 with S, 3 bytes of private data',
-     frame(REPLY, 2, ENHANCED, bytes(3))),
     ('reply_3', 'revision 3', frame(REPLY, 3)),
     ('reply_key', 'the key of a request', frame(REQUEST, 2, ENHANCED, enhanced(3, 2))),
     ('reply_crc', 'C', reply_2(flags=CRC)),
@@ -35,7 +34,8 @@ REPLIES = [
     ('reply_ord_128', 'ORD 128', reply_2(ord_=128)),
     ('reply_ord_129', 'ORD 129', reply_2(ord_=129)),
     ('reply_ird_129', 'IRD 129', reply_2(ird=129)),
-    ('reply_p2p', 'peer-to-peer, RTR by WRITE', reply_2(flags_ird=PEER_TO_PEER, flags_ord=RTR_WRITE)),
+    ('reply_p2p', 'peer-to-peer, RTR by WRITE',
+     reply_2(flags_ird=PEER_TO_PEER, flags_ord=RTR_WRITE)),
     ('reply_early', 'an FPDU behind it', reply_2() + fpdu(send(1, PRIVATE))),
     ('reply_early_byte', 'a byte behind it', reply_2() + b'\0'),
 ]
@@ -75,6 +75,8 @@ def answer(lab, name, text, reply, *work):
     stream.send(reply)
     data = lab.receive(stream, name)
     end = stream.end
+    if end != 'open':
+        peer.wait('ended', 5)
     saw = peer.take()
     stream.close()
     peer.close()

@@ -65,7 +65,7 @@ def segments(stag, offset, local, local_to):
         ('read_mo', 'READ with MO 4', [read(1, 3, stag, offset, offset=4)], READ_SOURCE),
         ('read_not_last', 'READ without L', [read(1, 3, stag, offset, last=0)], READ_SOURCE),
         ('read_many', '12 READs of 3 bytes, IRD 6',
-         [read(msn, 3, stag, offset) for msn in range(1, 13)], READ_SOURCE),
+         [read(msn, 3, stag, offset) for msn in range(1, 13)], None),
         ('read_response', 'READ response to no request',
          [tagged(READ_RESPONSE, SINK, SINK_TO, DATA)]),
         ('terminate', 'TERMINATE: RDMAP, remote protection, bounds',

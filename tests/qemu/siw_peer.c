@@ -13,7 +13,7 @@
  *   stag=N, to=N          what `work` writes to and reads from
  *   work=OP:BYTES,...     send, se (solicited), inv (invalidates), write, read; disconnect, error
  *
- * Prints "memory STAG TO STAG TO" first: 4096 bytes of 0x5a, and as many that nobody else may reach.
+ * Prints "memory STAG TO STAG TO" first: 4096 bytes of 0x5a, and memory without remote access.
  * A listener serves one connection after the other until it is ended.
  */
 #include <poll.h>

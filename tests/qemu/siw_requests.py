@@ -115,7 +115,8 @@ def run(lab):
     peer.close()
     for size in (251, 252, 253):
         peer = lab.listener(f'private={size}')
-        answer(lab, peer, f'accept_{size}', f'rdma_accept with {size} bytes, revision 2', request_2())
+        answer(lab, peer, f'accept_{size}', f'rdma_accept with {size} bytes, revision 2',
+               request_2())
         answer(lab, peer, f'accept_1_{size}', f'rdma_accept with {size} bytes, revision 1',
                request_1())
         peer.close()
