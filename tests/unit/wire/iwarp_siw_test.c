@@ -78,7 +78,6 @@ static void read_frame(const char *name, const uint8_t *from, size_t bytes, bool
 	size_t frame_bytes = 0;
 	uint8_t again[IWARP_MPA_FRAME_MAX];
 	size_t own;
-
 	enum iwarp_error error = iwarp_mpa_decode(from, bytes, reply, &mpa, &frame_bytes);
 
 	if (has_no_ird(name)) {
