@@ -57,18 +57,23 @@ void iwarp_watch(struct iwarp_stream *s, uint32_t events)
 
 	if (!s->listed || events == s->events)
 		return;
-	if (epoll_ctl(iwarp_port.epoll_fd, s->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
+	if (epoll_ctl(iwarp_port.epoll_fd, s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd,
+		      &ev)) {
 		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
-	else
-		s->events = events;
+		return;
+	}
+	s->watched = true;
+	s->events = events;
 }
 
 static void close_socket(struct iwarp_stream *s, bool reset)
 {
 	if (s->fd < 0)
 		return;
-	if (s->events)
+	/* close() does not take it out when a forked child has the socket, too. */
+	if (s->watched)
 		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->watched = false;
 	s->events = 0;
 	if (reset)
 		iwarp_socket_reset(s->fd);
@@ -154,6 +159,9 @@ static void linger_ends(struct progress_timer *t)
 	unlist(s);
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
+	progress_timer_cancel(&s->tell_timer);
+	/* iwarp_receive() may have armed it again before the socket was closed. */
+	progress_timer_cancel(&s->linger);
 	stream_free(s);
 }
 
@@ -190,11 +198,12 @@ void iwarp_close_qp(struct hca_qp *qp)
 	}
 	hca_unlock(&qp->sq_lock);
 	hca_unlock(&iwarp_port.receive_lock);
-	/* iwarp_tell() may have armed it meanwhile. */
-	if (s)
-		progress_timer_cancel(&s->tell_timer);
-	if (s && !lingers)
-		stream_free(s);
+	/* A stream that lingers may be freed already: the peer may have ended it meanwhile. */
+	if (!s || lingers)
+		return;
+	/* iwarp_tell() may have armed it since iwarp_forget(). */
+	progress_timer_cancel(&s->tell_timer);
+	stream_free(s);
 }
 
 /* Takes a stream without a queue pair out of the list. NULL: there is none. */
@@ -220,6 +229,7 @@ void iwarp_end_lingering(void)
 
 	while ((s = take_lingering())) {
 		progress_timer_cancel(&s->linger);
+		progress_timer_cancel(&s->tell_timer);
 		close_socket(s, false);
 		stream_free(s);
 	}
@@ -232,7 +242,7 @@ void iwarp_streams_forked(void)
 		if (s->fd >= 0)
 			close(s->fd);
 		s->fd = -1;
-		s->listed = false;
+		s->listed = s->watched = false;
 		s->events = 0;
 	}
 	list_init(&iwarp_port.streams);

@@ -387,6 +387,15 @@ enum ibv_qp_state side_state(struct side *s, int i)
 	return attr.qp_state;
 }
 
+void side_wait_state(struct side *s, int i, enum ibv_qp_state state)
+{
+	const uint64_t end = now_ms() + WAIT_MS;
+
+	while (side_state(s, i) != state && now_ms() < end)
+		usleep(1000);
+	expect_eq(side_state(s, i), state);
+}
+
 int side_to_state(struct side *s, int i, enum ibv_qp_state state)
 {
 	return side_modify(s, i, &(struct ibv_qp_attr){ .qp_state = state },

@@ -237,6 +237,7 @@ int side_modify(struct side *s, int i, const struct ibv_qp_attr *attr, int mask)
 void side_query(struct side *s, int i, struct ibv_qp_attr *attr,
 		struct ibv_qp_init_attr *init);
 enum ibv_qp_state side_state(struct side *s, int i);
+void side_wait_state(struct side *s, int i, enum ibv_qp_state state); /* it has to come */
 int side_to_state(struct side *s, int i, enum ibv_qp_state state);
 /* Attributes of each step of a usual connection, and their masks. `gid` NULL: an address
  * vector without a GRH. */
