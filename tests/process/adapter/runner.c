@@ -98,6 +98,7 @@ static const char *const without_on_iwarp[] = {
 	"queue_pairs_reconnect_after_an_error",
 	"many_waiting_messages_cross_the_sequence_wrap_together",
 	"many_thousand_messages_wrap_the_rings",
+	"sequence_numbers_wrap_at_24_bits",
 	"a_send_completion_wakes_the_sender",
 	"the_three_poll_sequence_loses_nothing",
 	"busy_polling_for_receives_does_not_starve_a_sleeping_sender",
@@ -105,6 +106,8 @@ static const char *const without_on_iwarp[] = {
 	"a_message_without_answer_wakes_its_sender_too",
 	"completion_times_lie_between_readings_of_the_clock",
 	"a_batch_may_end_before_the_queue_does",
+	"resizing_keeps_completion_times",
+	"what_is_in_the_queue_already_gives_no_event",
 	"who_reads_that_a_receive_failed_finds_the_error_state",
 	"earlier_sends_complete_before_a_local_error",
 	/* An RNIC has no atomics. */
