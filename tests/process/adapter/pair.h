@@ -202,10 +202,11 @@ _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
 	} while (0)
 #define expect_status(wc_, want_)                                           \
 	do {                                                                \
-		if ((wc_).status != (want_))                                \
+		const struct ibv_wc status_of_ = (wc_);                     \
+		if (status_of_.status != (want_))                           \
 			fail("completion of wr_id %llu is '%s', expected %s", \
-			     (unsigned long long)(wc_).wr_id,               \
-			     ibv_wc_status_str((wc_).status), #want_);      \
+			     (unsigned long long)status_of_.wr_id,          \
+			     ibv_wc_status_str(status_of_.status), #want_); \
 	} while (0)
 
 /* ---- both sides ---- */
