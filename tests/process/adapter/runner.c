@@ -102,6 +102,7 @@ static const char *const without_on_iwarp[] = {
 	"a_send_completion_wakes_the_sender",
 	"the_three_poll_sequence_loses_nothing",
 	"busy_polling_for_receives_does_not_starve_a_sleeping_sender",
+	"what_comes_behind_an_empty_poll_gives_its_event",
 	/* A SEND is complete when TCP has taken it, before it has arrived. */
 	"a_message_without_answer_wakes_its_sender_too",
 	"completion_times_lie_between_readings_of_the_clock",
