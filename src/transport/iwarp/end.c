@@ -15,18 +15,23 @@ void iwarp_watch(struct iwarp_stream *s, uint32_t events)
 
 	if (!s->listed || events == s->events)
 		return;
-	if (epoll_ctl(iwarp_port.epoll_fd, s->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
+	if (epoll_ctl(iwarp_port.epoll_fd, s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd,
+		      &ev)) {
 		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
-	else
-		s->events = events;
+		return;
+	}
+	s->watched = true;
+	s->events = events;
 }
 
 void iwarp_end_socket(struct iwarp_stream *s, bool reset)
 {
 	if (s->fd < 0)
 		return;
-	if (s->events)
+	/* close() does not take it out when a forked child has the socket, too. */
+	if (s->watched)
 		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->watched = false;
 	s->events = 0;
 	if (reset)
 		iwarp_show_end(s, true, true);

@@ -110,6 +110,9 @@ static void linger_ends(struct progress_timer *t)
 	unlist(s);
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
+	progress_timer_cancel(&s->tell_timer);
+	/* iwarp_receive() may have armed it again before the socket was closed. */
+	progress_timer_cancel(&s->linger);
 	stream_free(s);
 }
 
@@ -117,7 +120,7 @@ static void linger_ends(struct progress_timer *t)
  * has sent whole FPDUs. True: the socket waits for the peer. receive_lock is held. */
 static bool begin_linger(struct iwarp_stream *s)
 {
-	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->events ||
+	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->watched ||
 	    s->c.input == IWARP_IN_ENDED) {
 		iwarp_end_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
@@ -188,6 +191,7 @@ void iwarp_end_lingering(void)
 
 	while ((s = take_lingering())) {
 		progress_timer_cancel(&s->linger);
+		progress_timer_cancel(&s->tell_timer);
 		iwarp_end_socket(s, false);
 		stream_free(s);
 	}
@@ -200,7 +204,7 @@ void iwarp_streams_forked(void)
 		if (s->fd >= 0)
 			close(s->fd);
 		s->fd = -1;
-		s->listed = false;
+		s->listed = s->watched = false;
 		s->events = 0;
 	}
 	list_init(&iwarp_port.streams);

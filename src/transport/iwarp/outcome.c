@@ -50,8 +50,9 @@ static enum ibv_event_type event_of(const struct iwarp_connection *c)
 	}
 }
 
-/* An end without an error of either end is no event of the queue pair. */
-static void report(struct iwarp_stream *s)
+/* An end without an error of either end is no event of the queue pair. `completed`: nor is one whose
+ * reason an entry of the send queue completes with. */
+static void report(struct iwarp_stream *s, bool completed)
 {
 	const struct iwarp_connection *c = &s->c;
 	const struct iwarp_terminate *t = &c->terminate;
@@ -71,16 +72,20 @@ static void report(struct iwarp_stream *s)
 		log_warn("qp 0x%x: the connection ends with a TERMINATE: %s", s->qp->ibv.qp_num,
 			 iwarp_error_text(c->error));
 	}
-	hca_async_qp_event(s->qp, event_of(c));
+	if (!completed)
+		hca_async_qp_event(s->qp, event_of(c));
 }
 
 void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o)
 {
+	const enum ibv_wc_status status = o->done.status;
+
 	finish(s, o->done);
 	if (o->fail) {
 		if (iwarp_is_up(s))
 			hca_qp_fail_locked(s->qp);
-		report(s);
+		report(s, !s->c.terminated && s->c.error == IWARP_RDMAP_CATASTROPHIC &&
+				  status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR);
 	}
 	if (s->responder && s->c.begun && !s->begun) {
 		s->begun = true;

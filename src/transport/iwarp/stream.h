@@ -43,7 +43,8 @@ struct iwarp_stream {
 	int fd;                /* -1: closed */
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
-	uint32_t events;       /* that the port's epoll instance watches; 0: it does not */
+	bool watched;          /* by the port's epoll instance, for `events` */
+	uint32_t events;
 
 	/* Under sq_lock. */
 	struct iwarp_connection c;

@@ -53,6 +53,12 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 		});
 	attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	if (transport_under_test()->streams) {
+		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
+				      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
+				      IBV_QP_EX_WITH_LOCAL_INV;
+		return ibv_create_qp_ex(e->ctx, &attr);
+	}
 	if (attr.qp_type != IBV_QPT_UD)
 		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
 				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |

@@ -81,6 +81,37 @@ void fail_at(const char *file, int line, const char *fmt, ...)
 	_exit(1);
 }
 
+/* ---- what an RNIC has ---- */
+
+void need_no_rnic(const char *why)
+{
+	if (!transport_under_test()->streams)
+		return;
+	printf("    left out: %s\n", why);
+	fflush(stdout);
+	_exit(77);
+}
+
+bool offers(enum ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_LOCAL_INV:
+		return true;
+	default:
+		return !transport_under_test()->streams;
+	}
+}
+
+static void need_type(const struct side_options *opt)
+{
+	if (opt && opt->type && opt->type != IBV_QPT_RC)
+		need_no_rnic("its queue pairs are of RC only");
+}
+
 /* ---- transport of the requests ---- */
 
 static void request_send(struct side *s, const struct request *q)
@@ -222,6 +253,7 @@ void side_open(struct side *s, const struct side_options *opt)
 	struct request q = { .kind = REQ_OPEN };
 	struct reply r;
 
+	need_type(opt);
 	if (opt)
 		q.opt = *opt;
 	call(s, &q, &r);
@@ -304,6 +336,7 @@ int side_qp_create(struct side *s, const struct side_options *opt)
 	struct request q = { .kind = REQ_QP_CREATE };
 	struct reply r;
 
+	need_type(opt);
 	if (opt)
 		q.opt = *opt;
 	call(s, &q, &r);
@@ -352,6 +385,15 @@ enum ibv_qp_state side_state(struct side *s, int i)
 
 	side_query(s, i, &attr, NULL);
 	return attr.qp_state;
+}
+
+void side_wait_state(struct side *s, int i, enum ibv_qp_state state)
+{
+	const uint64_t end = now_ms() + WAIT_MS;
+
+	while (side_state(s, i) != state && now_ms() < end)
+		usleep(1000);
+	expect_eq(side_state(s, i), state);
 }
 
 int side_to_state(struct side *s, int i, enum ibv_qp_state state)
@@ -410,6 +452,7 @@ int side_to_rtr(struct side *s, int i, const struct connection *c,
 		.min_rnr_timer = c->min_rnr_timer,
 	};
 
+	need_no_rnic("its queue pairs are connected by a connection manager");
 	if (type_of(s, i) == IBV_QPT_UD)
 		return side_to_state(s, i, IBV_QPS_RTR);
 	attr.ah_attr = address_of(gid);
@@ -498,13 +541,37 @@ void side_set(struct side *s, uint64_t offset, uint64_t length, uint8_t value)
 	fill_bytes(s, REQ_SET, offset, length, value);
 }
 
-void side_check_at(const char *file, int line, struct side *s, uint64_t offset,
-		   uint64_t length, uint64_t seed)
+/* A WRITE of a stream has completed, and nothing behind it has said that it was carried out. */
+static bool writes_are_under_way;
+
+static void note_completions(const struct polled *p)
+{
+	for (int i = 0; i < p->count; i++)
+		if (p->wc[i].status == IBV_WC_SUCCESS)
+			writes_are_under_way = transport_under_test()->streams &&
+					       p->wc[i].opcode == IBV_WC_RDMA_WRITE;
+}
+
+bool side_holds(struct side *s, uint64_t offset, uint64_t length, uint64_t seed)
 {
 	struct request q = { .kind = REQ_CHECK, .offset = offset,
 			     .length = length, .seed = seed };
 	struct reply r;
 
+	call(s, &q, &r);
+	return r.bad_at == UINT64_MAX;
+}
+
+void side_check_at(const char *file, int line, struct side *s, uint64_t offset,
+		   uint64_t length, uint64_t seed)
+{
+	struct request q = { .kind = REQ_CHECK, .offset = offset,
+			     .length = length, .seed = seed };
+	const uint64_t end = now_ms() + WAIT_MS;
+	struct reply r;
+
+	while (writes_are_under_way && !side_holds(s, offset, length, seed) && now_ms() < end)
+		usleep(1000);
 	call(s, &q, &r);
 	if (r.bad_at != UINT64_MAX)
 		fail_at(file, line, "wrong byte at %llu of %llu",
@@ -538,6 +605,9 @@ static struct posted post_sends(struct side *s, enum request_kind kind, int qp,
 	struct request q = { .kind = kind, .qp = qp, .count = count };
 	struct reply r;
 
+	for (int i = 0; i < count; i++)
+		if (!offers(req[i].opcode))
+			need_no_rnic("it has no immediate data, atomics and windows");
 	memcpy(q.send, req, (size_t)count * sizeof(*req));
 	call(s, &q, &r);
 	return r.posted;
@@ -608,6 +678,7 @@ struct polled side_poll(struct side *s, enum side_cq cq, int want,
 	struct reply r;
 
 	call(s, &q, &r);
+	note_completions(&r.polled);
 	return r.polled;
 }
 
@@ -679,6 +750,7 @@ int side_ah_create(struct side *s, const struct ibv_ah_attr *attr)
 	struct request q = { .kind = REQ_AH_CREATE, .ah = *attr };
 	struct reply r;
 
+	need_no_rnic("it has no datagrams");
 	call(s, &q, &r);
 	return r.ret;
 }

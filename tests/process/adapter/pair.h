@@ -167,6 +167,12 @@ struct transport {
 	const char *const *without; /* cases that it does not support, NULL at the end */
 };
 const struct transport *transport_under_test(void);
+/* Leaves the case out on an RNIC, which does not do what it is about. The calls below do so
+ * themselves: for types of queue pairs and operations that an RNIC lacks, for RTR by
+ * ibv_modify_qp(), address handles and windows. */
+void need_no_rnic(const char *why);
+/* Does the device under test have the operation? */
+bool offers(enum ibv_wr_opcode opcode);
 
 /* Arguments: parts of names of the cases to run, or --rules. */
 int run_cases(int argc, char **argv, const struct test_case *cases,
@@ -196,10 +202,11 @@ _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
 	} while (0)
 #define expect_status(wc_, want_)                                           \
 	do {                                                                \
-		if ((wc_).status != (want_))                                \
+		const struct ibv_wc status_of_ = (wc_);                     \
+		if (status_of_.status != (want_))                           \
 			fail("completion of wr_id %llu is '%s', expected %s", \
-			     (unsigned long long)(wc_).wr_id,               \
-			     ibv_wc_status_str((wc_).status), #want_);      \
+			     (unsigned long long)status_of_.wr_id,          \
+			     ibv_wc_status_str(status_of_.status), #want_); \
 	} while (0)
 
 /* ---- both sides ---- */
@@ -231,6 +238,7 @@ int side_modify(struct side *s, int i, const struct ibv_qp_attr *attr, int mask)
 void side_query(struct side *s, int i, struct ibv_qp_attr *attr,
 		struct ibv_qp_init_attr *init);
 enum ibv_qp_state side_state(struct side *s, int i);
+void side_wait_state(struct side *s, int i, enum ibv_qp_state state); /* it has to come */
 int side_to_state(struct side *s, int i, enum ibv_qp_state state);
 /* Attributes of each step of a usual connection, and their masks. `gid` NULL: an address
  * vector without a GRH. */
@@ -278,11 +286,13 @@ void side_expect_none(struct side *s, enum side_cq cq);
 uint8_t pattern(uint64_t seed, uint64_t at);
 void side_fill(struct side *s, uint64_t offset, uint64_t length, uint64_t seed);
 void side_set(struct side *s, uint64_t offset, uint64_t length, uint8_t value);
-/* Fails the test when the bytes are not those of side_fill(). */
+/* Fails the test when the bytes are not those of side_fill(). A WRITE over a stream is complete when TCP
+ * has taken it (RFC 5040, 5.3): behind one, the bytes may come within WAIT_MS. */
 #define side_check(s, offset, length, seed) \
 	side_check_at(__FILE__, __LINE__, s, offset, length, seed)
 void side_check_at(const char *file, int line, struct side *s, uint64_t offset,
 		   uint64_t length, uint64_t seed);
+bool side_holds(struct side *s, uint64_t offset, uint64_t length, uint64_t seed);
 void side_peek(struct side *s, uint64_t offset, void *to, uint32_t length);
 
 int side_arm(struct side *s, enum side_cq cq, bool solicited_only);

@@ -78,11 +78,11 @@ static void inline_data_that_do_not_fit_are_refused(struct pair *p)
 	}
 	r[1].num_sge = 2;
 	r[1].sge[1] = side_sge(&p->a, 100, init.cap.max_inline_data - 59);
+	for (uint64_t i = 0; i < 3; i++)
+		side_recv(&p->b, i, 0, 200);
 	posted = side_post_send(&p->a, 0, r, 3);
 	expect_eq(posted.ret, EINVAL);
 	expect_eq(posted.bad, 1);
-	for (uint64_t i = 0; i < 3; i++)
-		side_recv(&p->b, i, 0, 200);
 	side_wait_ok(&p->a, SEND_CQ, 0);
 	side_wait_ok(&p->b, RECV_CQ, 0);
 	side_expect_none(&p->b, RECV_CQ);

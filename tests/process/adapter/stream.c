@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -39,6 +40,20 @@ static int begin_to_listen(struct end *e, void *arg)
 	return 0;
 }
 
+static atomic_uint ends;
+
+static void tell(void *arg, enum hca_stream_event event)
+{
+	(void)arg;
+	if (event == HCA_STREAM_ENDED)
+		atomic_fetch_add(&ends, 1);
+}
+
+unsigned stream_ends(void)
+{
+	return atomic_load(&ends);
+}
+
 /* `fd` becomes the adapter's. */
 static int attach(struct end *e, const struct note *n, int fd, bool initiator)
 {
@@ -49,14 +64,28 @@ static int attach(struct end *e, const struct note *n, int fd, bool initiator)
 	};
 	const struct hca_stream stream = {
 		.fd = fd, .terms = &terms, .inbound_reads = 4, .outbound_reads = 4,
+		.tell = tell, .arg = &ends,
 	};
-	int (*stream_attach)(uint32_t qpn, const struct hca_stream *stream);
+	int (*function)(uint32_t qpn, const struct hca_stream *stream);
 
-	*(void **)&stream_attach = dlsym(RTLD_DEFAULT, "busbar_stream_attach");
-	if (!stream_attach)
+	*(void **)&function = dlsym(RTLD_DEFAULT, "busbar_stream_attach");
+	if (!function)
 		return ENOSYS;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return -stream_attach(e->qp[n->qp]->qp_num, &stream);
+	return -function(e->qp[n->qp]->qp_num, &stream);
+}
+
+int stream_attach(struct end *e, int i, int fd, bool initiator, bool crc)
+{
+	return attach(e, &(struct note){ .qp = i, .crc = crc }, fd, initiator);
+}
+
+int stream_close(struct end *e, int i)
+{
+	int (*function)(uint32_t qpn, const void *arg);
+
+	*(void **)&function = dlsym(RTLD_DEFAULT, "busbar_stream_close");
+	return function ? -function(e->qp[i]->qp_num, &ends) : ENOSYS;
 }
 
 static int initiate(struct end *e, void *arg)
@@ -69,6 +98,21 @@ static int initiate(struct end *e, void *arg)
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)))
 		return errno;
 	return attach(e, n, fd, true);
+}
+
+void stream_sockets(int fd[2])
+{
+	struct note n = { 0 };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	expect_eq(begin_to_listen(NULL, &n), 0);
+	to.sin_port = n.port;
+	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	expect(fd[0] >= 0 && !connect(fd[0], (struct sockaddr *)&to, sizeof(to)));
+	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	expect(fd[1] >= 0);
+	close(listener);
 }
 
 static int respond(struct end *e, void *arg)

@@ -9,4 +9,14 @@
  * the streams have. */
 void stream_connect(struct pair *p, int i);
 
+/* ---- in the process of the side ---- */
+/* Two connected sockets on the loopback interface; the test fails if there are none. */
+void stream_sockets(int fd[2]);
+/* Queue pair `i`, which is in INIT, gets `fd`. 0 or an errno. */
+int stream_attach(struct end *e, int i, int fd, bool initiator, bool crc);
+/* busbar_stream_close(). 0 or an errno. */
+int stream_close(struct end *e, int i);
+/* How many connections of this process have ended, as their managers are told. */
+unsigned stream_ends(void);
+
 #endif

@@ -34,6 +34,7 @@ struct window side_mw_alloc(struct side *s, enum ibv_mw_type type, int pd)
 {
 	struct alloc_note n = { .type = (int)type, .pd = pd };
 
+	need_no_rnic("it has no windows");
 	side_run(s, do_alloc, &n, sizeof(n));
 	return n.out;
 }
