@@ -181,6 +181,12 @@ latency() {
 	program "$@" && record p50 program_median value 0.001 && record p99 program_p99 value 0.001
 }
 
+# iwarp FUNCTION PROGRAM SIZE MESSAGES OPTIONS...: stream or latency, by the device soft1
+iwarp() {
+	(gid='' BUSBAR_DEVICES=iwarp && export BUSBAR_DEVICES &&
+		"$@" --device soft1 --arguments -R)
+}
+
 # ucx TEST SIZE MESSAGES: without the adapter, over TCP, or over POSIX shared memory here
 ucx() {
 	need ucx_perftest ucx-utils || return
@@ -253,12 +259,18 @@ measure() {
 	pingpong_events) need ibv_rc_pingpong ibverbs-utils &&
 		program ibv_rc_pingpong 64 10000 --events &&
 		record mean program_mean value 0.001 ;;
+	iwarp_write64k | iwarp_send64k | iwarp_read64k)
+		work=${work#iwarp_}
+		iwarp stream "ib_${work%64k}_bw" 65536 "$messages_64k"
+		;;
+	iwarp_send64) iwarp latency ib_send_lat 64 "$messages" ;;
 	ucx64) ucx ucp_am_lat 64 100000 && record p50 program_median value 0.001 ;;
 	ucx8) ucx ucp_am_bw 8 1000000 && record messages message_rate value 0.000001 ;;
 	ucx_stream) ucx tag_bw 65536 "$messages_64k" && record rate bandwidth value 0.001048576 ;;
 	udp_stream) floor "$udp_stream" && record rate "$udp_stream" median 1 ;;
 	tcp_stream) floor tcp_stream_64k_gbs && record rate tcp_stream_64k_gbs median 1 ;;
 	udp) trip udp_rtt_64_ns ;;
+	tcp) trip tcp_rtt_64_ns ;;
 	udp_sleeping) trip udp_sleeping_rtt_64_ns ;;
 	tcp_sleeping) trip tcp_sleeping_rtt_64_ns ;;
 	eventfd) floor eventfd_wakeup_ns && record p50 eventfd_wakeup_ns median 0.001 ;;

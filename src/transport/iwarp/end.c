@@ -52,10 +52,19 @@ static void arm(struct iwarp_stream *s)
 	progress_timer_arm(&s->qp->retry, progress_now_ns() + due - MIN(due, clock_now_ns()));
 }
 
+/* Neither end has begun to end the connection, and no time is limited. */
+static bool goes_on(const struct iwarp_connection *c)
+{
+	return c->output == IWARP_OUT_MESSAGES && c->input == IWARP_IN_MESSAGES && !c->aborted &&
+	       !c->deadline_ns;
+}
+
 void iwarp_act(struct iwarp_stream *s)
 {
 	enum iwarp_action action;
 
+	if (likely(goes_on(&s->c)))
+		return;
 	while (s->fd >= 0 &&
 	       (action = iwarp_action(&s->c, clock_now_ns())) != IWARP_NO_ACTION)
 		if (action == IWARP_SHUTDOWN) {

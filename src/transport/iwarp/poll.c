@@ -24,6 +24,7 @@
 /* Polls that are not further apart have no gap; so long without one, and they are relied on. */
 #define GAP_NS 50000u
 #define PRESENT_NS 200000u
+#define POLLS_PER_LOOK 64u
 /* Whether the program still polls is looked at so often. */
 #define LOOK_NS 2000000u
 
@@ -61,12 +62,19 @@ static void look(struct progress_timer *t)
 		progress_timer_arm(t, progress_now_ns() + LOOK_NS);
 }
 
-/* A poll of the program. */
+/* A poll of the program. While its polls are relied on, it is enough to look at the clock now and
+ * then. */
 static void note_poll(void)
 {
-	uint64_t now = clock_now_ns();
-	uint64_t gap = now - atomic_load_explicit(&iwarp_port.polled_ns, memory_order_relaxed);
+	unsigned polls = atomic_load_explicit(&iwarp_port.polls, memory_order_relaxed) + 1;
+	uint64_t now, gap;
 
+	atomic_store_explicit(&iwarp_port.polls, polls, memory_order_relaxed);
+	if (likely(atomic_load_explicit(&iwarp_port.relied, memory_order_relaxed)) &&
+	    polls % POLLS_PER_LOOK)
+		return;
+	now = clock_now_ns();
+	gap = now - atomic_load_explicit(&iwarp_port.polled_ns, memory_order_relaxed);
 	atomic_store_explicit(&iwarp_port.polled_ns, now, memory_order_relaxed);
 	if (unlikely((int64_t)gap > GAP_NS))
 		atomic_store_explicit(&iwarp_port.since_ns, now, memory_order_relaxed);

@@ -19,7 +19,8 @@
 #include "util/probe.h"
 
 #define BATCH_IOV 320u /* one FPDU with all its markers, and more */
-#define BATCH_TEXT 12288u /* headers, pads, CRCs and markers */
+#define BATCH_TEXT 12288u /* headers, pads, CRCs and markers, and small payloads */
+#define SMALL_BYTES 512u
 #define BOUNCE_BYTES (IWARP_WRITE_BYTES + IWARP_MULPDU_MAX)
 
 /* FPDUs that leave together. */
@@ -181,8 +182,23 @@ static bool has_room(const struct batch *b)
 {
 	return b->bytes < IWARP_WRITE_BYTES &&
 	       b->pieces + HCA_MAX_SGE + 4 <= BATCH_IOV &&
-	       b->text_bytes + IWARP_HEADERS_MAX + IWARP_FPDU_EXTRA <= BATCH_TEXT &&
+	       b->text_bytes + 2 * IWARP_HEADERS_MAX + IWARP_FPDU_EXTRA + SMALL_BYTES <=
+		       BATCH_TEXT &&
 	       b->bounced <= IWARP_WRITE_BYTES;
+}
+
+/* Frames a small segment as one piece, for which the kernel needs less time than for several. `to` is
+ * behind the headers in `text`, and the FPDU has them once more. */
+static void add_small(struct iwarp_stream *s, struct batch *b, const struct iovec *pieces,
+		      unsigned count, uint8_t *to)
+{
+	struct iovec *last = b->iov + b->pieces;
+	const size_t framed = iwarp_framer_write(&s->c.framer, pieces, count, to);
+
+	*last = (struct iovec){ to, framed };
+	b->pieces++;
+	b->bytes += framed;
+	b->text_bytes += pieces[0].iov_len + framed;
 }
 
 /* Frames the segment. 0, -EAGAIN: the batch has to leave first, or -EFAULT. */
@@ -202,6 +218,10 @@ static int add(struct iwarp_stream *s, struct batch *b, const struct iwarp_tx *t
 		return n;
 	pieces[0] = (struct iovec){ headers, header_bytes };
 	own = headers + header_bytes;
+	if (tx->segment.bytes <= SMALL_BYTES) {
+		add_small(s, b, pieces, 1 + (unsigned)n, own);
+		return 0;
+	}
 	out = iwarp_framer_gather(&s->c.framer, pieces, 1 + (unsigned)n, own, b->iov + b->pieces,
 				  BATCH_IOV - b->pieces);
 	if (!out) {
@@ -314,21 +334,21 @@ static bool send_some(struct iwarp_stream *s)
 	unsigned turn;
 	int ret = 0;
 
+	if (!iwarp_next(&s->c, s->c.rq.head, &tx))
+		return false;
 	b.bytes = b.text_bytes = b.bounced = 0;
 	b.pieces = 0;
 	turn = hca_copy_begin(&iwarp_port.copies);
-	while (has_room(&b) && iwarp_next(&s->c, s->c.rq.head, &tx)) {
+	do {
 		ret = add(s, &b, &tx, &answer);
 		if (ret)
 			break;
 		PROBE(transmit, s->qp->ibv.qp_num, 0, tx.segment.msn, tx.segment.bytes,
 		      tx.segment.opcode);
 		iwarp_framed(&s->c, &tx);
-	}
+	} while (has_room(&b) && iwarp_next(&s->c, s->c.rq.head, &tx));
 	if (b.pieces)
 		more = send_batch(s, &b);
-	else if (!ret)
-		more = false;
 	hca_copy_end(&iwarp_port.copies, turn);
 	if (unlikely(ret == -EFAULT && more))
 		unreadable(s, &tx, answer);

@@ -90,6 +90,7 @@ struct iwarp_port {
 	/* Which thread looks (poll.c). */
 	_Atomic uint64_t polled_ns, since_ns; /* the last poll of the program, and the first of those
 					       * that followed each other without a gap */
+	atomic_uint polls;         /* of the program; a lost count does no harm */
 	atomic_bool relied;        /* the progress thread leaves the sockets to polls */
 	pthread_mutex_t rely_lock; /* held while that changes */
 	struct progress_timer look;
