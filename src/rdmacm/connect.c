@@ -130,17 +130,26 @@ CMA_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	return cma_result(ret);
 }
 
-/* Bound to a wildcard address. */
+/* Bound to a wildcard address: by all ways of which there is a device; without any device, by the
+ * first one. Where one way cannot listen, the others do; it has logged why. The error of the first one
+ * that fails, if none can. */
 static int listen_everywhere(struct cma_id *id)
 {
-	int ret = 0;
+	bool listens = false;
+	int first = 0;
 
-	for (enum cma_connector_number i = 0; i < CMA_CONNECTORS && !ret; i++) {
+	for (enum cma_connector_number i = 0; i < CMA_CONNECTORS; i++) {
+		int ret;
+
+		if (cma_devices_present() ? !cma_devices_have(cma_connectors[i]->transport) : i > 0)
+			continue;
 		ret = cma_connector_open(id, i);
 		if (!ret)
 			ret = cma_connectors[i]->listen(id);
+		listens |= !ret;
+		first = first ? first : ret;
 	}
-	return ret;
+	return listens ? 0 : first;
 }
 
 static int listen_start(struct cma_id *id, int backlog)

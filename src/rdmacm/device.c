@@ -22,8 +22,8 @@ static bool ours_come_first(void)
 
 /*
  * A list of the `count` contexts of `ours` and then those of the system's library that are not
- * ours; NULL: out of memory. As in src/verbs/list.c, the system's list is stored behind the terminating NULL of
- * ours, for rdma_free_devices(). soft0 is in it as well, because the system's
+ * ours; NULL: out of memory. As in src/verbs/list.c, the system's list is stored behind the
+ * terminating NULL of ours, for rdma_free_devices(). soft0 is in it as well, because the system's
  * librdmacm lists the devices of our libibverbs.so.1.
  */
 static struct ibv_context **list_merge(struct ibv_context **ours, unsigned count, int *total)

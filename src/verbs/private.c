@@ -3,6 +3,7 @@
 #include "verbs/private.h"
 
 #include "hca/hca.h"
+#include "hca/host/allowed.h"
 #include "hca/path/gsi.h"
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
@@ -180,4 +181,9 @@ EXPORT int busbar_stream_close(uint32_t qpn, const void *arg)
 EXPORT void busbar_stream_forget(uint32_t qpn, const void *arg)
 {
 	hca_stream_forget(qpn, arg);
+}
+
+EXPORT bool busbar_network_allows(const union ibv_gid *gid)
+{
+	return hca_network_allows(gid->raw);
 }

@@ -73,6 +73,10 @@ int busbar_stream_attach(uint32_t qpn, const struct hca_stream *stream);
 int busbar_stream_close(uint32_t qpn, const void *arg);
 void busbar_stream_forget(uint32_t qpn, const void *arg);
 
+/* Does BUSBAR_NETWORK let this host be reached by the address, which is one of its own? `gid` as in the
+ * table of GIDs. */
+bool busbar_network_allows(const union ibv_gid *gid);
+
 /* May the process at the other end of the socket talk to us (hca/share/peers.h)? 0 and its
  * number; -EACCES, with a log line about the `what`; or another negative errno. */
 int busbar_peer_check(int fd, const char *what, pid_t *pid);

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Runs a command in a virtual machine whose kernel has a real RDMA device, rxe0.
+# Runs a command in a virtual machine whose kernel has a real RDMA device, rxe0 or siw0.
 #
 #   guest.sh [OPTIONS] KERNEL_DIR -- COMMAND [ARGUMENT...]
 #
 #   --time SECONDS     limit for all of it (60)
 #   --cpus N           processors of the guest (2)
 #   --no-rxe           without the module and the device
+#   --siw VARIANT      with siw0 (iWARP) and not rxe0; the variants of siw.sh
 #   --netdev OPTIONS   QEMU's network behind the guest's eth0
 #                      (user,restrict=on: nobody)
 #   --device OPTIONS   further options of the network device, as mac=...,csum=off
@@ -30,13 +31,14 @@ skip() {
 }
 
 usage() {
-	sed -n '4,17s/^# \{0,1\}//p' "$0" >&2
+	sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 
 limit=60
 cpus=2
 modules=rdma_ucm,crc32_generic,rdma_rxe,sch_netem
+siw=
 netdev=user,restrict=on
 device=
 addresses=
@@ -47,6 +49,11 @@ while [ $# -gt 0 ]; do
 	--time) limit=$2; shift ;;
 	--cpus) cpus=$2; shift ;;
 	--no-rxe) modules= ;;
+	--siw)
+		siw=$2
+		modules=rdma_ucm,crc32c_generic,libcrc32c,sch_netem
+		shift
+		;;
 	--netdev) netdev=$2; shift ;;
 	--device) device=,$2; shift ;;
 	--address) addresses="$addresses $2"; shift ;;
@@ -65,7 +72,11 @@ qemu=qemu-system-x86_64
 [ "$(uname -m)" = x86_64 ] || skip "the guest runs this machine's programs, and is x86-64"
 command -v "$qemu" >/dev/null || skip "$qemu is not installed (qemu-system-x86)"
 here=$(cd "$(dirname "$0")" && pwd)
-"$here/kernel.sh" "$kernel" || exit
+if [ -n "$siw" ]; then
+	"$here/siw.sh" "$kernel" || exit
+else
+	"$here/kernel.sh" "$kernel" || exit
+fi
 kernel=$(cd "$kernel" && pwd)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/busbar-guest.XXXXXX")
@@ -101,8 +112,11 @@ quote() {
 		esac
 	done
 	echo "ip link set eth0 mtu $mtu up"
-	[ -z "$modules" ] ||
+	if [ -n "$siw" ]; then
+		echo "$(quote "$here/siw_load.sh")$(quote "$kernel")$siw || exit 125"
+	elif [ -n "$modules" ]; then
 		echo "rdma link add rxe0 type rxe netdev eth0 || exit 125"
+	fi
 	echo "cd $(quote "$PWD")"
 	for word; do
 		quote "$word"
@@ -111,13 +125,14 @@ quote() {
 } >"$work/run"
 
 # Not the microvm machine: without an HPET its kernel cannot tell the speed of the
-# processor on a loaded host, and then waits for ever.
+# processor on a loaded host, and then waits for ever. On such a host it would also take the timer,
+# whose interrupts come late, for one that does not work (no_timer_check).
 timeout --kill-after=2 "$limit" "$qemu" \
 	-machine q35,accel=tcg,sata=off,usb=off,vmport=off -cpu max -smp "$cpus" \
 	-m 768 -nodefaults -no-user-config -display none -no-reboot \
 	-serial "file:$work/console" \
 	-kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
-	-append "console=ttyS0 reboot=t panic=-1 quiet busbar.work=$work busbar.modules=$modules" \
+	-append "console=ttyS0 reboot=t panic=-1 quiet no_timer_check busbar.work=$work busbar.modules=$modules" \
 	-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
 	-device virtio-9p-pci,fsdev=root,mount_tag=root \
 	-fsdev "local,id=work,path=$work,security_model=none" \

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Unmodified programs on busbar's adapter, against the same on the kernel's rxe0.
+"""Unmodified programs on busbar's adapter, against the same on the kernel's rxe0 or siw0.
 
 interop.py [OPTIONS] BUSBAR KERNEL_DIR, by interop.sh, which makes the network namespace.
 One guest serves all pairs of programs, and then the commands that --inside names, which it
 runs by itself. A line is printed for each: the programs, which
 side is the client, path MTU, bytes of a message, result, seconds.
 
-The transport is BUSBAR_TRANSPORTS, and roce when it is not set. With TESTS_PART=N only every
+With --siw the guest has siw0, and the pairs are those of iwarp_pairs.py, once for each of the
+variants of siw.
+
+The transport is BUSBAR_TRANSPORTS, and roce (with --siw iwarp) when it is not set. With TESTS_PART=N only every
 Nth pair or command runs; TESTS_SEED, any text, selects which.
 """
 import argparse
@@ -22,12 +25,14 @@ import tempfile
 import time
 
 import interop_guest
-from interop_pairs import PAIRS
+import interop_pairs
+import iwarp_pairs
 from listening import read, tcp_listens
 
 # Room for path MTU 4096 with all headers that rxe counts.
 MTU_BYTES = 4200
 READY_S = 10
+TRIES = 4
 INSIDE_S = 240
 
 
@@ -70,10 +75,10 @@ class Host:
     device = 'soft0'
     addresses = ('10.86.0.1', 'fd86::1')
 
-    def __init__(self, busbar):
+    def __init__(self, busbar, transport):
         self.busbar = busbar
         self.env = dict(os.environ, BUSBAR_DEVICES='soft')
-        self.env.setdefault('BUSBAR_TRANSPORTS', 'roce')
+        self.env.setdefault('BUSBAR_TRANSPORTS', transport)
         self.folder = tempfile.TemporaryDirectory(prefix='busbar-interop.')
 
     def start(self, words):
@@ -119,7 +124,7 @@ def ip(*words):
 
 def place(words, side, peer, port, pair):
     """The words of a command with what only the run knows."""
-    index = side.gid_index(side.addresses[pair.family])
+    index = side.gid_index(side.addresses[pair.family]) if '{gid}' in words else None
     known = {'device': side.device, 'gid': str(index), 'port': str(port),
              'self': side.addresses[pair.family], 'peer': peer.addresses[pair.family],
              'meet': peer.addresses[0],
@@ -168,6 +173,12 @@ def run_pair(pair, client_side, server_side, port):
                 program.close()
 
 
+def missed(pair, server, wrong):
+    """Is what went wrong nobody's fault, so that the pair tries again?"""
+    known = [pair.again, pair.guest_again if isinstance(server, interop_guest.Guest) else '']
+    return any(text and re.search(text, wrong) for text in known)
+
+
 def network(taps):
     """The tap devices, on a bridge where there are two of them."""
     ip('link', 'set', 'lo', 'up')
@@ -211,44 +222,73 @@ def run_inside(options, guest, counts):
             print('\n'.join('    ' + line for line in output.splitlines()), flush=True)
 
 
+class Table:
+    """Runs pairs with the client on either side, and prints a line for each."""
+
+    def __init__(self, options, pairs, host, guest):
+        self.options, self.pairs, self.host, self.guest = options, pairs, host, guest
+        self.width = max(len(pair.name) for pair in pairs)
+        self.link, self.loss, self.port = MTU_BYTES, '', 18500
+        self.counts = dict.fromkeys(('ok', 'FAILED', 'not yet', 'skipped'), 0)
+
+    def set_network(self, pair):
+        if pair.link != self.link:
+            self.link = pair.link
+            self.host.set_mtu(pair.link)
+            self.guest.set_mtu(pair.link)
+        if pair.loss != self.loss:
+            self.loss = pair.loss
+            self.guest.set_loss(pair.loss)
+        self.host.set_faults(pair.faults)
+
+    def run_till_met(self, pair, client, server):
+        """As run_pair, again where the programs missed each other."""
+        for _ in range(TRIES):
+            self.port += 1
+            wrong = run_pair(pair, client, server, self.port)
+            if not wrong or not missed(pair, server, wrong):
+                break
+        return wrong
+
+    def run(self, pair, client, server, variant):
+        started = time.monotonic()
+        wrong = pair.skip or self.run_till_met(pair, client, server)
+        seconds = time.monotonic() - started
+        result = ('skipped' if pair.skip else 'ok' if not wrong else
+                  'not yet' if pair.later else 'FAILED')
+        self.counts[result] += 1
+        note = pair.skip or (result == 'not yet' and pair.later) or f'{seconds:5.2f} s'
+        print(f'{pair.name:{self.width}}  {client.name:6}  {variant or pair.mtu or "":>6} '
+              f'{pair.size or "":>8}  {result:7} {note}', flush=True)
+        if result == 'FAILED' or (wrong and self.options.verbose and not pair.skip):
+            print('\n'.join('    ' + line for line in wrong.splitlines()), flush=True)
+
+    def run_all(self, variant=''):
+        what = 'siw' if variant else 'mtu'
+        print(f'{"programs":{self.width}}  client  {what:>6} {"size":>8}  result', flush=True)
+        for pair in self.pairs:
+            if (not re.search(self.options.only, pair.name) or
+                    (pair.long and not self.options.all)):
+                continue
+            self.set_network(pair)
+            for client, server in ((self.host, self.guest), (self.guest, self.host)):
+                sides = {'both', 'guest' if client is self.guest else 'host'}
+                if (sides & {self.options.client} and sides & {pair.client_side} and
+                        is_in_part(f'{pair} {client.name} {variant}'.strip())):
+                    self.run(pair, client, server, variant)
+
+
 def run_all(options, host, guest):
-    width = max(len(pair.name) for pair in PAIRS)
-    print(f'{"programs":{width}}  client  {"mtu":>4} {"size":>8}  result', flush=True)
-    mtu_bytes, loss = MTU_BYTES, ''
-    counts = dict.fromkeys(('ok', 'FAILED', 'not yet', 'skipped'), 0)
-    port = 18500
-    for pair in PAIRS:
-        if not re.search(options.only, pair.name) or (pair.long and not options.all):
-            continue
-        if pair.link != mtu_bytes:
-            mtu_bytes = pair.link
-            host.set_mtu(mtu_bytes)
-            guest.set_mtu(mtu_bytes)
-        if pair.loss != loss:
-            loss = pair.loss
-            guest.set_loss(loss)
-        host.set_faults(pair.faults)
-        for client, server in ((host, guest), (guest, host)):
-            side = 'guest' if client is guest else 'host'
-            if not {'both', side} & {options.client} or not {'both', side} & {pair.client_side}:
-                continue
-            if not is_in_part(f'{pair} {client.name}'):
-                continue
-            port += 1
-            started = time.monotonic()
-            wrong = pair.skip or run_pair(pair, client, server, port)
-            seconds = time.monotonic() - started
-            result = ('skipped' if pair.skip else 'ok' if not wrong else
-                      'not yet' if pair.later else 'FAILED')
-            counts[result] += 1
-            note = pair.skip or (result == 'not yet' and pair.later) or f'{seconds:5.2f} s'
-            print(f'{pair.name:{width}}  {client.name:6}  {pair.mtu or "":>4} '
-                  f'{pair.size or "":>8}  {result:7} {note}', flush=True)
-            if result == 'FAILED' or (wrong and options.verbose and not pair.skip):
-                print('\n'.join('    ' + line for line in wrong.splitlines()), flush=True)
-    run_inside(options, guest, counts)
-    print(', '.join(f'{count} {what}' for what, count in counts.items() if count))
-    return counts
+    pairs = iwarp_pairs.PAIRS if options.siw else interop_pairs.PAIRS
+    table = Table(options, pairs, host, guest)
+    if not options.siw:
+        table.run_all()
+    for variant in options.siw:
+        guest.set_siw(variant)
+        table.run_all(variant)
+    run_inside(options, guest, table.counts)
+    print(', '.join(f'{count} {what}' for what, count in table.counts.items() if count))
+    return table.counts
 
 
 def arguments():
@@ -259,6 +299,8 @@ def arguments():
     parser.add_argument('--client', default='both', choices=('both', 'host', 'guest'))
     parser.add_argument('--peer', default='busbar', choices=('busbar', 'guest'),
                         help='guest: a second guest in the place of busbar')
+    parser.add_argument('--siw', default='', metavar='VARIANT,...',
+                        help='iWARP: the guest has these variants of siw, one after the other')
     parser.add_argument('--capture', metavar='FILE', help='all packets, by tcpdump')
     parser.add_argument('--inside', action='append', default=[], metavar='COMMAND',
                         help='runs it in the guest, after the pairs; may be given again')
@@ -268,6 +310,7 @@ def arguments():
     parser.add_argument('kernel')
     options = parser.parse_args()
     options.busbar = os.path.realpath(options.busbar)
+    options.siw = options.siw.split(',') if options.siw else []
     return options
 
 
@@ -275,18 +318,19 @@ def main():
     options = arguments()
     taps = ['tap0', 'tap1'] if options.peer == 'guest' else ['tap0']
     network(taps)
-    guest = interop_guest.Guest('rxe', taps[0], ('10.86.0.2', 'fd86::2'), options, MTU_BYTES)
+    kind = 'siw' if options.siw else 'rxe'
+    guest = interop_guest.Guest(kind, taps[0], ('10.86.0.2', 'fd86::2'), options, MTU_BYTES)
     other = capture = None
     try:
         if options.peer == 'guest':
-            other = interop_guest.Guest('rxe-2', taps[1], ('10.86.0.3', 'fd86::3'), options,
+            other = interop_guest.Guest(kind + '-2', taps[1], ('10.86.0.3', 'fd86::3'), options,
                                         MTU_BYTES)
             other.wait_boot()
         else:
-            other = Host(options.busbar)
+            other = Host(options.busbar, 'iwarp' if options.siw else 'roce')
         guest.wait_boot()
         if options.capture:
-            capture = interop_guest.Capture(taps[0], options.capture)
+            capture = interop_guest.Capture(taps[0], options)
         counts = run_all(options, other, guest)
     finally:
         for part in (capture, other, guest):

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Programs on busbar's adapter and on the kernel's rxe0 talk to each other by RoCE v2:
-# a guest (guest.sh), a tap device and interop.py, in a network namespace of their own,
-# which is gone with the last of them. As root, or where users may make user namespaces.
+# Programs on busbar's adapter and on the kernel's rxe0 talk to each other by RoCE v2, or on its
+# siw0 by iWARP (--siw of interop.py): a guest (guest.sh), a tap device and interop.py, in a
+# network namespace of their own, which is gone with the last of them. As root, or where users
+# may make user namespaces.
 # Usage: interop.sh [--suite NAME] KERNEL_DIR BUSBAR [OPTIONS of interop.py]; NAME is
 # kernel.sh's SUITE. Exit status: 0 all pairs are good, 1 not, 77 not possible here.
 set -eu
@@ -37,4 +38,7 @@ unshare $namespaces ip tuntap add dev busbar0 mode tap 2>/dev/null ||
 # Here, because there is no way from the namespace to the packages.
 # shellcheck disable=SC2086 # none, or one word
 "$here/kernel.sh" "$kernel" $suite || exit
+case " $* " in
+*" --siw"*) "$here/siw.sh" "$kernel" || exit ;;
+esac
 exec unshare $namespaces python3 "$here/interop.py" "$@" "$busbar" "$kernel"

@@ -56,11 +56,12 @@ class GuestProgram:
 
 
 class Guest:
-    """A virtual machine on a tap device, with rxe0."""
-    device = 'rxe0'
+    """A virtual machine on a tap device, with rxe0 or siw0."""
 
     def __init__(self, name, tap, addresses, options, mtu_bytes):
         self.name = name
+        self.device = 'siw0' if options.siw else 'rxe0'
+        self.kernel = os.path.realpath(options.kernel)
         self.addresses = addresses
         self.indexes = {}
         # Without checksum and segmentation offload: frames of the guest are those of a wire.
@@ -73,7 +74,7 @@ class Guest:
              '--netdev', f'tap,ifname={tap},script=no,downscript=no',
              '--device', f'mac=52:54:00:86:00:{int(number):02x},{off}',
              '--address', f'{addresses[0]}/24', '--address', f'{addresses[1]}/64',
-             '--mtu', str(mtu_bytes),
+             '--mtu', str(mtu_bytes), *(['--siw', 'plain'] if options.siw else []),
              options.kernel, '--', 'python3', f'{HERE}/agent.py', str(AGENT_PORT)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -112,13 +113,18 @@ class Guest:
         self.command('tc', 'qdisc', 'replace', 'dev', 'eth0', 'root',
                      *(['netem', *netem.split()] if netem else ['pfifo']))
 
+    def set_siw(self, variant):
+        """Loads this variant of siw (siw.sh) in place of the one that it has."""
+        self.command(f'{HERE}/siw_load.sh', self.kernel, variant)
+
     def set_faults(self, _):
         """Of busbar, in whose place this is."""
 
     def gid_index(self, address):
         if address not in self.indexes:
             table = self.command('sh', '-c',
-                                 'cd /sys/class/infiniband/rxe0/ports/1/gids; grep . *')
+                                 f'cd /sys/class/infiniband/{self.device}/ports/1/gids; '
+                                 'grep . *')
             family = socket.AF_INET6 if ':' in address else socket.AF_INET
             raw = socket.inet_pton(family, address)
             wanted = (b'\0' * 10 + b'\xff\xff' + raw if len(raw) == 4 else raw).hex()
@@ -149,12 +155,12 @@ class Guest:
 
 
 class Capture:
-    """All packets of an interface, in a file."""
+    """All packets of RDMA on an interface, in a file."""
 
-    def __init__(self, interface, path):
+    def __init__(self, interface, options):
         self.process = subprocess.Popen(
-            ['tcpdump', '-i', interface, '-w', path, '-U', '-s', '0', '-Z', 'root',
-             'udp port 4791'],
+            ['tcpdump', '-i', interface, '-w', options.capture, '-U', '-s', '0', '-Z', 'root',
+             f'tcp and not port {AGENT_PORT}' if options.siw else 'udp port 4791'],
             stderr=subprocess.PIPE, text=True)
         # Its first line comes when it captures.
         self.process.stderr.readline()

@@ -29,6 +29,8 @@ class Pair:
     loss: str = ''      # what the guest's netem does to the packets that it sends
     faults: str = ''    # BUSBAR_FAULTS
     limit_s: int = 30
+    again: str = ''     # printed where the programs missed each other: they try again
+    guest_again: str = ''  # the same by a fault of the guest's kernel as the server
     client_side: str = 'both'  # the only side that can be the client: host or guest
     long: bool = False  # shows little beside its neighbours
     later: str = ''     # why it may fail today

@@ -6,18 +6,15 @@
 # installed, so no privilege is needed. Nothing is done when they are there.
 # SUITE: where the kernel is from, such as bookworm-backports; one that the system
 # does not know is looked for where its own packages are from.
+# The version of the kernel's package is in DIR/version.
 # Exit status: 0 there, 77 they cannot be had here.
 set -eu
 
 # virtio: the machine's devices; 9p: the host's files; crc32_generic: rxe asks
-# the crypto interface for it, which no dependency tells; sch_netem: loses packets.
-wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe
-	crc32_generic libcrc32c dummy sch_netem"
-
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
+# the crypto interface for it, which no dependency tells, and siw (siw.sh) for
+# crc32c_generic; sch_netem: loses packets.
+wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe iw_cm
+	crc32_generic crc32c_generic libcrc32c dummy sch_netem"
 
 dir=${1:?the folder for the kernel}
 suite=${2:-}
@@ -25,6 +22,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 busybox=$dir/busybox
+. "$here/packages.sh"
 
 # The image's package and its version change; linux-image-amd64 names today's.
 image_name() {
@@ -34,44 +32,14 @@ image_name() {
 		tail -n 1
 }
 
-# apt_of_suite: apt_options of an apt that knows only the packages of $suite.
-apt_of_suite() {
-	uri=$(apt-get indextargets --format '$(SUITE) $(CODENAME) $(REPO_URI)' \
-		'Created-By: Packages' | awk -v base="${suite%-backports}" '
-			$1 == base || $2 == base { print $3; exit }')
-	[ -n "$uri" ] || skip "apt knows no place of ${suite%-backports}"
-	keys=/usr/share/keyrings/debian-archive-keyring.gpg
-	[ -r $keys ] || skip "no $keys (debian-archive-keyring)"
-	mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial"
-	echo "deb [signed-by=$keys] $uri $suite main" >"$dir/apt/sources.list"
-	apt_options="$apt_options -o Dir::State::lists=$dir/apt/lists
-		-o Dir::Cache=$dir/apt -o Dir::Etc::sourcelist=$dir/apt/sources.list
-		-o Dir::Etc::sourceparts=-"
-}
-
 download() {
-	for program in apt-get apt-cache dpkg-deb; do
-		command -v "$program" >/dev/null ||
-			skip "$program is not here: the guest's kernel is a Debian package"
-	done
-	# As root apt would become a user who may not write here.
-	apt_options="-o APT::Sandbox::User=$(id -un)"
+	apt_begin
 	basic_options=$apt_options
-	if [ -n "$suite" ]; then
-		apt_of_suite
-		# shellcheck disable=SC2086
-		timeout 60 apt-get -qq $apt_options update >"$dir/download.log" 2>&1 || true
-	fi
+	[ -z "$suite" ] || apt_of_suite
 	image=$(image_name)
 	if [ -z "$image" ] && [ -z "$suite" ]; then
-		# The system's package lists are not there: own ones.
-		mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial"
-		apt_options="$apt_options -o Dir::State::lists=$dir/apt/lists
-			-o Dir::Cache=$dir/apt"
+		apt_own_lists
 		basic_options=$apt_options
-		# shellcheck disable=SC2086
-		timeout 60 apt-get -qq $apt_options update \
-			>"$dir/download.log" 2>&1 || true
 		image=$(image_name)
 	fi
 	[ -n "$image" ] || skip "apt knows no linux-image-amd64${suite:+ in $suite}"
@@ -112,6 +80,9 @@ unpack() {
 	rm -rf "$tree" "$dir/root"
 	for package in "$dir"/packages/*.deb; do
 		dpkg-deb -x "$package" "$tree"
+		case $package in
+		*/linux-image-*) dpkg-deb -f "$package" Version >"$dir/version" ;;
+		esac
 	done
 	cp "$tree/bin/busybox" "$busybox"
 	version=$(ls "$tree/lib/modules")

@@ -43,7 +43,7 @@ echo '[]' >"$tmp/meson-info/intro-dependencies.json"
 grep -v unit/gateway "$tmp/files" >"$tmp/meson-info/intro-buildsystem_files.json"
 got=$("$script" "$tmp")
 case $got in
-"tests that did not run: left out of the build "*" folders (no cmocka: install libcmocka-dev): unit/gateway, "*"; $skipped") ;;
+"tests that did not run: left out of the build "*" folders (no cmocka: install libcmocka-dev): "*"unit/gateway, "*"; $skipped") ;;
 *)
 	echo "failed: \"$got\" where cmocka is missing"
 	exit 1

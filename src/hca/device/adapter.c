@@ -14,8 +14,10 @@
 #include "hca/device/fail.h"
 #include "hca/device/faults.h"
 #include "hca/event/port.h"
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/host/mapping.h"
+#include "hca/host/settings.h"
 #include "hca/host/thread.h"
 #include "hca/memory/key.h"
 #include "hca/memory/paging.h"
@@ -132,6 +134,7 @@ static int process_start(void)
 	hca_process.membarrier = fence_others_offered(FENCE_HOST);
 	hca_elision_start();
 	progress_set_tick(hca_attention_tick);
+	hca_network_start(hca_settings.network);
 	ret = hca_transports_select();
 	if (ret)
 		return ret;

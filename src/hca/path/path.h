@@ -24,7 +24,7 @@ struct hca_path {
 	bool (*post)(struct hca_qp *qp, const struct ibv_send_wr *wr);
 	void (*posted)(struct hca_qp *qp);
 	void (*transmit)(struct hca_qp *qp);
-	/* Never NULL: without a path a table whose functions do nothing. Changes under
+	/* Without a path a table whose functions do nothing. Changes under
 	 * sq_lock. */
 	const struct hca_transport_ops *_Atomic ops;
 };

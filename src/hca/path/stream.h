@@ -35,8 +35,9 @@ struct hca_stream {
 	/* How long a responder waits for the first message of the initiator, if one was agreed on; 0:
 	 * for ever. */
 	uint64_t begin_ns;
-	/* On the progress thread, without a lock. NULL: nobody is told. Not called any more when the
-	 * queue pair was reset or destroyed, or hca_stream_forget() has returned. */
+	/* On the progress thread, or on the thread that resets or destroys the queue pair, without a
+	 * lock. NULL: nobody is told. Not called any more behind HCA_STREAM_ENDED, nor when
+	 * hca_stream_forget() has returned. */
 	void (*tell)(void *arg, enum hca_stream_event event);
 	void *arg;
 };

@@ -53,6 +53,7 @@ void hca_sq_flush(struct hca_qp *qp)
 
 void hca_qp_fail_locked(struct hca_qp *qp)
 {
+	const struct hca_transport_ops *ops = hca_path_ops(&qp->path);
 	bool first = hca_qp_state(qp) != IBV_QPS_ERR;
 
 	/* Set before the state, so that no promised message is refused in between. */
@@ -63,8 +64,9 @@ void hca_qp_fail_locked(struct hca_qp *qp)
 		progress_timer_arm(&qp->promising.close, progress_now_ns());
 	else if (first)
 		atomic_store(&qp->promising.closing, false);
-	if (first && hca_path_ops(&qp->path)->failed)
-		hca_path_ops(&qp->path)->failed(qp);
+	/* What stands for an XRC target at an SRQ has no path. */
+	if (first && ops && ops->failed)
+		ops->failed(qp);
 	hca_sq_flush(qp);
 	if (!qp->promising.closing)
 		hca_rq_flush(qp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes with which queue pairs go through their states, from the values of a connection. */
+/* From the values of a connection: attributes with which queue pairs go through their states. */
 
 #include <errno.h>
 #include <string.h>

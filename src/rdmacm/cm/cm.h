@@ -5,8 +5,8 @@
  *
  * From the ground up: service.c (which requests of other hosts come here), route.c (to which
  * identifier a message belongs), side.c (what an identifier has), message.c (messages from values
- * and values from messages), attr.c, conn.c (steps of the machine and their effects), orphan.c, request.c,
- * receive.c (messages that came), call.c (calling and listening), connector.c.
+ * and values from messages), attr.c, conn.c (steps of the machine and their effects), orphan.c,
+ * request.c, receive.c (messages that came), call.c (calling and listening), connector.c.
  *
  * The identifier's lock is held in all functions, unless they say otherwise.
  */
@@ -127,7 +127,8 @@ int cma_attr_get(const struct cma_id *id, struct ibv_qp_attr *attr, int *mask);
 
 #define CM_RETRIES 15
 
-/* `mad`: the message of a CM_GOT_... input, else NULL. 0 or the error of cm_machine_ask() or cm_machine_receive(). */
+/* `mad`: the message of a CM_GOT_... input, else NULL. 0 or the error of cm_machine_ask() or
+ * cm_machine_receive(). */
 int cma_conn_input(struct cma_id *id, enum cm_input input,
 		   const struct cm_mad *mad);
 /* The timer has expired. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Machines whose identifier is destroyed, and the end of the process. Over a network the peer may not have got the last
- * message: a DREQ or REJ is repeated until it is answered or nobody can wait for it any
- * more, and late messages of the connection are answered, so that they begin no new one
- * (IBA volume 1, 12.9.8.4, time-wait).
+ * Machines whose identifier is destroyed, and the end of the process. Over a network the peer
+ * may not have got the last message: a DREQ or REJ is repeated until it is answered or nobody
+ * can wait for it any more, and late messages of the connection are answered, so that they
+ * begin no new one (IBA volume 1, 12.9.8.4, time-wait).
  *
- * One lock guards all orphans; nothing but sending happens under it. Programs add orphans,
- * and the progress thread removes them.
+ * One lock guards all orphans; nothing but sending happens under it. Programs add orphans, and
+ * the progress thread removes them.
  */
 #define LOG_ROOM "rdmacm"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that came over a link, and links that ended: what becomes of them. On the progress thread. */
+/* What becomes of messages that came over a link, and of links that ended. On the progress
+ * thread. */
 #define LOG_ROOM "rdmacm"
 #include <errno.h>
 

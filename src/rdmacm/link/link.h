@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Links, which carry messages to a peer: over a socket of this host, or as datagrams to another host. */
+/* Links, which carry messages to a peer: over a socket of this host, or as datagrams to another
+ * host. */
 #ifndef RDMACM_LINK_LINK_H
 #define RDMACM_LINK_LINK_H
 

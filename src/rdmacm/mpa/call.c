@@ -63,6 +63,9 @@ int mpa_call_open(struct mpa_call *c, const struct sockaddr *from, const struct 
 	cma_addr_copy(&local, from);
 	cma_addr_set_port((struct sockaddr *)&local, 0);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* The port of a caller must not keep a listener from it. */
+	setsockopt(c->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	if (bind(c->fd, (struct sockaddr *)&local, cma_addr_len((struct sockaddr *)&local)))
 		goto err;
 	c->connecting = true;

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rdmacm/base/addr.h"
 #include "rdmacm/base/base.h"
-#include "rdmacm/device/device.h"
 #include "rdmacm/mpa/mpa.h"
 #include "rdmacm/qp/qp.h"
 #include "verbs/private.h"
@@ -28,8 +28,12 @@ static int connect_to(struct cma_id *id)
 	const struct rdma_addr *a = &id->pub.route.addr;
 	struct mpa_side *s = mpa_side_of(id);
 	struct iwarp_setup_params p;
+	union ibv_gid gid;
 	int ret;
 
+	cma_addr_to_gid(&a->src_addr, &gid);
+	if (!busbar_network_allows(&gid))
+		return -ENETUNREACH;
 	mpa_params(&p, true);
 	p.ird = id->conn.responder_resources;
 	p.ord = id->conn.initiator_depth;
@@ -48,9 +52,6 @@ static int connect_to(struct cma_id *id)
 
 static int listen_on(struct cma_id *id)
 {
-	/* At a wildcard address: there is nothing to do without such a device. */
-	if (!id->connector && !cma_devices_have(IBV_TRANSPORT_IWARP))
-		return 0;
 	return mpa_listen(mpa_side_of(id));
 }
 
@@ -59,13 +60,27 @@ static int accept_check(const struct cma_id *id)
 	return mpa_side_of(id)->state == MPA_CALLED ? 0 : -EINVAL;
 }
 
+/* 0; -ECONNRESET: the caller has gone; -EPROTO: it has sent more before the reply. */
+static int check_caller(int fd)
+{
+	uint8_t byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n > 0)
+		return -EPROTO;
+	return n < 0 && errno == EAGAIN ? 0 : -ECONNRESET;
+}
+
 /* Sends the reply, for which a new connection always has room. */
 static int reply(struct mpa_side *s)
 {
 	struct cma_id *id = s->id;
-	int ret = iwarp_setup_accept(&s->call.setup, id->conn.responder_resources,
-				     id->conn.initiator_depth, id->conn.private_data,
-				     id->conn.private_len);
+	int ret = check_caller(s->call.fd);
+
+	if (!ret)
+		ret = iwarp_setup_accept(&s->call.setup, id->conn.responder_resources,
+					 id->conn.initiator_depth, id->conn.private_data,
+					 id->conn.private_len);
 
 	if (ret)
 		return ret;

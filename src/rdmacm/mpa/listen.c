@@ -20,7 +20,9 @@
 /* Callers that have not sent a whole request: each has a few seconds for it. */
 #define CALLERS_MAX 256u
 /* Accepted in one go. */
-#define ACCEPTS 16
+#define ACCEPTS 64
+/* TCP connections that wait to be accepted. The identifier's backlog is of requests. */
+#define WAITING_MAX 1024
 
 /* A caller whose request has not come as a whole. */
 struct mpa_caller {
@@ -194,10 +196,29 @@ static void on_caller_timer(struct progress_timer *t)
 	caller_step(container_of(t, struct mpa_caller, timer), true);
 }
 
+/* Did it come to an address by which this host may be reached? */
+static bool is_allowed(int fd)
+{
+	struct sockaddr_storage local, plain;
+	socklen_t length = sizeof(local);
+	union ibv_gid gid;
+
+	if (getsockname(fd, (struct sockaddr *)&local, &length))
+		return false;
+	cma_addr_copy(&plain, (struct sockaddr *)&local);
+	cma_addr_to_gid((struct sockaddr *)&plain, &gid);
+	return busbar_network_allows(&gid);
+}
+
 static void caller_new(struct mpa_side *s, int fd)
 {
-	struct mpa_caller *c = calloc(1, sizeof(*c));
+	struct mpa_caller *c;
 
+	if (!is_allowed(fd)) {
+		close(fd);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
 	if (!c || mpa_call_take(&c->call, fd)) {
 		if (!c)
 			close(fd);
@@ -260,7 +281,7 @@ static int open_socket(const struct cma_id *id)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (at->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
-	if (!bind(fd, at, cma_addr_len(at)) && !listen(fd, (int)id->backlog))
+	if (!bind(fd, at, cma_addr_len(at)) && !listen(fd, WAITING_MAX))
 		return fd;
 	ret = -errno;
 	close(fd);

@@ -130,15 +130,58 @@ bool rs_watch_comp(struct rs_watch *w)
 	return w->comp_fd >= 0;
 }
 
+/* ---- the list of watches that may be ready ---- */
+
+void rs_set_alert(struct rs_set *set)
+{
+	if (set->posted || set->ended || set->wake_fd < 0 ||
+	    (!set->sleepers && !set->nested))
+		return;
+	set->posted = true;
+	wakeup_post(set->wake_fd);
+}
+
+void rs_ready_push(struct rs_watch *w, bool alert)
+{
+	struct rs_set *set = w->set;
+
+	pthread_mutex_lock(&set->ready_lock);
+	if (list_empty(&w->ready))
+		list_push(&set->ready, &w->ready);
+	if (alert)
+		rs_set_alert(set);
+	pthread_mutex_unlock(&set->ready_lock);
+}
+
+/* The socket may be ready. Its lock is held. */
+static void watch_wake(struct rs_waiter *waiter)
+{
+	struct rs_watch *w = container_of(waiter, struct rs_watch, waiter);
+
+	if (!w->looking)
+		rs_ready_push(w, true);
+}
+
+RS_EXPORT void busbar_epoll_nest(struct rs_set *set)
+{
+	pthread_mutex_lock(&set->ready_lock);
+	set->nested = true;
+	if (!list_empty(&set->ready))
+		rs_set_alert(set);
+	pthread_mutex_unlock(&set->ready_lock);
+}
+
+/* ---- watches of a socket ---- */
+
 #define ANY_NUMBER (-1)
 
 /* A watch of the socket, in the set if that is not NULL. The socket's lock is held. */
 static struct rs_watch *watch_find(struct rs *rs, const struct rs_set *set, int fd)
 {
 	list_for_each(waiter, &rs->waiters, struct rs_waiter, entry) {
-		struct rs_watch *w = waiter->watch;
+		struct rs_watch *w = container_of(waiter, struct rs_watch, waiter);
 
-		if (w && (!set || w->set == set) && (fd == ANY_NUMBER || w->fd == fd))
+		if (waiter->wake == watch_wake && (!set || w->set == set) && (fd == ANY_NUMBER || w->fd == fd))
 			return w;
 	}
 	return NULL;
@@ -166,7 +209,7 @@ static void watch_ask(struct rs_watch *w, const struct epoll_event *asked)
 	w->asked = *asked;
 	w->fresh = true;
 	w->spent = false;
-	rs_watch_wake(w);
+	watch_wake(&w->waiter);
 }
 
 static int watch_add(struct rs_set *set, struct rs *rs, int fd,
@@ -181,7 +224,7 @@ static int watch_add(struct rs_set *set, struct rs *rs, int fd,
 	}
 	w->rs = rs;
 	w->fd = fd;
-	w->waiter = (struct rs_waiter){ .wake_fd = -1, .watch = w };
+	w->waiter = (struct rs_waiter){ .wake_fd = -1, .wake = watch_wake };
 	list_init(&w->ready);
 	w->comp_fd = -1;
 	w->channel_fd = channel_add(set, rs->channel->fd, (uintptr_t)w);

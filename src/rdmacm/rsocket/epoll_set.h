@@ -57,6 +57,11 @@ struct rs_watch {
  * stands for wake_fd. */
 #define RS_WATCH_COMP UINT64_C(1)
 
+/* Wakes a thread that sleeps, or makes the instance readable for a program that waits for the
+ * instance itself. The lock of the list is held. */
+void rs_set_alert(struct rs_set *set);
+/* Enters the watch in the list of those that may be ready. */
+void rs_ready_push(struct rs_watch *w, bool alert);
 /* The watch of the event's data, or NULL: the data are the program's. */
 struct rs_watch *rs_watch_of(uint64_t data);
 bool rs_watch_is_wake(const struct rs_watch *w);

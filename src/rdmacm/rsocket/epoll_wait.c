@@ -14,46 +14,6 @@
 #define OUT_EVENTS ((uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
 #define ALWAYS ((uint32_t)(EPOLLERR | EPOLLHUP))
 
-/* ---- the list of watches that may be ready ---- */
-
-/* Wakes a thread that sleeps, or makes the instance readable for a program that waits for the
- * instance itself. The lock of the list is held. */
-static void set_alert(struct rs_set *set)
-{
-	if (set->posted || set->ended || set->wake_fd < 0 ||
-	    (!set->sleepers && !set->nested))
-		return;
-	set->posted = true;
-	wakeup_post(set->wake_fd);
-}
-
-static void ready_push(struct rs_watch *w, bool alert)
-{
-	struct rs_set *set = w->set;
-
-	pthread_mutex_lock(&set->ready_lock);
-	if (list_empty(&w->ready))
-		list_push(&set->ready, &w->ready);
-	if (alert)
-		set_alert(set);
-	pthread_mutex_unlock(&set->ready_lock);
-}
-
-void rs_watch_wake(struct rs_watch *w)
-{
-	if (!w->looking)
-		ready_push(w, true);
-}
-
-RS_EXPORT void busbar_epoll_nest(struct rs_set *set)
-{
-	pthread_mutex_lock(&set->ready_lock);
-	set->nested = true;
-	if (!list_empty(&set->ready))
-		set_alert(set);
-	pthread_mutex_unlock(&set->ready_lock);
-}
-
 /* ---- looking ---- */
 
 /* Takes the completions and events that have come. Afterwards the completion queue is armed, so
@@ -145,7 +105,7 @@ static int sockets_collect(struct rs_set *set, struct epoll_event *events, int m
 		if (w->asked.events & EPOLLONESHOT)
 			w->spent = true;
 		else if (!(w->asked.events & EPOLLET))
-			ready_push(w, false);
+			rs_ready_push(w, false);
 	}
 	pthread_mutex_lock(&set->ready_lock);
 	list_splice(&todo, &set->ready);
@@ -178,7 +138,7 @@ static void channel_fired(const struct rs_set *set, struct rs_watch *w, bool com
 		w->comp_fired = true;
 	else
 		w->channel_fired = true;
-	ready_push(w, false);
+	rs_ready_push(w, false);
 }
 
 /* Notes the events of channels, and moves the program's events to the front of the array; returns
@@ -261,7 +221,7 @@ static void wait_end(struct wait *s)
 	sleep_end(s);
 	pthread_mutex_lock(&set->ready_lock);
 	if (!list_empty(&set->ready))
-		set_alert(set);
+		rs_set_alert(set);
 	pthread_mutex_unlock(&set->ready_lock);
 	busbar_epoll_put(set);
 }

@@ -5,65 +5,14 @@
  */
 #define LOG_ROOM "rsocket"
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "rdmacm/rsocket/rs.h"
 #include "util/cancel.h"
 #include "util/log.h"
 
-/* Number of mappings with PROT_NONE; they have no entry in the peer's table. */
-#define LOCAL_MAX 64
 /* Length of one RDMA WRITE, so that several fit into the ring. */
 #define WRITE_MAX(rs) ((rs)->opt.send_size / 4)
-
-static int tables_make(struct rs *rs)
-{
-	if (!rs->ours)
-		rs->ours = calloc(rs->ours_count + LOCAL_MAX, sizeof(*rs->ours));
-	if (!rs->theirs)
-		rs->theirs = calloc(MAX(rs->theirs_count, 1u),
-				    sizeof(*rs->theirs));
-	return rs->ours && rs->theirs ? 0 : -ENOMEM;
-}
-
-void rs_maps_free(struct rs *rs)
-{
-	for (uint32_t i = 0; rs->ours && i < rs->ours_count + LOCAL_MAX; i++)
-		if (rs->ours[i].used)
-			ibv_dereg_mr(rs->ours[i].mr);
-	free(rs->ours);
-	free(rs->theirs);
-	rs->ours = rs->theirs = NULL;
-}
-
-/* ---- the peer's mappings ---- */
-
-bool rs_map_received(struct rs *rs, enum rs_type type, const void *payload,
-		     uint32_t len)
-{
-	struct rs_mapping *m;
-	struct rs_map map;
-	uint32_t index;
-
-	if (len != sizeof(map) || tables_make(rs))
-		return false;
-	memcpy(&map, payload, sizeof(map));
-	index = ntohl(map.index);
-	if (index >= rs->theirs_count)
-		return false;
-	m = &rs->theirs[index];
-	if (m->used == (type == RS_MAP))
-		return false;
-	*m = (struct rs_mapping){
-		.used = type == RS_MAP,
-		.offset = be64toh(map.offset),
-		.addr = be64toh(map.addr),
-		.length = be64toh(map.length),
-		.rkey = ntohl(map.rkey),
-	};
-	return m->length <= UINT64_MAX - m->offset;
-}
 
 /* ---- own mappings ---- */
 
@@ -100,7 +49,7 @@ static int map_send(struct rs *rs, enum rs_type type, const struct rs_mapping *m
 static struct rs_mapping *place_find(struct rs *rs, bool remote)
 {
 	uint32_t from = remote ? 0 : rs->ours_count;
-	uint32_t to = remote ? rs->ours_count : rs->ours_count + LOCAL_MAX;
+	uint32_t to = remote ? rs->ours_count : rs->ours_count + RS_MAPS_LOCAL;
 
 	for (uint32_t i = from; i < to; i++)
 		if (!rs->ours[i].used) {
@@ -155,7 +104,7 @@ static off_t map(struct rs *rs, void *buf, size_t len, int prot, off_t offset)
 		     len > INT64_MAX - (uint64_t)MAX(offset, 0)))
 		ret = -EINVAL;
 	if (!ret)
-		ret = tables_make(rs);
+		ret = rs_maps_make(rs);
 	if (ret)
 		return ret;
 	m = place_find(rs, remote);
@@ -204,7 +153,7 @@ RS_EXPORT off_t riomap(int socket, void *buf, size_t len, int prot, int flags,
 
 static int unmap(struct rs *rs, void *buf, size_t len)
 {
-	for (uint32_t i = 0; rs->ours && i < rs->ours_count + LOCAL_MAX; i++) {
+	for (uint32_t i = 0; rs->ours && i < rs->ours_count + RS_MAPS_LOCAL; i++) {
 		struct rs_mapping *m = &rs->ours[i];
 
 		if (!m->used || m->addr != (uintptr_t)buf || m->length != len)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes completions and connection events, and computes what rpoll() reports. */
 #define LOG_ROOM "rsocket"
-#include <string.h>
-
 #include "rdmacm/rsocket/rs.h"
 #include "util/log.h"
 
@@ -10,31 +8,6 @@
 /* After that many polls without a completion connection events are looked for, which
  * is a system call. They wake a sleeping thread anyway. */
 #define IDLE_LOOKS 1024
-
-void rs_fail(struct rs *rs, int error)
-{
-	if (rs->state == RS_GONE)
-		return;
-	log_debug("socket %d: %s", rs->fd, strerror(error));
-	rs->state = RS_GONE;
-	rs->edges[RS_EDGE_STATE]++;
-	if (!rs->error)
-		rs->error = error;
-	rs_wake(rs, -1);
-}
-
-/* No error is reported if the peer has sent RS_END, or this side is closing. */
-void rs_gone(struct rs *rs)
-{
-	if (!rs->rx.ended && !rs->closing)
-		rs_fail(rs, ECONNRESET);
-	/* After the peer's RS_END this changes what poll() reports only if this side is shut down,
-	 * too, or had no room. */
-	if (rs->state != RS_GONE && (!rs->rx.ended || rs->tx.shut || rs->out_full))
-		rs->edges[RS_EDGE_STATE]++;
-	rs->state = RS_GONE;
-	rs_wake(rs, -1);
-}
 
 static void completed(struct rs *rs, const struct ibv_wc *wc)
 {
@@ -88,8 +61,8 @@ static uint32_t edges_count(const struct rs *rs)
 static void watches_wake(struct rs *rs)
 {
 	list_for_each(w, &rs->waiters, struct rs_waiter, entry)
-		if (w->watch)
-			rs_watch_wake(w->watch);
+		if (w->wake)
+			w->wake(w);
 }
 
 void rs_progress(struct rs *rs)
@@ -123,8 +96,9 @@ void rs_progress(struct rs *rs)
 			return;
 		rs->idle = 0;
 	}
-	if (!rs->served && rs->state != RS_GONE)
-		rs_cm_progress(rs);
+	/* The messages that came before the disconnect are taken first. */
+	if (!rs->served && rs->state != RS_GONE && rs_cm_progress(rs))
+		rs_progress(rs);
 }
 
 void rs_progress_all(struct rs *rs)

@@ -33,6 +33,7 @@
 #include "util/container_of.h"
 #include "util/list.h"
 
+#define RS_RESOLVE_MS 2000
 #define RS_EXPORT __attribute__((visibility("default")))
 #define RS_NSEC_PER_MSEC UINT64_C(1000000)
 
@@ -255,14 +256,19 @@ int rs_post_recv(struct rs *rs, const uint32_t *slots, uint32_t count);
 void rs_progress(struct rs *rs);
 /* Takes completions and connection events. */
 void rs_progress_all(struct rs *rs);
-void rs_fail(struct rs *rs, int error);
-void rs_gone(struct rs *rs); /* the connection has ended, in order or not */
 /* What rpoll() reports: of POLLIN, POLLOUT, POLLRDHUP, POLLERR, POLLHUP, POLLNVAL. */
 short rs_events(struct rs *rs);
 /* The same for programs that expect TCP: a peer that has closed in order makes no POLLHUP
  * while this side may still send. */
 short rs_events_tcp(struct rs *rs);
-void rs_cm_progress(struct rs *rs);         /* connect.c */
+
+/* ---- connection events (cm.c) ---- */
+
+/* Takes the connection events. True: the connection has ended; rs_progress() is to be called once
+ * more. The lock is held. */
+bool rs_cm_progress(struct rs *rs);
+/* What rdma_connect() and rdma_accept() are given. */
+void rs_conn_params(struct rs *rs, struct rs_hello *hello, struct rdma_conn_param *param);
 
 /* ---- streams (stream.c); the socket's lock is held ---- */
 
@@ -298,17 +304,49 @@ void rs_stream_close(struct rs *rs);
 /* Makes the event channel, whose descriptor is the socket's number (socket.c). */
 int rs_open_channel(struct rs *rs);
 
-/* ---- riomap (iomap.c) ---- */
+/* ---- buffers of riomap() (mapping.c) ---- */
 
+/* Number of mappings with PROT_NONE; they have no entry in the peer's table. */
+#define RS_MAPS_LOCAL 64
+
+/* Makes both tables, once. 0 or -ENOMEM. */
+int rs_maps_make(struct rs *rs);
 bool rs_map_received(struct rs *rs, enum rs_type type, const void *payload,
 		     uint32_t len);
 void rs_maps_free(struct rs *rs);
 
-/* ---- datagrams (dgram.c, dgram_serve.c) ---- */
+/* ---- peers of datagram sockets (peer.c); the lock is held ---- */
 
+#define RS_GRH_SIZE 40
+#define RS_DGRAM_HEADER ((uint32_t)sizeof(struct rs_datagram))
+
+static inline const struct sockaddr *rs_sa(const struct sockaddr_storage *s)
+{
+	return (const struct sockaddr *)s;
+}
+
+/* Destroys `ah` when all posted datagrams are done, which may use it. A peer that does
+ * not send is looked up every second and gets a new handle each time. */
+void rs_ah_retire(struct rs *rs, struct ibv_ah *ah);
+/* The entry of the address in the cache, or NULL. */
+struct rs_peer *rs_peer_find(struct rs *rs, const struct sockaddr *addr);
+/* Enters `from`, replacing the entry of its address or the oldest of its bucket. */
+struct rs_peer *rs_peer_put(struct rs *rs, const struct rs_peer *from);
+/* Makes the cache, once. 0 or -ENOMEM. */
+int rs_peers_make(struct rs *rs);
+/* Frees the cache, after the queue pair. */
+void rs_peers_free(struct rs *rs);
+/* Posts a receive slot again. */
+void rs_dgram_return(struct rs *rs, uint32_t slot);
 bool rs_dgram_room(const struct rs *rs);
 void rs_dgram_failed(struct rs *rs, const struct ibv_wc *wc);
 void rs_dgram_received(struct rs *rs, const struct ibv_wc *wc, uint32_t slot);
+/* Makes the queue pair on the device of `id`, if there is none. -EHOSTUNREACH: there
+ * is one, on another device. */
+int rs_dgram_open(struct rs *rs, struct rdma_cm_id *id);
+
+/* ---- datagrams (dgram.c, dgram_serve.c) ---- */
+
 int rs_dgram_bind(struct rs *rs, const struct sockaddr *addr, socklen_t len);
 int rs_dgram_connect(struct rs *rs, const struct sockaddr *addr, socklen_t len);
 ssize_t rs_dgram_send(struct rs *rs, const struct iovec *iov, size_t count,
@@ -317,31 +355,25 @@ ssize_t rs_dgram_recv(struct rs *rs, const struct iovec *iov, size_t count,
 		      int flags, struct sockaddr *from, socklen_t *len,
 		      int *msg_flags);
 void rs_dgram_close(struct rs *rs);
-/* Makes the queue pair on the device of `id`, if there is none. -EHOSTUNREACH: there
- * is one, on another device. */
-int rs_dgram_open(struct rs *rs, struct rdma_cm_id *id);
 int rs_serve(struct rs *rs);    /* lookups are answered from now on; with the lock */
 void rs_unserve(struct rs *rs); /* waits for the thread; without the lock */
 /* Looks `addr` up (SIDR) and fills in `peer`; 0 or a negative errno. Without the
  * lock. */
 int rs_lookup(struct rs *rs, const struct sockaddr *addr, struct rs_peer *peer);
 
-/* ---- waiting (wait.c) ---- */
-
-struct rs_watch;
+/* ---- waiting (wake.c, wait.c) ---- */
 
 /* A thread, or a watch of an epoll set (epoll_set.h). */
 struct rs_waiter {
 	struct list entry;
 	int wake_fd;
-	struct rs_watch *watch; /* NULL: a thread */
+	/* Of a watch: the socket may be ready. The socket's lock is held. NULL: a thread */
+	void (*wake)(struct rs_waiter *w);
 };
 
 /* Wakes the threads that wait for the socket, except the one with the wake-up
  * descriptor `except_fd`, and its watches. The lock is held. */
 void rs_wake(struct rs *rs, int except_fd);
-/* The socket of the watch may be ready. The socket's lock is held. (epoll_wait.c) */
-void rs_watch_wake(struct rs_watch *w);
 /* Removes the socket from all epoll sets. Without the lock. (epoll.c) */
 void rs_watches_end(struct rs *rs);
 
@@ -355,6 +387,9 @@ int rs_wait(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),
 	    uint32_t arg, int timeout_ms);
 /* The thread's own wake-up descriptor (util/wakeup.h), or a negative errno. */
 int rs_wake_fd(void);
+/* The connection has failed. The lock is held. */
+void rs_fail(struct rs *rs, int error);
+void rs_gone(struct rs *rs); /* it has ended, in order or not */
 /* Arms the completion queue. The lock is held. */
 void rs_arm(struct rs *rs);
 /* Takes the events out of the completion channel and wakes other waiters. The lock is

@@ -3,96 +3,11 @@
  * Waiting for one socket: spinning for the polling time, then sleeping. poll.c does the
  * same for several sockets. rs.h says why no wake-up is lost.
  */
-#define LOG_ROOM "rsocket"
-#include <unistd.h>
-
 #include "rdmacm/rsocket/rs.h"
 #include "util/cancel.h"
 #include "util/clock.h"
-#include "util/log.h"
 #include "util/spin.h"
 #include "util/wakeup.h"
-
-static pthread_key_t wake_key;
-static pthread_once_t wake_once = PTHREAD_ONCE_INIT;
-static bool wake_usable;
-
-/* The value is the descriptor plus one, because 0 means "no value". */
-static void wake_end(void *value)
-{
-	close((int)(intptr_t)value - 1);
-}
-
-/* The child closes its copy; the thread in the parent goes on using the descriptor. */
-static void wake_forked(void)
-{
-	intptr_t value = wake_usable ? (intptr_t)pthread_getspecific(wake_key) : 0;
-
-	if (!value)
-		return;
-	close((int)value - 1);
-	pthread_setspecific(wake_key, NULL);
-}
-
-static void wake_start(void)
-{
-	wake_usable = !pthread_key_create(&wake_key, wake_end);
-	pthread_atfork(NULL, NULL, wake_forked);
-}
-
-int rs_wake_fd(void)
-{
-	intptr_t value;
-	int fd;
-
-	pthread_once(&wake_once, wake_start);
-	if (!wake_usable)
-		return -EAGAIN;
-	value = (intptr_t)pthread_getspecific(wake_key);
-	if (value)
-		return (int)value - 1;
-	fd = wakeup_open_signal();
-	if (fd < 0)
-		return fd;
-	pthread_setspecific(wake_key, (void *)((intptr_t)fd + 1));
-	return fd;
-}
-
-void rs_wake(struct rs *rs, int except_fd)
-{
-	list_for_each(w, &rs->waiters, struct rs_waiter, entry) {
-		if (w->watch)
-			rs_watch_wake(w->watch);
-		else if (w->wake_fd != except_fd)
-			wakeup_post(w->wake_fd);
-	}
-}
-
-void rs_arm(struct rs *rs)
-{
-	if (!rs->cq || rs->armed)
-		return;
-	if (!ibv_req_notify_cq(rs->cq, 0))
-		rs->armed = true;
-}
-
-void rs_drain(struct rs *rs, int except_fd)
-{
-	CANCEL_OFF;
-	struct ibv_cq *cq;
-	unsigned events = 0;
-	void *context;
-
-	if (!rs->comp)
-		return;
-	while (!ibv_get_cq_event(rs->comp, &cq, &context))
-		events++;
-	if (!events)
-		return;
-	ibv_ack_cq_events(rs->cq, events);
-	rs->armed = false;
-	rs_wake(rs, except_fd);
-}
 
 /* Spins for the polling time. The last result of `ready`. */
 static int spin(struct rs *rs, int (*ready)(struct rs *rs, uint32_t arg),

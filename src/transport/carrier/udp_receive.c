@@ -40,9 +40,11 @@ int udp_receive_init(struct udp_receive *in, size_t packet_bytes)
 
 static int int_of(const struct cmsghdr *c)
 {
-	int value = 0;
+	int value;
 
-	memcpy(&value, CMSG_DATA(c), MIN(c->cmsg_len - CMSG_LEN(0), sizeof(value)));
+	if (c->cmsg_len < CMSG_LEN(sizeof(value))) /* the TOS of IPv4 is a byte */
+		return *CMSG_DATA(c);
+	memcpy(&value, CMSG_DATA(c), sizeof(value));
 	return value;
 }
 
@@ -73,11 +75,16 @@ static void take_destination(const struct udp *u, struct carrier_unit *unit,
 	unit->known |= CARRIER_INTERFACE;
 }
 
-/* False: no address. What the kernel writes for IPv4 has the normal form already. */
+/* False: no address. What a socket of IPv4 brings has the normal form already. */
 static bool take_source(struct carrier_unit *unit, const union udp_name *n, socklen_t len)
 {
+	if (likely(n->any.sa_family == AF_INET6 && len == sizeof(n->v6))) {
+		unit->from = carrier_udp_addr_of(n->v6.sin6_addr.s6_addr, n->v6.sin6_scope_id,
+						 ntohs(n->v6.sin6_port));
+		return true;
+	}
 	if (n->any.sa_family != AF_INET || len != sizeof(n->v4))
-		return !carrier_udp_addr(&n->any, len, &unit->from);
+		return false;
 	memcpy(&unit->from, &n->v4, sizeof(n->v4));
 	memset((uint8_t *)&unit->from + sizeof(n->v4), 0,
 	       sizeof(unit->from) - sizeof(n->v4));

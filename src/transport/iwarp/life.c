@@ -30,30 +30,26 @@ static void tell(struct progress_timer *t)
 	struct iwarp_stream *s = container_of(t, struct iwarp_stream, tell_timer);
 	unsigned events = atomic_exchange(&s->untold, 0);
 
+	if (events & 1u << HCA_STREAM_ENDED)
+		s->ended = true;
 	for (unsigned e = HCA_STREAM_BEGUN; e <= HCA_STREAM_ENDED; e++)
 		if (events >> e & 1 && s->tell)
 			s->tell(s->arg, (enum hca_stream_event)e);
 }
 
-/* `arg` NULL: of any. */
-static void forget(struct hca_qp *qp, const void *arg)
+void iwarp_forget(struct hca_qp *qp, const void *arg)
 {
 	struct iwarp_stream *s;
 
 	hca_lock(&qp->sq_lock);
 	s = iwarp_stream_of(qp);
-	if (s && arg && s->arg != arg)
+	if (s && s->arg != arg)
 		s = NULL;
 	hca_unlock(&qp->sq_lock);
 	if (!s)
 		return;
 	progress_timer_cancel(&s->tell_timer);
 	s->tell = NULL;
-}
-
-void iwarp_forget(struct hca_qp *qp, const void *arg)
-{
-	forget(qp, arg);
 }
 
 /* ---- the timer ---- */
@@ -86,6 +82,14 @@ static void stream_free(struct iwarp_stream *s)
 }
 
 /* receive_lock is held. */
+static void list_stream(struct iwarp_stream *s)
+{
+	list_push(&iwarp_port.streams, &s->entry);
+	s->listed = true;
+	atomic_fetch_add(&iwarp_port.count, 1);
+}
+
+/* receive_lock is held. */
 static void unlist(struct iwarp_stream *s)
 {
 	if (!s->listed)
@@ -109,15 +113,16 @@ static void linger_ends(struct progress_timer *t)
 	stream_free(s);
 }
 
-/* The queue pair goes while the peer has not ended the stream: this end ends its direction, if it has
- * sent whole FPDUs. True: the socket waits for the peer. receive_lock and sq_lock are held. */
+/* The queue pair is gone. While the peer has not ended the stream this end ends its direction, if it
+ * has sent whole FPDUs. True: the socket waits for the peer. receive_lock is held. */
 static bool begin_linger(struct iwarp_stream *s)
 {
-	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->listed ||
+	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->events ||
 	    s->c.input == IWARP_IN_ENDED) {
 		iwarp_end_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
 	}
+	list_stream(s);
 	if (s->c.output != IWARP_OUT_SHUT) {
 		shutdown(s->fd, SHUT_WR);
 		iwarp_show_end(s, true, false);
@@ -126,28 +131,37 @@ static bool begin_linger(struct iwarp_stream *s)
 	return true;
 }
 
+/* What has not been told, or not all, when the queue pair goes: that the connection has ended. */
+static void tell_end(struct iwarp_stream *s)
+{
+	progress_timer_cancel(&s->tell_timer);
+	if (s->tell && !s->ended)
+		s->tell(s->arg, HCA_STREAM_ENDED);
+	s->tell = NULL;
+}
+
 void iwarp_close_qp(struct hca_qp *qp)
 {
 	struct iwarp_stream *s;
 	bool lingers = false;
 
-	forget(qp, NULL);
 	hca_lock(&iwarp_port.receive_lock);
 	hca_lock(&qp->sq_lock);
 	s = iwarp_stream_of(qp);
 	memset(qp->path_part, 0, sizeof(qp->path_part));
 	if (s) {
-		lingers = begin_linger(s);
 		s->qp = NULL;
-		if (!lingers)
-			unlist(s);
+		unlist(s);
 	}
 	hca_unlock(&qp->sq_lock);
 	hca_unlock(&iwarp_port.receive_lock);
-	/* iwarp_tell() may have armed it meanwhile. */
-	if (s)
-		progress_timer_cancel(&s->tell_timer);
-	if (s && !lingers)
+	if (!s)
+		return;
+	tell_end(s);
+	hca_lock(&iwarp_port.receive_lock);
+	lingers = begin_linger(s);
+	hca_unlock(&iwarp_port.receive_lock);
+	if (!lingers)
 		stream_free(s);
 }
 
@@ -240,14 +254,6 @@ int iwarp_attach(struct hca_qp *qp, const struct hca_stream *from)
 	memcpy(qp->path_part, &s, sizeof(s));
 	hca_unlock(&qp->sq_lock);
 	return 0;
-}
-
-/* receive_lock and sq_lock are held. */
-static void list_stream(struct iwarp_stream *s)
-{
-	list_push(&iwarp_port.streams, &s->entry);
-	s->listed = true;
-	atomic_fetch_add(&iwarp_port.count, 1);
 }
 
 static void begin(struct iwarp_stream *s, const struct hca_stream *from)

@@ -198,8 +198,9 @@ bool iwarp_receive(struct iwarp_stream *s)
 	if (none && s->rest_at == s->rest_bytes)
 		return false;
 	if (!qp) {
-		/* Bytes that come behind the queue pair's end are dropped. */
-		if (n <= 0 && !none)
+		/* Bytes that come behind the queue pair's end are dropped. Before it lingers the
+		 * thread that ends it still needs it. */
+		if (n <= 0 && !none && s->listed)
 			progress_timer_arm(&s->linger, progress_now_ns());
 		return false;
 	}

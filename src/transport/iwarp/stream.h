@@ -68,6 +68,7 @@ struct iwarp_stream {
 	void (*tell)(void *arg, enum hca_stream_event event);
 	void *arg;
 	atomic_uint untold;    /* bits: 1 << enum hca_stream_event */
+	bool ended;            /* HCA_STREAM_ENDED was told */
 	bool responder, begun; /* sq_lock */
 	struct progress_timer tell_timer;
 	struct progress_timer linger; /* ends the wait for the peer's end, and frees it */

@@ -118,8 +118,11 @@ static bool poll_locked(struct packet_port *port)
 		packet_faults_settle(port);
 		packet_look_later(port);
 	}
-	if (atomic_load_explicit(&port->backlog, memory_order_relaxed))
+	if (atomic_load_explicit(&port->backlog, memory_order_relaxed)) {
+		if (!moved)
+			port->now_ns = packet_now_ns();
 		moved |= run_backlog(port);
+	}
 	return moved;
 }
 

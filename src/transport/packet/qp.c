@@ -93,6 +93,7 @@ int packet_connect(struct hca_qp *qp)
 	/* NULL: another thread has reset the queue pair meanwhile. */
 	if (!pq || pq->service == PACKET_UD)
 		goto out;
+	pq->request_series = pq->answer_series = (struct icrc_series){ 0 };
 	ret = port->medium->address(&to, &source, &pq->route);
 	/* Without a route packets are lost, as those to a host that does not exist. */
 	if (ret)

@@ -125,7 +125,6 @@ void packet_count_fault(enum packet_fault fault)
 static bool deliver_acknowledgement(struct packet_port *port, const struct carrier_unit *unit,
 				    unsigned k)
 {
-	struct icrc_series series = { 0 };
 	size_t bytes = carrier_unit_bytes(unit);
 	size_t length = carrier_packet_bytes(unit, bytes, k);
 	uint8_t packet[ACKNOWLEDGEMENT_MOST];
@@ -136,7 +135,7 @@ static bool deliver_acknowledgement(struct packet_port *port, const struct carri
 	if (length > sizeof(packet))
 		return false;
 	carrier_unit_gather(unit, bytes - length, length, packet);
-	header = port->medium->decode(unit, &series, k, packet, length, &f, &fault);
+	header = port->medium->decode(unit, &port->series, k, packet, length, &f, &fault);
 	if (!header || header > length || f.rc.bytes || f.rc.op != RC_ACK ||
 	    (f.rc.syndrome & RC_SYN_KIND))
 		return false;
@@ -161,7 +160,6 @@ static bool order_shows(const struct packet_frame *f)
 struct arrival {
 	struct packet_port *port;
 	const struct carrier_unit *unit;
-	struct icrc_series series;
 	size_t bytes;
 	unsigned packets; /* without the last one if that was delivered before the first */
 };
@@ -174,8 +172,8 @@ static uint32_t run_behind(struct arrival *a, unsigned k, const uint8_t *from, s
 
 	for (; k + n + 1 < a->packets; n++, from += length)
 		if (carrier_packet_bytes(a->unit, a->bytes, k + n + 1) != length ||
-		    !a->port->medium->follows(a->unit, &a->series, k + n + 1, from, header,
-					      from + length, length))
+		    !a->port->medium->follows(a->unit, &a->port->series, k + n + 1, from,
+					      header, from + length, length))
 			break;
 	return n;
 }
@@ -186,8 +184,8 @@ static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes,
 {
 	enum packet_fault fault = PACKET_MALFORMED;
 	struct packet_frame f;
-	size_t header = a->port->medium->decode(a->unit, &a->series, k, bytes, length, &f,
-						&fault);
+	size_t header = a->port->medium->decode(a->unit, &a->port->series, k, bytes, length,
+						&f, &fault);
 
 	if (unlikely(!header || header > length || f.rc.bytes > PACKET_MTU ||
 		     f.rc.bytes > length - header)) {
@@ -204,6 +202,16 @@ static unsigned deliver_run(struct arrival *a, unsigned k, const uint8_t *bytes,
 	return k;
 }
 
+static void begin_series(struct packet_port *port, const struct carrier_unit *unit)
+{
+	if (likely(carrier_addr_equal(&port->from, &unit->from) &&
+		   carrier_addr_equal(&port->to, &unit->to)))
+		return;
+	port->series = (struct icrc_series){ 0 };
+	port->from = unit->from;
+	port->to = unit->to;
+}
+
 void packet_deliver(void *arg, const struct carrier_unit *unit)
 {
 	struct arrival a = { .port = arg, .unit = unit, .bytes = carrier_unit_bytes(unit) };
@@ -212,6 +220,7 @@ void packet_deliver(void *arg, const struct carrier_unit *unit)
 
 	a.packets = carrier_unit_packets(unit, a.bytes);
 	a.port->now_ns = packet_now_ns();
+	begin_series(a.port, unit);
 	for (unsigned k = 0; k < a.packets; k += n) {
 		size_t length = carrier_packet_bytes(unit, a.bytes, k);
 

@@ -19,6 +19,7 @@ enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
 
 int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hca_swqe *e)
 {
+	struct icrc_series series = { 0 };
 	struct packet_train train;
 	struct packet_route route;
 	struct iovec *iov;
@@ -44,7 +45,7 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	    e->length > port->medium->mtu)
 		return hca_datagram_lose(qp, e);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
-	packet_train_open(&train, port, &route);
+	packet_train_open(&train, port, &route, &series);
 	iov = packet_train_begin(&train, &f);
 	turn = hca_copy_begin(&port->copies);
 	n = hca_swqe_gather(qp, e, 0, e->length, iov, bounce);

@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/limits.h"
 #include "hca/path/path.h"
 #include "transport/carrier/udp.h"
-#include "transport/roce/allowed.h"
 #include "util/log.h"
 
 /* The same in every network namespace of Linux. */
@@ -37,7 +37,7 @@ static void find(bool v4, struct interfaces *all)
 
 	all->count = 0;
 	for (uint32_t i = 0; i < HCA_MAX_GIDS && !hca_gid_by_index(i, &e); i++)
-		if (hca_gid_is_ipv4(e.gid.raw) == v4 && roce_allows(e.gid.raw) && !has(all, e.ndev_ifindex))
+		if (hca_gid_is_ipv4(e.gid.raw) == v4 && hca_network_allows(e.gid.raw) && !has(all, e.ndev_ifindex))
 			all->index[all->count++] = e.ndev_ifindex;
 }
 

@@ -7,11 +7,11 @@
 #include <netinet/ip.h>
 #include <string.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/qp/address.h"
 #include "transport/carrier/udp.h"
 #include "transport/packet/frame/ib.h"
-#include "transport/roce/allowed.h"
 #include "transport/roce/too_long.h"
 #include "util/container_of.h"
 #include "wire/ib/header.h"
@@ -42,22 +42,12 @@ static bool begin_ip(struct icrc_ip *ip, const struct carrier_addr *from,
 	return true;
 }
 
-/* Begins the series with its first packet. False: these are no IP addresses. */
-static bool begin_series(struct icrc_series *series, const struct carrier_addr *from,
-			 const struct carrier_addr *to)
-{
-	if (likely(series->ip.version))
-		return true;
-	if (!begin_ip(&series->ip, from, to))
-		return false;
-	series->ip.udp_length = 0;
-	return true;
-}
-
 static size_t seal(const struct packet_route *route, struct icrc_series *series, unsigned k,
 		   bool fragments, const uint8_t *header, size_t header_bytes,
 		   const struct iovec *iov, unsigned n, uint8_t to[PACKET_TRAILER_BYTES])
 {
+	/* That of the socket. */
+	const uint16_t src_port = unlikely(fragments) ? roce_fragment_port : roce_udp_port;
 	size_t bytes = header_bytes, pad;
 	struct icrc c;
 
@@ -65,13 +55,16 @@ static size_t seal(const struct packet_route *route, struct icrc_series *series,
 		bytes += iov[i].iov_len;
 	pad = -bytes & 3; /* headers are multiples of four bytes */
 	memset(to, 0, pad);
-	/* A route to nowhere has no addresses. */
-	begin_series(series, &route->from, &route->to);
-	/* The source port is that of the socket. */
-	series->ip.src_port = unlikely(fragments) ? roce_fragment_port : roce_udp_port;
+	/* Route and port are the same as before, mostly. */
+	if (unlikely(series->ip.src_port != src_port)) {
+		*series = (struct icrc_series){ 0 };
+		/* A route to nowhere has no addresses. */
+		begin_ip(&series->ip, &route->from, &route->to);
+		series->ip.src_port = src_port;
+	}
 	icrc_next(&c, series, header, (uint16_t)(UDP_HEADER_BYTES + bytes + pad + IB_ICRC_BYTES),
 		  unlikely(fragments) ? 0 : (uint16_t)k);
-	icrc_add(&c, header + IB_BTH_BYTES, header_bytes - IB_BTH_BYTES);
+	icrc_add(&c, header + ICRC_SERIES_BTH, header_bytes - ICRC_SERIES_BTH);
 	for (unsigned i = 0; i < n; i++)
 		icrc_add(&c, iov[i].iov_base, iov[i].iov_len);
 	icrc_add(&c, to, pad);
@@ -86,13 +79,13 @@ static bool is_sealed(const struct carrier_unit *unit, struct icrc_series *serie
 	uint16_t id, udp_length = (uint16_t)(UDP_HEADER_BYTES + bytes);
 	struct icrc c;
 
-	if (!begin_series(series, &unit->from, &unit->to))
+	if (unlikely(!series->ip.version) && !begin_ip(&series->ip, &unit->from, &unit->to))
 		return false;
 	/* The kernel does not say which identification the packet had. Packets of busbar count
 	 * from 0 in a train and come from the shared port; kernels and adapters in hardware
 	 * choose any identification, and a source port for each connection. */
 	icrc_next(&c, series, from, udp_length, (uint16_t)k);
-	icrc_add(&c, from + IB_BTH_BYTES, (size_t)(end - from) - IB_BTH_BYTES);
+	icrc_add(&c, from + ICRC_SERIES_BTH, (size_t)(end - from) - ICRC_SERIES_BTH);
 	if (likely(icrc_matches(&c, end)))
 		return true;
 	if (series->ip.version != 4 || !icrc_matches_any_id(&c, udp_length, end, &id))
@@ -161,7 +154,7 @@ static bool is_allowed(const struct carrier_unit *unit)
 	uint16_t port;
 
 	return is_to_group(unit) ||
-	       (carrier_udp_addr_ip(&unit->to, to, &port) && roce_allows(to));
+	       (carrier_udp_addr_ip(&unit->to, to, &port) && hca_network_allows(to));
 }
 
 static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
@@ -172,7 +165,7 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 
 	if (unlikely(bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > UINT16_MAX - 60))
 		return 0;
-	if (unlikely(!roce_allows_all) && !is_allowed(unit))
+	if (unlikely(!hca_network_allows_all) && !is_allowed(unit))
 		return 0;
 	if (unlikely(!is_sealed(unit, series, k, from, bytes))) {
 		*fault = PACKET_BAD_ICRC;
@@ -229,7 +222,7 @@ static int group_address(const struct ibv_ah_attr *to, const union ibv_gid *from
 		from = &other.gid;
 		same = true;
 	}
-	if (!roce_allows(from->raw))
+	if (!hca_network_allows(from->raw))
 		return -EHOSTUNREACH;
 	*route = (struct packet_route){
 		.to = carrier_udp_addr_of(dst, source.ndev_ifindex, roce_udp_port),
@@ -259,7 +252,7 @@ static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 			return -EHOSTUNREACH;
 		from = &to->grh.dgid;
 	}
-	if (!roce_allows(from->raw))
+	if (!hca_network_allows(from->raw))
 		return -EHOSTUNREACH;
 	if (link_local && hca_gid_by_index(to->grh.sgid_index, &entry))
 		return -EHOSTUNREACH;
@@ -279,10 +272,12 @@ static bool is_from(const struct packet_route *route, const struct carrier_unit 
 	union ibv_gid gid;
 	uint16_t port;
 
+	if (likely(carrier_addr_equal(&route->to, &unit->from)))
+		return true;
 	if (!carrier_udp_addr_ip(&route->to, peer, &port) ||
 	    !carrier_udp_addr_ip(&unit->from, sender, &port))
 		return false;
-	if (likely(!memcmp(peer, sender, sizeof(peer))))
+	if (!memcmp(peer, sender, sizeof(peer)))
 		return true;
 	memcpy(gid.raw, sender, sizeof(gid.raw));
 	return route->any_here && hca_gid_is_local(&gid);

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/run/progress.h"
 #include "hca/share/counters.h"
@@ -15,7 +16,6 @@
 #include "transport/carrier/udp.h"
 #include "transport/packet/base/train.h"
 #include "transport/packet/packet.h"
-#include "transport/roce/allowed.h"
 #include "transport/roce/packets.h"
 #include "util/clock_source.h"
 
@@ -146,14 +146,15 @@ int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MA
 		.known = CARRIER_FROM | CARRIER_TTL,
 		.ttl = HOPS,
 	};
+	struct icrc_series series = { 0 };
 	struct packet_train train;
 	struct iovec *iov;
 
 	if (!port)
 		return -ENETDOWN;
-	if (!roce_allows(to->source))
+	if (!hca_network_allows(to->source))
 		return -EHOSTUNREACH;
-	packet_train_open(&train, port, &route);
+	packet_train_open(&train, port, &route, &series);
 	iov = packet_train_begin(&train, &f);
 	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
 	packet_train_end(&train, 1);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/host/allowed.h"
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/object/ah.h"
@@ -33,7 +34,6 @@
 #include "transport/list.h"
 #include "transport/packet/packet.h"
 #include "transport/packet/frame/show.h"
-#include "transport/roce/allowed.h"
 #include "transport/roce/group.h"
 #include "transport/roce/gsi.h"
 #include "transport/roce/packets.h"
@@ -338,7 +338,6 @@ static const struct roce_gsi_port gsi_port = { .open = open_qp1, .emit = roce_qp
 static int roce_start(void)
 {
 	roce_udp_port = (uint16_t)hca_settings.udp_port;
-	roce_allowed_start(hca_settings.network);
 	packet_show_start();
 	roce_gsi_start(&gsi_port);
 	return 0;

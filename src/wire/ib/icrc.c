@@ -172,20 +172,19 @@ void icrc_begin(struct icrc *c, const struct icrc_ip *ip,
 void icrc_next(struct icrc *c, struct icrc_series *s, const uint8_t bth[IB_BTH_BYTES],
 	       uint16_t udp_length, uint16_t id)
 {
-	const size_t last = sizeof(s->bth);
+	struct icrc_headers *h = &s->headers[udp_length / 4 % ICRC_SERIES_LENGTHS];
 
-	if (s->ip.udp_length != udp_length || memcmp(s->bth, bth, last)) {
-		s->ip.udp_length = udp_length;
+	if (h->udp_length != udp_length || memcmp(h->bth, bth, sizeof(h->bth))) {
+		s->ip.udp_length = h->udp_length = udp_length;
 		s->ip.id = 0;
-		memcpy(s->bth, bth, last);
-		s->crc = run_headers(&s->ip, bth, IB_BTH_BYTES - last);
+		memcpy(h->bth, bth, sizeof(h->bth));
+		h->crc = run_headers(&s->ip, bth, IB_BTH_BYTES - sizeof(h->bth));
 	}
-	c->crc = s->crc;
+	c->crc = h->crc;
 	/* The register is linear; see icrc_matches_any_id(). */
 	if (id && s->ip.version == 4)
 		c->crc ^= best()->multiply((uint32_t)(id & 0xff) << 24 |
 					   (uint32_t)(id >> 8) << 16, ICRC_ID);
-	icrc_add(c, bth + last, IB_BTH_BYTES - last);
 }
 
 void icrc_add(struct icrc *c, const void *data, size_t bytes)

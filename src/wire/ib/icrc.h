@@ -33,20 +33,26 @@ struct icrc {
 	uint32_t crc;
 };
 
-/* Packets between the same two addresses, one behind the other. What the headers of one have
- * in common with those of the one before it is not run again: all but the IPv4
- * identification, the request for an acknowledgement and the PSN, mostly. The caller fills in
- * `ip`, with an udp_length of 0. */
+/* Packets between the same two addresses. What the headers of one have in common with those of
+ * an earlier one is not run again: all but the IPv4 identification, the request for an
+ * acknowledgement and the PSN, mostly. Zeros, except for `ip`, before the first packet. */
+#define ICRC_SERIES_LENGTHS 4 /* packets of so many lengths have their place, a multiple of 4
+			       * bytes apart */
+#define ICRC_SERIES_BTH 8     /* bytes of the BTH in front of the last four */
 struct icrc_series {
-	struct icrc_ip ip;
-	uint8_t bth[8];      /* of the packet before, without its last four bytes */
-	uint32_t crc;        /* behind these, with the identification 0 */
+	struct icrc_ip ip;    /* its udp_length and id are overwritten */
+	struct icrc_headers {
+		uint8_t bth[ICRC_SERIES_BTH];
+		uint32_t crc;         /* behind these, with the identification 0 */
+		uint16_t udp_length;  /* 0: no packet yet */
+	} headers[ICRC_SERIES_LENGTHS];
 };
 
 /* `bth` is that of the packet as it is sent. */
 void icrc_begin(struct icrc *c, const struct icrc_ip *ip,
 		const uint8_t bth[IB_BTH_BYTES]);
-/* The same with the addresses of `s`. */
+/* The same with the addresses of `s`, up to the first ICRC_SERIES_BTH bytes of the BTH: the
+ * others are added with what follows them. */
 void icrc_next(struct icrc *c, struct icrc_series *s, const uint8_t bth[IB_BTH_BYTES],
 	       uint16_t udp_length, uint16_t id);
 /* What follows the BTH, in pieces of any length: extended headers, payload, pad. */

@@ -300,7 +300,7 @@ static void who_cannot_be_asked_is_told_apart(struct pair *p)
 	pair_open(p, NULL);
 	expect_eq(busbar_fail_ask(1u << 30, NULL), -ESRCH);
 	expect_eq(busbar_fail_ask((uint32_t)getppid(), NULL), -ESRCH);
-	expect_eq(busbar_fail_ask((uint32_t)getpid(), "soft1"), -ENODEV);
+	expect_eq(busbar_fail_ask((uint32_t)getpid(), "soft2"), -ENODEV);
 	expect_eq(busbar_fail_ask((uint32_t)getpid(), "mlx5_0"), -ENODEV);
 	expect_eq(side_async(&p->a, QUIET_MS), -1);
 }

@@ -177,12 +177,22 @@ static void fields_that_switches_change_do_not_count(void **state)
 	is_icrc_of(changed, sizeof(changed), uc_send_icrc);
 }
 
-static size_t random_packet(uint8_t *p, unsigned version, size_t payload)
+/* Sets the lengths in its headers. Returns its own, without the ICRC. */
+static size_t set_lengths(uint8_t *p, unsigned version, size_t payload)
 {
 	size_t ip = version == 4 ? 20 : 40, udp = 8 + 12 + payload + 4;
 	uint16_t length = (uint16_t)(version == 4 ? ip + udp : udp);
 
-	random_fill(p, ip + 8 + 12 + payload);
+	p[version == 4 ? 2 : 4] = (uint8_t)(length >> 8);
+	p[version == 4 ? 3 : 5] = (uint8_t)length;
+	p[ip + 4] = (uint8_t)(udp >> 8);
+	p[ip + 5] = (uint8_t)udp;
+	return ip + 8 + 12 + payload;
+}
+
+static size_t random_packet(uint8_t *p, unsigned version, size_t payload)
+{
+	random_fill(p, (version == 4 ? 20 : 40) + 8 + 12 + payload);
 	p[0] = (uint8_t)(version == 4 ? 0x45 : 0x60 | (p[0] & 15));
 	if (version == 4) {
 		p[6] &= 0x40;
@@ -191,11 +201,7 @@ static size_t random_packet(uint8_t *p, unsigned version, size_t payload)
 	} else {
 		p[6] = 17;
 	}
-	p[version == 4 ? 2 : 4] = (uint8_t)(length >> 8);
-	p[version == 4 ? 3 : 5] = (uint8_t)length;
-	p[ip + 4] = (uint8_t)(udp >> 8);
-	p[ip + 5] = (uint8_t)udp;
-	return ip + 8 + 12 + payload;
+	return set_lengths(p, version, payload);
 }
 
 /* The same as by icrc_begin(), whatever the packets have in common. */
@@ -206,13 +212,15 @@ static void packets_of_a_series_have_the_icrc_of_each(void **state)
 	(void)state;
 	for (unsigned run = 0; run < 2000; run++) {
 		unsigned version = random_below(2) ? 4 : 6;
-		size_t bytes = random_packet(packet, version, 4 * random_below(100));
+		/* Of few lengths, so that packets find those of earlier ones. */
+		const unsigned lengths = 1 + random_below(6);
 		struct icrc_series series = { 0 };
-		uint8_t *bth = (uint8_t *)(uintptr_t)parse(packet, &series.ip);
-		const uint16_t length = series.ip.udp_length;
+		uint8_t *bth;
 
-		series.ip.udp_length = 0;
-		for (unsigned k = 0; k < 8; k++) {
+		random_packet(packet, version, 4 * 99);
+		bth = (uint8_t *)(uintptr_t)parse(packet, &series.ip);
+		for (unsigned k = 0; k < 24; k++) {
+			size_t bytes = set_lengths(packet, version, 4 * random_below(lengths));
 			struct icrc_ip ip;
 			struct icrc c;
 			uint8_t out[4];
@@ -223,8 +231,8 @@ static void packets_of_a_series_have_the_icrc_of_each(void **state)
 			if (version == 4 && random_below(3))
 				random_fill(packet + 4, 2);
 			parse(packet, &ip);
-			icrc_next(&c, &series, bth, length, ip.id);
-			icrc_add(&c, bth + 12, (size_t)(packet + bytes - bth) - 12);
+			icrc_next(&c, &series, bth, ip.udp_length, ip.id);
+			icrc_add(&c, bth + 8, (size_t)(packet + bytes - bth) - 8);
 			icrc_end(&c, out);
 			is_icrc_of(packet, bytes, out);
 		}

@@ -55,7 +55,7 @@ struct packet_medium {
 	void (*renumber)(uint8_t *header, uint32_t psn);
 	/* Writes what follows the payload, which is in `n` pieces, of packet `k` of a train; returns
 	 * how many bytes: a multiple of 4 together with those of the payload, and at least 4.
-	 * `series`: zeros before the first packet of the train. `fragments`: it leaves with
+	 * `series`: that of the route, zeros before its first packet. `fragments`: it leaves with
 	 * CARRIER_FRAGMENTS. NULL: nothing follows. */
 	size_t (*seal)(const struct packet_route *route, struct icrc_series *series, unsigned k,
 		       bool fragments, const uint8_t *header, size_t header_bytes,
@@ -66,7 +66,7 @@ struct packet_medium {
 	bool (*too_long)(const struct packet_route *route, size_t bytes);
 	/* Packet `k` of `unit`, which lies at `from`: how many bytes precede its payload. 0: the
 	 * bytes are no packet, because of *fault (which is MALFORMED before). The caller checks
-	 * rc.bytes. `series`: zeros before the first packet of the unit. */
+	 * rc.bytes. `series`: that of the addresses of the unit, zeros before their first packet. */
 	size_t (*decode)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
 			 const uint8_t *from, size_t bytes, struct packet_frame *f,
 			 enum packet_fault *fault);
@@ -143,7 +143,11 @@ struct packet_port {
 	bool serves;
 	uint8_t linger_skips, linger_vain;
 	struct list targets;   /* of XRC; receive_lock */
-	uint64_t now_ns;       /* when the unit that is delivered came; receive_lock */
+	uint64_t now_ns;       /* when the unit that is delivered came, or of this poll in vain;
+				* receive_lock */
+	/* Of units with these addresses, those of the last one; receive_lock. */
+	struct icrc_series series;
+	struct carrier_addr from, to;
 	uint8_t *packet;       /* for one that came in pieces; receive_lock */
 	uint8_t *answers;      /* payloads of a train of responses; receive_lock */
 	struct spin wait_lock; /* a leaf */

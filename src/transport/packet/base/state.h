@@ -25,6 +25,7 @@ struct packet_qp {
 
 	/* Under sq_lock. */
 	struct rc_requester requester;
+	struct icrc_series request_series; /* of the route */
 	struct packet_entry *entries;
 	bool ready;             /* RTS was entered */
 	uint16_t epoch;         /* hca_qp.tx_epoch, as `requester` knows it */
@@ -42,6 +43,7 @@ struct packet_qp {
 
 	/* Under receive_lock of the port. */
 	struct rc_responder responder;
+	struct icrc_series answer_series; /* of the route */
 	bool connected;         /* RTR was entered */
 	bool answering;
 	/* These two are also written under sq_lock alone: a lost count costs a packet at most. */

@@ -23,15 +23,14 @@ static uint32_t trailer_bytes(const struct packet_train *t, uint32_t payload)
 uint32_t packet_train_room(const struct packet_train *t, uint32_t payload)
 {
 	uint32_t length = t->length + payload + trailer_bytes(t, payload);
-	/* Another thread may have found out meanwhile that there are no trains. */
-	uint32_t most = MAX(1u, t->port->train());
+	uint32_t most;
 
 	if (!t->packets)
-		return MIN(most, MAX(1u, PACKET_TRAIN_BYTES / length));
-	if (t->ended || t->packets >= most || length > t->segment ||
+		return MIN(t->most, MAX(1u, PACKET_TRAIN_BYTES / length));
+	if (t->ended || t->packets >= t->most || length > t->segment ||
 	    t->pieces + 2 + HCA_MAX_SGE > CARRIER_IOV_MAX)
 		return 0;
-	most = MIN(most - t->packets, (PACKET_TRAIN_BYTES - t->bytes) / length);
+	most = MIN(t->most - t->packets, (PACKET_TRAIN_BYTES - t->bytes) / length);
 	/* A shorter packet is the last one. */
 	return MIN(most, length < t->segment ? 1u : PACKET_TRAIN_MAX);
 }
@@ -65,7 +64,7 @@ static size_t seal(struct packet_train *t, unsigned k)
 	const struct packet_part_of_train *p = &t->packet[k];
 	uint8_t *header = t->text + p->header;
 
-	return t->port->medium->seal(t->route, &t->series, k, t->fragments, header,
+	return t->port->medium->seal(t->route, t->series, k, t->fragments, header,
 				     p->header_bytes, &t->iov[p->payload], p->pieces,
 				     header + p->header_bytes);
 }
@@ -127,7 +126,6 @@ uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like,
 static void seal_again(struct packet_train *t)
 {
 	t->fragments = true;
-	t->series = (struct icrc_series){ 0 };
 	for (unsigned k = 0; t->port->medium->seal && k < t->packets; k++)
 		seal(t, k);
 }

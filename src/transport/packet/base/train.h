@@ -19,29 +19,32 @@ struct packet_part_of_train {
 struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
+	struct icrc_series *series; /* of the route */
 	bool fragments;   /* packet_route.fragments when the train began */
+	unsigned most;    /* packets that may leave together */
 	unsigned packets, pieces;
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes, text_bytes;
 	bool ended;       /* no packet may follow */
 	uint32_t length;  /* length of the header of the packet that is being added */
-	struct icrc_series series;
 	struct packet_part_of_train packet[PACKET_TRAIN_MAX];
 	struct iovec iov[CARRIER_IOV_MAX];
 	uint8_t text[PACKET_TRAIN_MAX * (PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)];
 };
 _Static_assert(CARRIER_IOV_MAX <= UINT8_MAX + 1 && PACKET_HEADER_BYTES <= UINT8_MAX, "it fits");
 
+/* `series`: zeros, or that of an earlier train of the route. */
 static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
-				     struct packet_route *route)
+				     struct packet_route *route, struct icrc_series *series)
 {
 	t->port = port;
 	t->route = route;
+	t->series = series;
+	t->most = port->train();
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
 	t->packets = t->pieces = 0;
 	t->bytes = t->text_bytes = 0;
 	t->ended = false;
-	t->series = (struct icrc_series){ 0 };
 }
 
 /* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL: the

@@ -187,7 +187,9 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	if (!iov)
 		return -ENOBUFS;
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.rc.psn, f.rc.bytes, e->opcode);
-	tx->packet.more = MIN(tx->packet.more, packet_train_room(train, f.rc.bytes) - 1);
+	if (tx->packet.more)
+		tx->packet.more = MIN(tx->packet.more,
+				      packet_train_room(train, f.rc.bytes) - 1);
 	if (tx->packet.more)
 		whole = packet_whole(qp, e, tx->at, f.rc.bytes * (1 + tx->packet.more));
 	if (!whole) {
@@ -264,7 +266,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 	unsigned turn;
 	int ret = 0;
 
-	packet_train_open(&train, pq->port, &pq->route);
+	packet_train_open(&train, pq->port, &pq->route, &pq->request_series);
 	turn = hca_copy_begin(&pq->port->copies);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);
@@ -289,7 +291,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 	struct work_done done;
 	struct rc_tx tx;
 
-	for (;;) {
+	while (rq->next != rq->head) {
 		int ret = send_train(pq, now_ns, &done);
 
 		if (ret == -ENOENT)
@@ -308,6 +310,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 		if (!packet_finish(pq, done))
 			return false;
 	}
+	return true;
 }
 
 /* Messages that a program posts one by one behind others leave together, when there is a train of
@@ -320,11 +323,13 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 static bool gathers(const struct packet_qp *pq)
 {
 	const struct rc_requester *rq = &pq->requester;
-	uint32_t unacked, waiting, train = pq->port->train();
+	uint32_t unacked, waiting, train;
 
 	rc_load(rq, &unacked, &waiting);
-	if (!unacked || pq->polled || train == 1 ||
-	    waiting >= MIN(train, PACKET_TRAIN_BYTES / rq->p.mtu))
+	if (!unacked || pq->polled)
+		return false;
+	train = pq->port->train();
+	if (train == 1 || waiting >= MIN(train, PACKET_TRAIN_BYTES / rq->p.mtu))
 		return false;
 	/* An acknowledgement is on its way and will be here soon. */
 	if (unacked >= 2 * rq->window.least)
@@ -337,17 +342,20 @@ static bool gathers(const struct packet_qp *pq)
 /* False: the queue pair has failed. */
 static bool transmit(struct packet_qp *pq)
 {
+	const struct rc_requester *rq = &pq->requester;
 	const struct hca_sq *sq = &pq->qp->sq;
-	uint64_t now = packet_now_ns();
 
 	do {
 		if (!take_new(pq))
 			return false;
+		/* As behind the acknowledgement of the last message. */
+		if (rq->next == rq->head)
+			return true;
 		if (gathers(pq)) {
 			packet_wait(pq);
 			return true;
 		}
-		if (!send_all(pq, now))
+		if (!send_all(pq, packet_now_ns()))
 			return false;
 		/* Unreliable entries are complete now; a local operation may follow. */
 	} while (pq->service == PACKET_UC && sq->next == sq->tail && !pq->look_ns &&

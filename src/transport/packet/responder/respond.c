@@ -56,7 +56,9 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
-	r->packet.more = MIN(r->packet.more, packet_train_room(train, r->packet.bytes) - 1);
+	if (r->packet.more)
+		r->packet.more = MIN(r->packet.more,
+				     packet_train_room(train, r->packet.bytes) - 1);
 	/* The response to a FLUSH or an ATOMIC WRITE has no bytes either. */
 	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
 		*status = fetch(pq, r, bytes);
@@ -111,22 +113,24 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	unsigned turn = atomic_load_explicit(&pq->port->turn, memory_order_relaxed);
 	bool waits = rs->p.ack_delay_ns && replies_before_polling(pq);
 	bool early = at_once || pq->port->no_waiting || !waits;
-	/* The clock is read only if the time is needed. */
-	uint64_t now = early && !rs->pace.active ? 0 : packet_now_ns();
+	/* The clock is read only if the time is needed; whoever does not wait may be no poll. */
+	uint64_t now = !early ? pq->port->now_ns : rs->pace.active ? packet_now_ns() : 0;
 	bool acknowledges = false;
 	struct packet_train train;
 	struct rc_response r;
-	int ret = 0;
+	int ret;
 
-	packet_train_open(&train, pq->port, &pq->route);
+	if (!rc_respond_next(rs, early, now, &r))
+		return 0;
+	packet_train_open(&train, pq->port, &pq->route, &pq->answer_series);
 	rc_respond_mark(rs, &before);
-	while (train.packets < budget && rc_respond_next(rs, early, now, &r)) {
+	do {
 		ret = add_answer(pq, &train, &r, &status);
 		if (ret)
 			break;
 		acknowledges |= r.packet.op == RC_ACK;
 		rc_responded(rs, &r, RC_OK);
-	}
+	} while (train.packets < budget && rc_respond_next(rs, early, now, &r));
 	if (train.packets && packet_train_emit(&train) == -EAGAIN) {
 		rc_respond_undo(rs, &before);
 		*full = true;

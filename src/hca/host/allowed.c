@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See allowed.h. */
-#define LOG_ROOM "roce"
-#include "transport/roce/allowed.h"
+#define LOG_ROOM "hca"
+#include "hca/host/allowed.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define ADDRESSES_MAX 32
 
-bool roce_allows_all = true;
+bool hca_network_allows_all = true;
 static uint8_t allowed[ADDRESSES_MAX][16];
 static unsigned allowed_count;
 
@@ -31,11 +31,13 @@ static bool parse(const char *text, size_t length, uint8_t gid[16])
 	       inet_pton(AF_INET6, address, gid) == 1;
 }
 
-void roce_allowed_start(const char *text)
+void hca_network_start(const char *text)
 {
 	allowed_count = 0;
-	roce_allows_all = !strcasecmp(text, "all");
-	while (!roce_allows_all && *text) {
+	hca_network_allows_all = !strcasecmp(text, "all");
+	if (!strcasecmp(text, "off"))
+		return;
+	while (!hca_network_allows_all && *text) {
 		size_t length = strcspn(text, ", ");
 
 		if (length && allowed_count < ADDRESSES_MAX &&
@@ -47,11 +49,11 @@ void roce_allowed_start(const char *text)
 		text += length;
 		text += strspn(text, ", ");
 	}
-	if (!roce_allows_all && !allowed_count)
+	if (!hca_network_allows_all && !allowed_count)
 		log_warn("BUSBAR_NETWORK names no address: only this host is heard");
 }
 
-bool roce_allowed_find(const uint8_t gid[16])
+bool hca_network_find(const uint8_t gid[16])
 {
 	static const uint8_t v4[13] = { [10] = 0xff, 0xff, 127 }, v6[16] = { [15] = 1 };
 

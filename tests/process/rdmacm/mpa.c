@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of iWARP: what differs from those by messages of connection management, and callers
+ * that speak by TCP what they like. With BUSBAR_DEVICES=iwarp. */
+#include "cm_help.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#define ROUNDS 200
+
+static void each_side_may_send_first(void)
+{
+	struct cm_pair p;
+
+	cm_pair_make(&p);
+	CHECK(p.caller->verbs->device->transport_type == IBV_TRANSPORT_IWARP);
+	CHECK(p.caller->verbs->device->node_type == IBV_NODE_RNIC);
+	cm_message(p.callee, p.caller);
+	cm_message(p.caller, p.callee);
+	CHECK(rdma_get_dst_port(p.callee) == rdma_get_src_port(p.caller) ||
+	      rdma_get_dst_port(p.callee));
+	cm_pair_free(&p);
+}
+
+static void private_data_have_their_own_length(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	uint8_t question[252], answer[199];
+	struct rdma_conn_param ask = { question, 253, 3, 2, 0, 0, 0, 0, 0 };
+	struct rdma_conn_param say = { answer, sizeof(answer), 2, 1, 0, 0, 0, 0, 0 };
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	uint16_t port;
+
+	for (unsigned i = 0; i < sizeof(question); i++)
+		question[i] = (uint8_t)i;
+	memset(answer, 0xa5, sizeof(answer));
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 1, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, &ask) == -1 && errno == EINVAL);
+	ask.private_data_len = sizeof(question);
+	CHECK(rdma_connect(caller, &ask) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	CHECK(ev->param.conn.private_data_len == sizeof(question));
+	CHECK(!memcmp(ev->param.conn.private_data, question, sizeof(question)));
+	CHECK(ev->param.conn.responder_resources == 2);
+	CHECK(ev->param.conn.initiator_depth == 3);
+	cm_qp(callee);
+	CHECK(rdma_accept(callee, &say) == 0);
+	rdma_ack_cm_event(ev);
+	ev = cm_expect(ch, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK(ev->param.conn.private_data_len == sizeof(answer));
+	CHECK(!memcmp(ev->param.conn.private_data, answer, sizeof(answer)));
+	rdma_ack_cm_event(ev);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	cm_id_free(caller);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(callee_ch);
+	rdma_destroy_event_channel(ch);
+}
+
+static void a_rejection_carries_data(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	uint16_t port;
+
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 1, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	CHECK(rdma_reject(callee, "not now", 8) == 0);
+	CHECK(rdma_reject(callee, NULL, 0) == -1 && errno == EINVAL);
+	rdma_ack_cm_event(ev);
+	ev = cm_expect(ch, RDMA_CM_EVENT_REJECTED);
+	CHECK(ev->status == -ECONNREFUSED);
+	CHECK(ev->param.conn.private_data_len == 8);
+	CHECK(!memcmp(ev->param.conn.private_data, "not now", 8));
+	rdma_ack_cm_event(ev);
+	CHECK(cm_qp_state(caller) == IBV_QPS_ERR);
+	cm_id_free(callee);
+	cm_id_free(caller);
+	/* Nobody listens. */
+	cm_id_free(listener);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == -ECONNREFUSED);
+	cm_id_free(caller);
+	rdma_destroy_event_channel(callee_ch);
+	rdma_destroy_event_channel(ch);
+}
+
+static void a_disconnect_ends_both_sides_and_flushes(void)
+{
+	char buf[16];
+	struct cm_pair p;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	cm_pair_make(&p);
+	mr = rdma_reg_msgs(p.caller, buf, sizeof(buf));
+	CHECK(mr && rdma_post_recv(p.caller, NULL, buf, sizeof(buf), mr) == 0);
+	CHECK(rdma_disconnect(p.caller) == 0);
+	CHECK(rdma_get_recv_comp(p.caller, &wc) == 1);
+	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(cm_expect_ack(p.caller_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	CHECK(cm_expect_ack(p.callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	/* There is one stream: its end is that of both queue pairs. */
+	CHECK(cm_qp_state(p.callee) == IBV_QPS_ERR);
+	CHECK(rdma_disconnect(p.callee) == 0);
+	CHECK(rdma_disconnect(p.caller) == 0);
+	cm_expect_quiet(p.caller_ch, 20);
+	cm_expect_quiet(p.callee_ch, 0);
+	CHECK(rdma_dereg_mr(mr) == 0);
+	cm_pair_free(&p);
+}
+
+/* The sender ends its connection as soon as its message is complete. */
+static void last_message(bool destroys)
+{
+	char to[16] = "", from[16] = "the last message";
+	struct ibv_mr *to_mr, *from_mr;
+	struct cm_pair p;
+	struct ibv_wc wc;
+
+	cm_pair_make(&p);
+	to_mr = rdma_reg_msgs(p.callee, to, sizeof(to));
+	from_mr = rdma_reg_msgs(p.caller, from, sizeof(from));
+	CHECK(to_mr && from_mr);
+	CHECK(rdma_post_recv(p.callee, NULL, to, sizeof(to), to_mr) == 0);
+	CHECK(rdma_post_send(p.caller, NULL, from, sizeof(from), from_mr, IBV_SEND_SIGNALED) == 0);
+	CHECK(rdma_get_send_comp(p.caller, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+	if (destroys)
+		rdma_destroy_qp(p.caller);
+	else
+		CHECK(rdma_disconnect(p.caller) == 0);
+	CHECK(cm_expect_ack(p.callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	/* It is complete before the event is there. */
+	CHECK(ibv_poll_cq(p.callee->recv_cq, 1, &wc) == 1);
+	CHECK(wc.status == IBV_WC_SUCCESS && !memcmp(to, from, sizeof(to)));
+	CHECK(rdma_dereg_mr(to_mr) == 0 && rdma_dereg_mr(from_mr) == 0);
+	CHECK(cm_expect_ack(p.caller_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	cm_pair_free(&p);
+}
+
+static void the_last_message_is_there_before_the_disconnect(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		last_message(i & 1);
+}
+
+/* ---- by TCP ---- */
+
+static int dial(uint16_t port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0 && connect(fd, cm_loopback(port), sizeof(struct sockaddr_in)) == 0);
+	return fd;
+}
+
+static void say(int fd, const void *bytes, size_t length)
+{
+	CHECK(send(fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length);
+}
+
+/* A request of revision 1 without private data, which asks for nothing. */
+static const char request[20] = "MPA ID Req Frame\0\1\0";
+
+/* What the other end sends before it ends the stream, which it must. */
+static size_t heard(int fd, char *to, size_t room)
+{
+	size_t there = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, to + there, room - there, 0)) > 0)
+		there += (size_t)n;
+	close(fd);
+	return there;
+}
+
+static void callers_that_speak_something_else_harm_nobody(void)
+{
+	static const char http[] = "GET / HTTP/1.1\r\nHost: nobody\r\n\r\n";
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	char frame[20], answer[64];
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	int silent[300], fd;
+	uint16_t port;
+
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 4, &port);
+	/* More than a listener keeps: the oldest ones make room. */
+	for (int i = 0; i < 300; i++)
+		silent[i] = dial(port);
+	say(silent[299], request, 10);
+	fd = dial(port);
+	say(fd, http, sizeof(http) - 1);
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	/* A reply is no request. */
+	fd = dial(port);
+	say(fd, "MPA ID Rep Frame\0\1\0", 20);
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	/* A revision that there is not, and private data that are too long. */
+	memcpy(frame, request, sizeof(frame));
+	frame[17] = 9;
+	fd = dial(port);
+	say(fd, frame, sizeof(frame));
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	frame[17] = 1;
+	frame[18] = 3;
+	fd = dial(port);
+	say(fd, frame, sizeof(frame));
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	callee = ev->id;
+	cm_qp(callee);
+	CHECK(rdma_accept(callee, NULL) == 0);
+	rdma_ack_cm_event(ev);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	cm_message(caller, callee);
+	cm_id_free(caller);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	cm_id_free(callee);
+	/* The listener goes with callers that have said nothing. */
+	cm_id_free(listener);
+	CHECK(heard(silent[299], answer, sizeof(answer)) == 0);
+	for (int i = 0; i < 299; i++)
+		close(silent[i]);
+	rdma_destroy_event_channel(callee_ch);
+	rdma_destroy_event_channel(ch);
+}
+
+/* Takes the request of a raw caller. */
+static struct rdma_cm_id *take(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_event *ev = cm_expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	struct rdma_cm_id *callee = ev->id;
+
+	rdma_ack_cm_event(ev);
+	cm_qp(callee);
+	return callee;
+}
+
+static void a_caller_that_has_gone_is_not_accepted(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callee;
+	uint16_t port;
+	int fd;
+
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	fd = dial(port);
+	say(fd, request, sizeof(request));
+	callee = take(ch);
+	CHECK(shutdown(fd, SHUT_RDWR) == 0 && close(fd) == 0);
+	/* Its end needs a moment to come here. */
+	usleep(20000);
+	CHECK(rdma_accept(callee, NULL) == -1 && errno == ECONNRESET);
+	cm_id_free(callee);
+	/* The initiator must not send before the reply (RFC 5044, 7.1.2). */
+	fd = dial(port);
+	say(fd, request, sizeof(request));
+	callee = take(ch);
+	say(fd, "early", 5);
+	usleep(20000);
+	CHECK(rdma_accept(callee, NULL) == -1 && errno == EPROTO);
+	close(fd);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
+static void a_responder_is_silent_until_it_has_heard(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callee;
+	char reply[20], buf[16] = "me first";
+	struct pollfd wait;
+	struct ibv_mr *mr;
+	uint16_t port;
+	int fd;
+
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	fd = dial(port);
+	say(fd, request, sizeof(request));
+	callee = take(ch);
+	CHECK(rdma_accept(callee, NULL) == 0);
+	mr = rdma_reg_msgs(callee, buf, sizeof(buf));
+	CHECK(mr && rdma_post_send(callee, NULL, buf, sizeof(buf), mr, 0) == 0);
+	CHECK(recv(fd, reply, sizeof(reply), MSG_WAITALL) == sizeof(reply));
+	CHECK(!memcmp(reply, "MPA ID Rep Frame\0\1\0", sizeof(reply)));
+	wait = (struct pollfd){ .fd = fd, .events = POLLIN };
+	CHECK(poll(&wait, 1, 100) == 0);
+	cm_expect_quiet(ch, 0);
+	/* A WRITE of no bytes: length, DDP and RDMAP control, STag, tagged offset, CRC. */
+	say(fd, "\0\16\301\100\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+	CHECK(poll(&wait, 1, 8000) == 1);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	close(fd);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_DISCONNECTED) == 0);
+	CHECK(rdma_dereg_mr(mr) == 0);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
+static void requests_beyond_the_backlog_are_rejected(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callers[3];
+	uint16_t port;
+
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 2, &port);
+	for (int i = 0; i < 3; i++) {
+		callers[i] = cm_caller(ch, RDMA_PS_TCP, port);
+		cm_qp(callers[i]);
+		CHECK(rdma_connect(callers[i], NULL) == 0);
+	}
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == -ECONNREFUSED);
+	/* The two other requests were not taken: they are rejected with the listener. */
+	cm_id_free(listener);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == -ECONNREFUSED);
+	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_REJECTED) == -ECONNREFUSED);
+	for (int i = 0; i < 3; i++)
+		cm_id_free(callers[i]);
+	rdma_destroy_event_channel(callee_ch);
+	rdma_destroy_event_channel(ch);
+}
+
+/* With BUSBAR_NETWORK=off, in a network with the address 192.0.2.7 besides those of the loopback
+ * interface. */
+static void an_address_that_is_not_allowed_is_not_served(void)
+{
+	struct sockaddr_in outer = { .sin_family = AF_INET };
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *callee;
+	char answer[16];
+	int fd;
+
+	CHECK(rdma_create_id(ch, &listener, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_listen(listener, 4) == 0);
+	outer.sin_port = rdma_get_src_port(listener);
+	inet_pton(AF_INET, "192.0.2.7", &outer.sin_addr);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(connect(fd, (struct sockaddr *)&outer, sizeof(outer)) == 0);
+	/* It may be closed already. */
+	send(fd, request, sizeof(request), MSG_NOSIGNAL);
+	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	cm_expect_quiet(ch, 0);
+	fd = dial(ntohs(outer.sin_port));
+	say(fd, request, sizeof(request));
+	callee = take(ch);
+	close(fd);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
+CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length),
+	CASE(a_rejection_carries_data), CASE(a_disconnect_ends_both_sides_and_flushes),
+	CASE(the_last_message_is_there_before_the_disconnect),
+	CASE(callers_that_speak_something_else_harm_nobody),
+	CASE(a_caller_that_has_gone_is_not_accepted),
+	CASE(a_responder_is_silent_until_it_has_heard),
+	CASE(requests_beyond_the_backlog_are_rejected),
+	CASE(an_address_that_is_not_allowed_is_not_served))

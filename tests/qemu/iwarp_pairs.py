@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pairs of programs that interop.py runs against siw0, the kernel's iWARP.
+
+The rules are those of interop_pairs.py. iWARP connects queue pairs by the connection manager
+alone, so perftest takes -R, and there are no path MTU, GID, atomics, UC or UD.
+"""
+from interop_pairs import IPV6, Pair
+
+PAIRS = []
+
+# A server that sends at once: siw as the initiator takes bytes that come with the reply for a
+# fault, and siw as the responder sends them (with an RTR, too).
+EARLY = 'CONNECT_ERROR, error: -22|rpoll: (Invalid argument|Success)'
+# The client calls a second time at once, before the server listens again.
+REFUSED = 'Connection refused'
+
+
+def connected(name, server, client, client_says='', **more):
+    PAIRS.append(Pair(name, server, client, ready='cm', client_says=client_says, **more))
+
+
+def rping(count, size, **more):
+    connected(f'rping -C {count}', f'rping -s -V -a {{self}} -p {{port}} -C {count} -S {{size}}',
+              f'rping -c -v -V -a {{peer}} -p {{port}} -C {count} -S {{size}}',
+              '^ping data: rdma-ping-0', size=size, **more)
+
+
+def perftest(program, size, options='', iterations=5, **more):
+    words = f'{program} -R -F -n {iterations} -p {{port}} -s {{size}} {options}'
+    connected(f'{program} -R {options}'.strip(), words, words + ' {peer}',
+              rf'^ *{size} +{iterations} ', size=size, again=REFUSED, **more)
+
+
+rping(5, 64)
+rping(5, 60000)
+rping(5, 64, family=IPV6)
+# siw says so at once, and rping would then wait for ever.
+connected('rdma_client to no server', 'rping -s -P -a {self} -p {port}',
+          'rdma_client -s {peer} -p 17', 'rdma_connect: Connection refused', client_fails=True,
+          server_ends=False)
+connected('rdma_client', 'rdma_server -p {port}', 'rdma_client -s {peer} -p {port}',
+          'rdma_client: end 0')
+connected('ucmatose', 'ucmatose -b {self} -p {port} -c 3 -C 5',
+          'ucmatose -s {peer} -p {port} -c 3 -C 5', 'return status 0', guest_again=EARLY)
+connected('rstream', 'rstream -b {self} -p {port} -S 4000 -I 5 -C 5',
+          'rstream -s {peer} -p {port} -S 4000 -I 5 -C 5', '^custom|^4000',
+          guest_again=EARLY)
+for operation in ('write', 'read', 'send'):
+    perftest(f'ib_{operation}_bw', 65536)
+    perftest(f'ib_{operation}_lat', 64)
