@@ -103,13 +103,21 @@ static void unlist(struct iwarp_stream *s)
 static void linger_ends(struct progress_timer *t)
 {
 	struct iwarp_stream *s = container_of(t, struct iwarp_stream, linger);
+	bool mine;
 
 	hca_enter();
 	hca_lock(&iwarp_port.receive_lock);
-	iwarp_end_socket(s, false);
-	unlist(s);
+	mine = s->listed; /* else iwarp_end_lingering() has it */
+	if (mine) {
+		iwarp_end_socket(s, false);
+		unlist(s);
+	}
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
+	if (!mine)
+		return;
+	/* A poll that saw the peer's end, too, may have armed it meanwhile. */
+	progress_timer_disarm(t);
 	stream_free(s);
 }
 
