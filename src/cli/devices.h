@@ -27,7 +27,11 @@ int devices_faults(const char *faults, char **names, int count);
 int devices_open(struct ibv_device *dev, struct ibv_context **ctx,
 		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT]);
 const char *device_kind(const struct ibv_device *dev);
-const char *device_gid_type(uint32_t type);
+/* The GID of an iWARP device is a hardware address, all others are of IPv6. */
+#define DEVICE_GID_TEXT 46
+const char *device_gid(const struct ibv_device *dev, const struct ibv_gid_entry *e,
+		       char text[DEVICE_GID_TEXT]);
+const char *device_gid_type(const struct ibv_device *dev, const struct ibv_gid_entry *e);
 const char *device_link_layer(uint8_t layer);
 const char *device_atomics(enum ibv_atomic_cap cap);
 unsigned device_mtu_bytes(enum ibv_mtu mtu);

@@ -2,7 +2,6 @@
 /* A device with its ports and addresses as JSON. */
 #include "cli/devices.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <net/if.h>
@@ -15,16 +14,15 @@ static void gids(struct cli_json *j, struct ibv_context *ctx, unsigned port,
 {
 	cli_json_open(j, "gids", '[');
 	for (int i = 0; i < table_len; i++) {
-		char text[INET6_ADDRSTRLEN], netdev[IF_NAMESIZE] = "";
+		char text[DEVICE_GID_TEXT], netdev[IF_NAMESIZE] = "";
 		struct ibv_gid_entry e;
 
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
 			continue; /* an empty entry */
-		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
 		cli_json_open(j, NULL, '{');
 		cli_json_uint(j, "index", (unsigned)i);
-		cli_json_string(j, "gid", text);
-		cli_json_string(j, "type", device_gid_type(e.gid_type));
+		cli_json_string(j, "gid", device_gid(ctx->device, &e, text));
+		cli_json_string(j, "type", device_gid_type(ctx->device, &e));
 		if (e.ndev_ifindex && if_indextoname(e.ndev_ifindex, netdev))
 			cli_json_string(j, "netdev", netdev);
 		cli_json_close(j, '}');

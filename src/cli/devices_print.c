@@ -11,9 +11,29 @@
 
 #include "util/log.h"
 
-const char *device_gid_type(uint32_t type)
+static bool is_iwarp(const struct ibv_device *dev)
 {
-	switch (type) {
+	return dev->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+const char *device_gid(const struct ibv_device *dev, const struct ibv_gid_entry *e,
+		       char text[DEVICE_GID_TEXT])
+{
+	const uint8_t *b = e->gid.raw;
+
+	if (is_iwarp(dev))
+		snprintf(text, DEVICE_GID_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
+			 b[3], b[4], b[5]);
+	else
+		inet_ntop(AF_INET6, b, text, DEVICE_GID_TEXT);
+	return text;
+}
+
+const char *device_gid_type(const struct ibv_device *dev, const struct ibv_gid_entry *e)
+{
+	if (is_iwarp(dev))
+		return "hardware";
+	switch (e->gid_type) {
 	case IBV_GID_TYPE_IB: return "InfiniBand";
 	case IBV_GID_TYPE_ROCE_V1: return "RoCE v1";
 	case IBV_GID_TYPE_ROCE_V2: return "RoCE v2";
@@ -66,16 +86,16 @@ static void print_gids(struct ibv_context *ctx, unsigned port, int table_len)
 {
 	for (int i = 0; i < table_len; i++) {
 		struct ibv_gid_entry e;
-		char text[INET6_ADDRSTRLEN], name[IF_NAMESIZE] = "";
+		char text[DEVICE_GID_TEXT], name[IF_NAMESIZE] = "";
 
 		/* For an empty entry ibv_query_gid_ex() fails with ENODATA. */
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
 			continue;
-		inet_ntop(AF_INET6, e.gid.raw, text, sizeof(text));
 		if (e.ndev_ifindex)
 			if_indextoname(e.ndev_ifindex, name);
 		printf("    gid %-3d %-10s %s%s%s\n", i,
-		       device_gid_type(e.gid_type), text, *name ? " on " : "", name);
+		       device_gid_type(ctx->device, &e), device_gid(ctx->device, &e, text),
+		       *name ? " on " : "", name);
 	}
 }
 
@@ -140,8 +160,7 @@ static void print_limits(const struct ibv_device_attr *a)
 
 const char *device_kind(const struct ibv_device *dev)
 {
-	return dev->transport_type == IBV_TRANSPORT_IWARP ? "iWARP" :
-							    "InfiniBand verbs";
+	return is_iwarp(dev) ? "iWARP" : "InfiniBand verbs";
 }
 
 int devices_open(struct ibv_device *dev, struct ibv_context **ctx,

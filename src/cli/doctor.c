@@ -1,103 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar doctor`: why two hosts do not reach each other by transport roce. */
+/* `busbar doctor`: why two hosts do not reach each other by transport roce or iwarp. */
 #define LOG_ROOM "doctor"
 #include "cli/doctor.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "util/log.h"
 #include "util/settings.h"
 
 static const char usage[] =
-	"usage: busbar doctor [-p PORT] [HOST]\n"
-	"       busbar doctor --serve [-p PORT] [-t SECONDS]\n"
+	"usage: busbar doctor [-p PORT | --iwarp PORT] [HOST]\n"
+	"       busbar doctor --serve [-p PORT | --iwarp PORT] [-t SECONDS]\n"
 	"\n"
-	"Says why two hosts do not reach each other by RDMA over UDP (RoCE v2). Without\n"
-	"HOST it looks at this host only. With HOST it also sends probes to it, where\n"
-	"'busbar doctor --serve' has to run: do this in both directions.\n"
+	"Says why two hosts do not reach each other by RDMA over UDP (RoCE v2), or over\n"
+	"TCP (iWARP). Without HOST it looks at this host only. With HOST it also sends\n"
+	"probes to it, where 'busbar doctor --serve' has to run: do this in both\n"
+	"directions.\n"
 	"\n"
 	"  -s, --serve           answer the probes of other hosts, until interrupted\n"
 	"  -t, --time SECONDS    end --serve after that time\n"
 	"  -p, --port PORT       UDP port (BUSBAR_ROCE_PORT, or 4791); one that is free\n"
 	"                        where busbar programs run, which says less of a firewall\n"
+	"  -i, --iwarp PORT      looks at iWARP instead: PORT is the TCP port of a program\n"
+	"                        that listens there, or of --serve\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Status: 0 nothing is wrong, 1 something is, 2 the command line is.\n";
-
-static bool found;
-
-__attribute__((format(printf, 2, 0)))
-static void say(const char *mark, const char *format, va_list args)
-{
-	printf("%-4s ", mark);
-	vprintf(format, args);
-	putchar('\n');
-}
-
-static void say_remedy(const char *remedy)
-{
-	if (remedy)
-		printf("     -> %s\n", remedy);
-	fflush(stdout);
-}
-
-void doctor_good(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say("ok", format, args);
-	va_end(args);
-	fflush(stdout);
-}
-
-void doctor_note(const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say("note", format, args);
-	va_end(args);
-	say_remedy(remedy);
-}
-
-void doctor_bad(const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	found = true;
-	va_start(args, format);
-	say("BAD", format, args);
-	va_end(args);
-	say_remedy(remedy);
-}
-
-bool doctor_found(void)
-{
-	return found;
-}
-
-bool doctor_is_v4(const struct sockaddr_in6 *address)
-{
-	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
-}
-
-const char *doctor_text(const struct sockaddr_in6 *address, char *to)
-{
-	const uint8_t *bytes = address->sin6_addr.s6_addr;
-	const char *text = doctor_is_v4(address) ?
-		inet_ntop(AF_INET, bytes + 12, to, INET6_ADDRSTRLEN) :
-		inet_ntop(AF_INET6, bytes, to, INET6_ADDRSTRLEN);
-
-	return text ? text : "?";
-}
 
 static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *to)
 {
@@ -111,11 +42,25 @@ static int look(const char *host, uint16_t port)
 	struct doctor_route route;
 	bool port_is_free = doctor_local(port, false);
 
-	if (host && !doctor_route(host, port, &route))
+	if (host && !doctor_route(host, port, &route)) {
+		doctor_path(&route);
 		doctor_remote(&route, port, port_is_free);
+	}
 	if (!host)
 		doctor_note("start 'busbar doctor --serve' on the other host, and 'busbar doctor HOST' here",
 			    "no other host was asked");
+	return doctor_found() ? CLI_FAILED : CLI_OK;
+}
+
+static int look_at_stream(const char *host, uint16_t port)
+{
+	struct doctor_route route;
+
+	doctor_local_stream(port);
+	if (host && !doctor_route(host, port, &route))
+		doctor_stream(&route, port);
+	if (!host)
+		doctor_note("'busbar doctor --iwarp PORT HOST'", "no other host was asked");
 	return doctor_found() ? CLI_FAILED : CLI_OK;
 }
 
@@ -130,19 +75,20 @@ int cli_doctor(int argc, char **argv)
 		{ "serve", no_argument, NULL, 's' },
 		{ "time", required_argument, NULL, 't' },
 		{ "port", required_argument, NULL, 'p' },
+		{ "iwarp", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *setting = getenv("BUSBAR_ROCE_PORT");
-	uint64_t port = 4791, seconds = 0;
-	bool serving = false;
+	uint64_t port = 4791, stream = 0, seconds = 0;
+	bool serving = false, has_port = false;
 	int opt;
 
 	log_init(LOG_WARN);
 	if (setting && !parse_number(setting, 1, 65535, &port))
 		doctor_bad("give a number from 1 to 65535, or take it out of the environment",
 			   "BUSBAR_ROCE_PORT=%.40s is no port: programs use 4791", setting);
-	while ((opt = getopt_long(argc, argv, "st:p:h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "st:p:i:h", longs, NULL)) != -1) {
 		switch (opt) {
 		case 's':
 			serving = true;
@@ -154,7 +100,9 @@ int cli_doctor(int argc, char **argv)
 				optarg);
 			return CLI_USAGE;
 		case 'p':
-			if (parse_number(optarg, 1, 65535, &port))
+		case 'i':
+			has_port |= opt == 'p';
+			if (parse_number(optarg, 1, 65535, opt == 'p' ? &port : &stream))
 				break;
 			fprintf(stderr, "busbar doctor: '%s' is no port of 1 to 65535\n",
 				optarg);
@@ -167,10 +115,14 @@ int cli_doctor(int argc, char **argv)
 			return CLI_USAGE;
 		}
 	}
-	if (argc - optind > (serving ? 0 : 1) || (seconds && !serving)) {
+	if (argc - optind > (serving ? 0 : 1) || (seconds && !serving) ||
+	    (stream && has_port)) {
 		fputs(usage, stderr);
 		return CLI_USAGE;
 	}
+	if (stream)
+		return serving ? doctor_stream_serve((uint16_t)stream, (unsigned)seconds) :
+				 look_at_stream(argv[optind], (uint16_t)stream);
 	if (serving)
 		return serve((uint16_t)port, (unsigned)seconds);
 	return look(argv[optind], (uint16_t)port);

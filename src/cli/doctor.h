@@ -4,6 +4,7 @@
 #define CLI_DOCTOR_H
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ bool doctor_found(void);
 /* An address with its port, for text of at most INET6_ADDRSTRLEN. */
 const char *doctor_text(const struct sockaddr_in6 *address, char *to);
 bool doctor_is_v4(const struct sockaddr_in6 *address);
+/* *to: the address, one of IPv4 in its mapped form, as in a GID. False: it is of neither. */
+bool doctor_map(const struct sockaddr *from, struct sockaddr_in6 *to);
 
 /* A socket of both IP versions (of IPv4 where the kernel has no other) at this port, 0 for
  * any, which sends with Don't Fragment whatever the kernel knows of the path; or a
@@ -46,6 +49,8 @@ struct doctor_route {
 };
 /* 0 or a negative errno, with a finding. */
 int doctor_route(const char *host, uint16_t port, struct doctor_route *route);
+/* Whether path MTUs of RDMA fit into its interface. */
+void doctor_path(const struct doctor_route *route);
 /* The IP header and all of RoCE v2 but the payload. */
 unsigned doctor_overhead(const struct doctor_route *route);
 
@@ -54,6 +59,8 @@ unsigned doctor_overhead(const struct doctor_route *route);
 /* Findings about the port, addresses, buffers and filters. `serving`: the port is wanted
  * for doctor_serve() itself. Returns whether the port is free. */
 bool doctor_local(uint16_t port, bool serving);
+/* For iWARP, by this TCP port: addresses and filters. */
+void doctor_local_stream(uint16_t port);
 
 /* ---- with the other host ---- */
 
@@ -62,5 +69,16 @@ bool doctor_local(uint16_t port, bool serving);
 int doctor_serve(uint16_t port, unsigned seconds);
 /* Sends probes and says what it finds. */
 void doctor_remote(const struct doctor_route *route, uint16_t port, bool port_is_free);
+
+/* For iWARP: calls that TCP port of the host, and says what it finds. */
+void doctor_stream(const struct doctor_route *route, uint16_t port);
+/* Takes such calls, as doctor_serve() does probes. */
+int doctor_stream_serve(uint16_t port, unsigned seconds);
+
+/* ---- of a server ---- */
+/* From here on SIGINT and SIGTERM end doctor_serve_wait(). */
+void doctor_serve_begin(void);
+/* Waits for something on one of the sockets. False: a signal came, or it is `until`. */
+bool doctor_serve_wait(struct pollfd *polled, unsigned count, uint64_t until);
 
 #endif

@@ -183,8 +183,7 @@ static unsigned mtu_of(const char *interface)
 	return mtu;
 }
 
-/* IPv4 addresses get their mapped form, as in a GID. */
-static bool map_address(const struct sockaddr *from, struct sockaddr_in6 *to)
+bool doctor_map(const struct sockaddr *from, struct sockaddr_in6 *to)
 {
 	if (from->sa_family == AF_INET6) {
 		memcpy(to, from, sizeof(*to));
@@ -215,7 +214,7 @@ static void look_at_addresses(void)
 		char text[INET6_ADDRSTRLEN], gid[INET6_ADDRSTRLEN];
 		struct sockaddr_in6 address;
 
-		if (!i->ifa_addr || !map_address(i->ifa_addr, &address) ||
+		if (!i->ifa_addr || !doctor_map(i->ifa_addr, &address) ||
 		    i->ifa_flags & IFF_LOOPBACK || IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr))
 			continue;
 		if (!(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING)) {
@@ -273,25 +272,26 @@ static bool has_line(const char *path, const char *start)
 }
 
 /* As far as it is seen without privilege: whether there is a filter, not what it does. */
-static void look_at_filters(uint16_t port)
+static void look_at_filters(uint16_t port, const char *protocol)
 {
 	char remedy[160];
 
 	if (has_line("/etc/ufw/ufw.conf", "ENABLED=yes")) {
-		snprintf(remedy, sizeof(remedy), "'ufw allow %u/udp' as root, here and there", port);
+		snprintf(remedy, sizeof(remedy), "'ufw allow %u/%s' as root, here and there", port,
+			 protocol);
 		doctor_note(remedy, "the firewall ufw is on");
 	}
 	if (!access("/run/firewalld", F_OK)) {
 		snprintf(remedy, sizeof(remedy),
-			 "'firewall-cmd --permanent --add-port=%u/udp; firewall-cmd --reload' as root, here and there",
-			 port);
+			 "'firewall-cmd --permanent --add-port=%u/%s; firewall-cmd --reload' as root, here and there",
+			 port, protocol);
 		doctor_note(remedy, "the firewall firewalld is on");
 	}
 	if (has_line("/proc/net/ip_tables_names", "filter") ||
 	    has_line("/proc/net/ip6_tables_names", "filter")) {
 		snprintf(remedy, sizeof(remedy),
-			 "if probes get lost: 'iptables -I INPUT -p udp --dport %u -j ACCEPT' as root, and ip6tables",
-			 port);
+			 "if probes get lost: 'iptables -I INPUT -p %s --dport %u -j ACCEPT' as root, and ip6tables",
+			 protocol, port);
 		doctor_note(remedy, "iptables has rules here");
 	}
 }
@@ -303,9 +303,15 @@ bool doctor_local(uint16_t port, bool serving)
 	if (!serving || port_is_free) {
 		look_at_addresses();
 		look_at_buffers();
-		look_at_filters(port);
+		look_at_filters(port, "udp");
 	}
 	return port_is_free;
+}
+
+void doctor_local_stream(uint16_t port)
+{
+	look_at_addresses();
+	look_at_filters(port, "tcp");
 }
 
 /* ---- the route ---- */
@@ -329,7 +335,7 @@ static int look_up(const char *host, uint16_t port, struct sockaddr_in6 *to)
 			   "the address of %s is not found: %s", host, gai_strerror(ret));
 		return -ENOENT;
 	}
-	ret = map_address(list->ai_addr, to) ? 0 : -EAFNOSUPPORT;
+	ret = doctor_map(list->ai_addr, to) ? 0 : -EAFNOSUPPORT;
 	freeaddrinfo(list);
 	return ret;
 }
@@ -345,7 +351,7 @@ static void interface_of(const struct sockaddr_in6 *from, char *name, size_t siz
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		struct sockaddr_in6 address;
 
-		if (i->ifa_addr && map_address(i->ifa_addr, &address) &&
+		if (i->ifa_addr && doctor_map(i->ifa_addr, &address) &&
 		    IN6_ARE_ADDR_EQUAL(&address.sin6_addr, &from->sin6_addr)) {
 			snprintf(name, size, "%s", i->ifa_name);
 			break;
@@ -365,13 +371,13 @@ static int find_source(struct doctor_route *r)
 	ret = doctor_connect(fd, &r->to);
 	if (!ret && getsockname(fd, (struct sockaddr *)&from, &len))
 		ret = -errno;
-	if (!ret && !map_address((struct sockaddr *)&from, &r->from))
+	if (!ret && !doctor_map((struct sockaddr *)&from, &r->from))
 		ret = -EAFNOSUPPORT;
 	close(fd);
 	return ret;
 }
 
-static void say_path(const struct doctor_route *r)
+void doctor_path(const struct doctor_route *r)
 {
 	unsigned overhead = doctor_overhead(r);
 	char remedy[192];
@@ -412,7 +418,6 @@ int doctor_route(const char *host, uint16_t port, struct doctor_route *route)
 			r.path = path;
 	doctor_good("%s is reached from %s on %s", to, doctor_text(&r.from, from),
 		    r.interface[0] ? r.interface : "an interface of no name");
-	say_path(&r);
 	*route = r;
 	return 0;
 }

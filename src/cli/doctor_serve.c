@@ -151,18 +151,35 @@ static int open_ports(struct server *s, uint16_t port)
 	return 0;
 }
 
-static void run(struct server *s, unsigned seconds)
+void doctor_serve_begin(void)
 {
-	uint64_t until = seconds ? clock_now_ns() + seconds * NSEC_PER_SEC : UINT64_MAX;
+	struct sigaction action = { .sa_handler = end };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+bool doctor_serve_wait(struct pollfd *polled, unsigned count, uint64_t until)
+{
 	uint64_t now;
 
 	while (!ended && (now = clock_now_ns()) < until) {
-		struct pollfd polled[2] = { { .fd = s->fds[0], .events = POLLIN },
-					    { .fd = s->fds[1], .events = POLLIN } };
 		uint64_t wait_ms = (until - now) / 1000000 + 1;
 
 		/* Not for ever, as a signal may come before the call. */
-		poll(polled, 2, (int)MIN(wait_ms, 500));
+		if (poll(polled, count, (int)MIN(wait_ms, 500)) > 0)
+			return true;
+	}
+	return false;
+}
+
+static void run(struct server *s, unsigned seconds)
+{
+	uint64_t until = seconds ? clock_now_ns() + seconds * NSEC_PER_SEC : UINT64_MAX;
+	struct pollfd polled[2] = { { .fd = s->fds[0], .events = POLLIN },
+				    { .fd = s->fds[1], .events = POLLIN } };
+
+	while (doctor_serve_wait(polled, 2, until)) {
 		for (unsigned i = 0; i < 2; i++)
 			if (s->fds[i] >= 0 && polled[i].revents)
 				receive(s, s->fds[i]);
@@ -172,7 +189,6 @@ static void run(struct server *s, unsigned seconds)
 int doctor_serve(uint16_t port, unsigned seconds)
 {
 	struct server s = { .next = 0 };
-	struct sigaction action = { .sa_handler = end };
 	struct abstract_name name;
 	int ret = open_ports(&s, port), mark = -1;
 
@@ -183,8 +199,7 @@ int doctor_serve(uint16_t port, unsigned seconds)
 	/* For a `busbar doctor` on this host, which finds the port taken. */
 	if (!abstract_name(&name, "busbar.doctor.%u", port))
 		mark = abstract_open(&name, SOCK_SEQPACKET, 1);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	doctor_serve_begin();
 	doctor_good("answering probes on UDP port %u%s", port, s.fds[1] >= 0 ?
 		    ", and on 14791 to tell a filter from a host that is away" : "");
 	run(&s, seconds);

@@ -343,6 +343,10 @@ int cli_exec(int argc, char **argv)
 	/* The user wants the system's devices only: no entries of soft0. */
 	devices = getenv("BUSBAR_DEVICES");
 	o.bare |= devices && !strcmp(devices, "system");
+	if (o.rsockets && devices && !strcmp(devices, "iwarp")) {
+		log_error("exec: --rsockets is not for iWARP alone: an rsocket listens beside a socket of TCP, and iWARP would need the same port; BUSBAR_DEVICES=all has soft0 for it");
+		return CLI_USAGE;
+	}
 	argv += optind;
 	err = find_program(argv[0], path);
 	if (err == -EACCES) {

@@ -88,15 +88,15 @@ static void link_others(const struct exec_dir *d, const char *folder)
 		closedir(dir);
 }
 
-/* Writes the entries, from what the verbs say about soft0. In a child process, so that
- * the adapter that this opens ends with it. */
+/* Writes the entries, from what the verbs say about busbar's devices. In a child process, so
+ * that the adapter that this opens ends with it. */
 static int write_entries(const struct exec_dir *d)
 {
 	int (*tree)(const char *root);
 	int ret;
 
-	/* The system's library is not needed for soft0. */
-	setenv("BUSBAR_DEVICES", "soft", 1);
+	/* The system's library is not needed for them. */
+	setenv("BUSBAR_SYSTEM_LIBIBVERBS", "off", 1);
 	/* No calibration of the processor's counter, which takes longer than the rest. */
 	setenv("BUSBAR_TSC", "0", 1);
 	unsetenv(EXEC_DIR_ENV);

@@ -128,7 +128,8 @@ int cli_exec_netlink(const char *root, struct ibv_context *ctx)
 	put_u64(&m, RDMA_NLDEV_ATTR_NODE_GUID, be64toh(a->node_guid));
 	put_u64(&m, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, be64toh(a->sys_image_guid));
 	put_u8(&m, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, (uint8_t)ctx->device->node_type);
-	put_text(&m, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
+	put_text(&m, RDMA_NLDEV_ATTR_DEV_PROTOCOL,
+		 ctx->device->transport_type == IBV_TRANSPORT_IWARP ? "iw" : "roce");
 	ret = write_file(root, ctx, 0, &m);
 	for (unsigned port = 1; !ret && port <= a->phys_port_cnt; port++)
 		ret = write_port(root, ctx, port);

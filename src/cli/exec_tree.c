@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries below /sys and /dev for soft0; see exec_tree.h. */
+/* Entries below /sys and /dev for busbar's devices; see exec_tree.h. */
 #include "cli/exec_tree.h"
 
 #include <endian.h>
@@ -111,6 +111,13 @@ static const char *state_name(enum ibv_port_state state)
 
 	return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state] :
 								     "NOP";
+}
+
+static const char *node_name(enum ibv_node_type type)
+{
+	return type == IBV_NODE_CA   ? "CA" :
+	       type == IBV_NODE_RNIC ? "RNIC" :
+				       "<unknown>";
 }
 
 static void put_rate(struct tree *t, const char *name,
@@ -234,8 +241,7 @@ static int put_device(const char *root, struct ibv_device *dev)
 		return -errno;
 	snprintf(t.dir, sizeof(t.dir), "%s%s", root, dev->ibdev_path);
 	if (!ibv_query_device(ctx, &attr)) {
-		put(&t, "node_type", "%d: %s", dev->node_type,
-		    dev->node_type == IBV_NODE_CA ? "CA" : "<unknown>");
+		put(&t, "node_type", "%d: %s", dev->node_type, node_name(dev->node_type));
 		put_guid(&t, "node_guid", attr.node_guid);
 		put_guid(&t, "sys_image_guid", attr.sys_image_guid);
 		put(&t, "node_desc", "%s", dev->name);

@@ -7,6 +7,7 @@ Other processes may use the adapter at the same time; only our two are looked at
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -231,6 +232,25 @@ def a_process_that_is_killed_meanwhile_is_reported_once(pair):
     assert "links        none" in found[pair.pids[0]], found
 
 
+def the_gid_of_iwarp_is_a_hardware_address():
+    env = dict(os.environ, BUSBAR_DEVICES="all")
+    text = subprocess.run([BUSBAR, "devices", "soft1"], text=True, timeout=LIMIT_S, env=env,
+                          stdout=subprocess.PIPE, check=True).stdout
+    found = re.search(r"^soft1  iWARP,.*\n.*\n    gid 0   hardware   ([0-9a-f:]{17})(?: on (\S+))?$",
+                      text, re.M)
+    assert found, text
+    if found[2]:
+        with open(f"/sys/class/net/{found[2]}/address") as file:
+            assert file.read().strip() == found[1], text
+    else:
+        assert found[1] == "00:00:00:00:00:00", text
+    text = subprocess.run([BUSBAR, "devices", "--json", "soft1"], text=True, timeout=LIMIT_S,
+                          env=env, stdout=subprocess.PIPE, check=True).stdout
+    gid = json.loads(text)["devices"][0]["ports"][0]["gids"][0]
+    assert gid["type"] == "hardware" and gid["gid"] == found[1], gid
+    assert gid.get("netdev") == found[2], gid
+
+
 def wrong_arguments_are_usage_errors():
     assert "expected seconds" in busbar("--watch", "0", status=2)
     assert "expected seconds" in busbar("--watch", "often", status=2)
@@ -298,6 +318,7 @@ def a_device_fails_when_asked_to(pair):
 
 
 def main():
+    the_gid_of_iwarp_is_a_hardware_address()
     wrong_arguments_are_usage_errors()
     only_a_process_that_uses_the_adapter_can_be_made_to_fail()
     pair = Pair()

@@ -161,6 +161,37 @@ echo "a server that ends by itself"
 doctor 1 --serve --time 1 --port 5001
 says '^BAD .*no probe came'
 
+echo "iWARP"
+doctor 1 --iwarp 6000 10.77.0.2
+says '^BAD .*10.77.0.2 is there, but nobody listens on its TCP port 6000'
+lacks UDP
+serve_stream() {
+	: >"$tmp/serve.log"
+	(on_b_exec "$BUSBAR" doctor --serve --iwarp 6000) >"$tmp/serve.log" 2>&1 &
+	server=$!
+	wait_line serve "$server" 'taking calls on TCP port 6000'
+}
+serve_stream
+doctor 0 --iwarp 6000 10.77.0.2
+says 'address 10.77.0.1 on net0'
+says 'TCP port 6000 of 10.77.0.2 takes calls'
+lacks UDP
+wait_line serve "$server" 'a call comes from 10.77.0.1'
+if have_ipv6; then
+	doctor 0 --iwarp 6000 fd77::2
+	wait_line serve "$server" 'a call comes from fd77::1'
+fi
+if ip -n "$host_b" rule add pref 10 ipproto tcp dport 6000 blackhole 2>/dev/null; then
+	doctor 1 --iwarp 6000 10.77.0.2
+	says '^BAD .*nothing comes back from TCP port 6000 of 10.77.0.2'
+	says "tcp dport 6000 accept"
+	ip -n "$host_b" rule del pref 10
+fi
+stop_serving
+doctor 2 --iwarp 6000 --port 5000
+doctor 1 --serve --iwarp 6000 --time 1
+says '^BAD .*no call came'
+
 echo "a port that is taken"
 : >"$tmp/holder.log" # here, so that it is there to be looked at
 (on_a_exec "$BUSBAR" doctor --serve) >"$tmp/holder.log" 2>&1 &

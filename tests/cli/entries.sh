@@ -107,6 +107,19 @@ silent "$BUSBAR" exec -- sh -c "'$BUSBAR' devices soft0; exit 0"
 # One that shows the list and wants no more than that.
 silent "$BUSBAR" exec -- cat /sys/class/infiniband/soft0/fw_ver
 
+# has DEVICES NAME TYPE: with that setting the device has entries, of this type; `none`: it has none.
+has() {
+	got=$(BUSBAR_DEVICES=$1 "$BUSBAR" exec -q -- cat "/sys/class/infiniband/$2/node_type" 2>/dev/null)
+	[ "${got:-none}" = "$3" ] || fail "BUSBAR_DEVICES=$1: $2 is '$got', not '$3'"
+}
+has both soft0 '1: CA'
+has both soft1 none
+has iwarp soft0 none
+has iwarp soft1 '4: RNIC'
+has all soft0 '1: CA'
+has all soft1 '4: RNIC'
+has soft soft1 none
+
 # setting NAME WANTED COMMAND...: what the program has in its environment.
 setting() {
 	name=$1

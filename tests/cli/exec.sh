@@ -40,6 +40,8 @@ check "--rsockets names its library" 0 "^$libs/librspreload.so" \
 	"$BUSBAR" exec --rsockets -- sh -c 'echo "$LD_PRELOAD"'
 check "--rsockets keeps libuv from io_uring" 0 "^0\$" \
 	env -u UV_USE_IO_URING "$BUSBAR" exec --rsockets -- sh -c 'echo "$UV_USE_IO_URING"'
+check "--rsockets is not for iWARP alone" 2 'BUSBAR_DEVICES=all' \
+	env BUSBAR_DEVICES=iwarp "$BUSBAR" exec --rsockets -- true
 check "options behind the program are the program's" 0 '^-p$' \
 	"$BUSBAR" exec printf '%s\n' -p
 check "--capture sets the file, seen from the root" 0 "^$tmp/a%p.pcapng 10m 3 \.\$" \

@@ -35,6 +35,14 @@ if command -v rdma >/dev/null; then
 	says '"ifname":"soft0","port":1,"state":"[A-Z]*","physical_state":"[A-Z_]*","netdev":"[^"]' \
 		link show -j
 	says 'netnsshared' system show
+	export BUSBAR_DEVICES=iwarp
+	says ':soft1:node_typernicfwbusbarnode_guid' dev
+	says '"ifname":"soft1","port":1,"state":"[A-Z]*"' link show -j
+	"$BUSBAR" exec -q -- rdma dev show soft0 >/dev/null 2>&1 && fail "soft0 was not wanted"
+	BUSBAR_DEVICES=all
+	says ':soft0:node_typeca' dev
+	says ':soft1:node_typernic' dev
+	unset BUSBAR_DEVICES
 	"$BUSBAR" exec -q -- rdma dev show soft7 >/dev/null 2>&1 && fail "there is no soft7"
 fi
 exit "$failed"

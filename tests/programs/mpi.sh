@@ -4,7 +4,8 @@
 # mpi.sh openmpi|mpich PROCESSES [THREADS]: a program of that many processes, each with
 # that many threads, started by mpirun without any option about transports. That their
 # messages went over the adapter is checked by what UCX says of its connections.
-# mpi.sh openmpi PROCESSES openib: over that layer, which wants a port of InfiniBand.
+# mpi.sh openmpi PROCESSES openib: over that layer, which wants a port of InfiniBand; and
+# mpi.sh openmpi PROCESSES ofi: over libfabric, which takes devices that UCX does not.
 . "$(dirname "$0")/common.sh"
 mpi=${1:?openmpi or mpich}
 count=${2:?how many processes}
@@ -22,6 +23,11 @@ if [ "$threads" = openib ]; then
 	options="$options --mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1"
 	options="$options --mca btl_base_verbose 100"
 	export BUSBAR_LINK_LAYER=infiniband
+fi
+if [ "$threads" = ofi ]; then
+	threads=0 taken="mtl:ofi:provider: $DEVICE"
+	options="$options --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs;ofi_rxm"
+	options="$options --mca mtl_base_verbose 100"
 fi
 export UCX_LOG_LEVEL=info
 unset UCX_TLS UCX_NET_DEVICES UCX_USE_MT_MUTEX OMPI_MCA_pml

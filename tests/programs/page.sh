@@ -73,7 +73,7 @@ whole_page() {
 # Other people's programs on the adapter
 
 Verbs programs as Debian 12 ships them, unmodified, started by \`busbar exec\` on
-\`soft0\`, two processes on one host where they need a partner. Each line is a run
+\`soft0\`, or on \`soft1\` where it is about iWARP, two processes on one host where they need a partner. Each line is a run
 to the program's normal end: both sides exit with 0 and print complete results.
 
 This page is made from \`tests/programs/table.txt\` by \`tests/programs/page.sh\`;

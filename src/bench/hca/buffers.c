@@ -92,6 +92,10 @@ int hca_buffers_make(struct hca_end *e)
 		log_error("sges = %u: the adapter takes at most %d", e->c->sges, attr.max_sge);
 		return -EOPNOTSUPP;
 	}
+	if (e->c->op == HCA_WRITE && hca_end_is_iwarp(e)) {
+		log_error("op = write: iWARP has no immediate data, by which messages are told apart; op = send does without");
+		return -EOPNOTSUPP;
+	}
 	choose_sizes(e, &attr);
 	err = map(e);
 	if (err)
@@ -139,7 +143,8 @@ static void fill_send(struct hca_end *e, uint32_t i, struct ibv_sge *sge)
 		.num_sge = (int)c->sges,
 		.next = i + 1 < e->buffers ? wr + 1 : NULL,
 		.opcode = c->op == HCA_WRITE ? IBV_WR_RDMA_WRITE_WITH_IMM :
-					       IBV_WR_SEND_WITH_IMM,
+			  hca_end_is_iwarp(e) ? IBV_WR_SEND :
+						IBV_WR_SEND_WITH_IMM,
 		.send_flags = c->send_inline ? IBV_SEND_INLINE : 0,
 	};
 	if (c->op == HCA_WRITE) {

@@ -89,19 +89,17 @@ static int resolve(const char *text, uint16_t port, union address *a)
 	return 0;
 }
 
-/* The address of the adapter by its GID, which is one on Ethernet. */
-static int address_of_device(struct hca_end *e, union address *a)
+/* By the GID of the open adapter, which is an address on Ethernet, but for iWARP. */
+static int address_by_gid(const struct hca_end *e, union address *a)
 {
-	int ret = bench_hca_device_open(e);
-
-	if (!ret)
-		ret = bench_hca_device_query(e);
-	if (!ret && e->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET) {
+	memset(a, 0, sizeof(*a));
+	if (hca_end_is_iwarp(e))
+		return hca_host_address(&e->gid, &a->storage);
+	if (e->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET) {
 		log_error("the addresses of %s are unknown; say address = RECEIVER or SENDER,RECEIVER, or connect = plain",
 			  e->report->device);
-		ret = -EDESTADDRREQ;
+		return -EDESTADDRREQ;
 	}
-	memset(a, 0, sizeof(*a));
 	if (IN6_IS_ADDR_V4MAPPED((struct in6_addr *)&e->gid)) {
 		a->in4.sin_family = AF_INET;
 		memcpy(&a->in4.sin_addr, e->gid.raw + 12, 4);
@@ -109,6 +107,17 @@ static int address_of_device(struct hca_end *e, union address *a)
 		a->in6.sin6_family = AF_INET6;
 		memcpy(&a->in6.sin6_addr, &e->gid, 16);
 	}
+	return 0;
+}
+
+static int address_of_device(struct hca_end *e, union address *a)
+{
+	int ret = bench_hca_device_open(e);
+
+	if (!ret)
+		ret = bench_hca_device_query(e);
+	if (!ret)
+		ret = address_by_gid(e, a);
 	if (e->verbs)
 		ibv_close_device(e->verbs);
 	e->verbs = NULL;
@@ -152,8 +161,8 @@ static int on_device(struct hca_end *e)
 	if (!e->verbs)
 		return say("no adapter", ENODEV);
 	if (strcmp(ibv_get_device_name(e->verbs->device), wanted)) {
-		log_error("device = %s: the connection goes over %s", wanted,
-			  ibv_get_device_name(e->verbs->device));
+		log_error("device = %s: the connection goes over %s; address = names one of its addresses, and BUSBAR_DEVICES shows one device alone",
+			  wanted, ibv_get_device_name(e->verbs->device));
 		return -EXDEV;
 	}
 	ret = bench_hca_device_query(e);

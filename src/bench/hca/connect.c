@@ -150,6 +150,11 @@ int hca_plain_connect(struct hca_end *e)
 
 	if (!ret)
 		ret = bench_hca_device_query(e);
+	if (!ret && hca_end_is_iwarp(e)) {
+		log_error("device = %s: iWARP has connections by the connection manager only: connect = cm",
+			  e->report->device);
+		ret = -EOPNOTSUPP;
+	}
 	if (!ret)
 		ret = bench_hca_device_prepare(e);
 	if (!ret)

@@ -4,7 +4,8 @@
  * is called by the end's own thread, except queue_serve() (queue.h). Functions return 0 or a
  * negative errno, logged, unless they say otherwise.
  *
- * Messages have a sequence number from 0, the warm-up first, which travels as immediate data.
+ * Messages have a sequence number from 0, the warm-up first, which travels as immediate data,
+ * where there are such.
  */
 #ifndef BENCH_HCA_END_H
 #define BENCH_HCA_END_H
@@ -110,6 +111,11 @@ static inline uint64_t hca_end_now(const struct hca_end *e)
 	return timespec_to_ns(t);
 }
 
+static inline bool hca_end_is_iwarp(const struct hca_end *e)
+{
+	return e->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 static inline bool hca_end_stopped(const struct hca_end *e)
 {
 	return atomic_load_explicit(&e->s->stop, memory_order_relaxed);
@@ -169,6 +175,9 @@ enum ibv_mtu hca_mtu_of(uint32_t bytes);
 
 int hca_plain_connect(struct hca_end *e);
 int hca_cm_connect(struct hca_end *e);
+/* An address of this host, for an iWARP device with this GID; address.c. 0 or a negative errno,
+ * logged. */
+int hca_host_address(const union ibv_gid *gid, struct sockaddr_storage *to);
 void hca_cm_close(struct hca_end *e);
 int hca_address_handle(struct hca_end *e, const struct ibv_ah_attr *attr);
 

@@ -4,7 +4,6 @@
  * mode = throughput: the same without stamps, and several completions are taken at once.
  */
 #define LOG_ROOM "bench/hca"
-#include <endian.h>
 #include <errno.h>
 
 #include "bench/hca/loops.h"
@@ -63,7 +62,7 @@ static bool note_received(struct hca_end *e, const struct ibv_wc *wc, uint64_t f
 			  uint64_t t_ns)
 {
 	struct hca_report *r = e->report;
-	uint32_t seq = be32toh(wc->imm_data);
+	uint32_t seq = hca_queue_seq(wc, e->recv_taken - 1);
 	int64_t row = hca_end_row(e, seq);
 	uint64_t slot = e->c->op == HCA_WRITE ? seq : e->recv_taken - 1;
 
@@ -159,7 +158,7 @@ static int take_many(struct hca_end *e, int most, uint64_t first, uint32_t *coun
 		if (wc[i].status != IBV_WC_SUCCESS)
 			return hca_queue_complain(e, &wc[i], "receive");
 		/* What comes late belongs to a burst that was given up. */
-		if (be32toh(wc[i].imm_data) >= first && *count) {
+		if (hca_queue_seq(&wc[i], e->recv_taken + (uint64_t)i) >= first && *count) {
 			--*count;
 			++*got;
 		}

@@ -7,7 +7,7 @@ const struct bench_parameter hca_parameters[] = {
 	{ "mode", 's', "oneway|roundtrip|throughput", "oneway",
 	  "what is measured" },
 	{ "op", 's', "send|write", "send",
-	  "SEND or RDMA WRITE, both with immediate data" },
+	  "SEND or RDMA WRITE, both with immediate data (SEND over iWARP without)" },
 	{ "size", 'i', "8..1048576", "32", "bytes of a message" },
 	{ "burst", 'i', "1..1048576", "8000", "messages that follow each other" },
 	{ "repetitions", 'i', "1..100000", "10", "number of bursts" },

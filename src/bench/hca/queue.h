@@ -3,6 +3,8 @@
 #ifndef BENCH_HCA_QUEUE_H
 #define BENCH_HCA_QUEUE_H
 
+#include <endian.h>
+
 #include "bench/hca/end.h"
 
 int hca_queue_open(struct hca_end *e, struct hca_watched_cq *q, enum hca_polling polling,
@@ -18,6 +20,13 @@ void hca_queue_close(struct hca_watched_cq *q);
  */
 int hca_queue_wait(struct hca_end *e, struct hca_watched_cq *q);
 void hca_queue_acknowledge(struct hca_watched_cq *q);
+
+/* The sequence number of a received message, behind `taken` others. Where a message has no
+ * immediate data, because iWARP has none, all arrive, and in their order. */
+static inline uint32_t hca_queue_seq(const struct ibv_wc *wc, uint64_t taken)
+{
+	return wc->wc_flags & IBV_WC_WITH_IMM ? be32toh(wc->imm_data) : (uint32_t)taken;
+}
 
 /* Posts the receives that are missing, at most `most`. */
 int hca_queue_fill(struct hca_end *e, uint64_t most);

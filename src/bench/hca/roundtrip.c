@@ -5,7 +5,6 @@
  * can be compared with the way there.
  */
 #define LOG_ROOM "bench/hca"
-#include <endian.h>
 #include <errno.h>
 
 #include "bench/hca/loops.h"
@@ -23,7 +22,7 @@ static int await_reply(struct hca_end *e, uint32_t seq, uint64_t t_subm)
 		if (ret < 0)
 			return ret;
 		if (ret > 0) {
-			uint32_t got = be32toh(wc.imm_data);
+			uint32_t got = hca_queue_seq(&wc, e->recv_taken - 1);
 			int64_t row = hca_end_row(e, got);
 
 			e->recv.idle_since_ns = 0;
@@ -105,7 +104,7 @@ static int learn_peer(struct hca_end *e, struct ibv_wc *wc)
 
 static int answer(struct hca_end *e, struct ibv_wc *wc, uint64_t t_ns)
 {
-	uint32_t seq = be32toh(wc->imm_data);
+	uint32_t seq = hca_queue_seq(wc, e->recv_taken - 1);
 	int64_t row = hca_end_row(e, seq);
 	int ret = 0;
 
@@ -140,7 +139,7 @@ static int answer_burst(struct hca_end *e, unsigned number, uint64_t first, uint
 		if (ret > 0) {
 			hca_wait_over(e, &w);
 			ret = answer(e, &wc, t_ns);
-			count -= be32toh(wc.imm_data) >= first;
+			count -= hca_queue_seq(&wc, e->recv_taken - 1) >= first;
 		} else if (ret == 0) {
 			ret = hca_loop_idle(e, &w);
 			if (ret == 1)

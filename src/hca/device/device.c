@@ -327,7 +327,7 @@ int hca_gid_query(struct ibv_context *ctx, uint32_t port, uint32_t index,
 	if (index)
 		return -EINVAL;
 	*entry = (struct ibv_gid_entry){ .port_num = 1, .gid_type = IBV_GID_TYPE_IB };
-	hca_gid_of_hardware(&entry->gid);
+	hca_gid_of_hardware(&entry->gid, &entry->ndev_ifindex);
 	return 0;
 }
 

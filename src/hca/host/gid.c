@@ -39,6 +39,7 @@ static struct {
 	bool up; /* any interface is up and has its link */
 	enum ibv_mtu mtu; /* hca_port_network_mtu() */
 	union ibv_gid hardware; /* hca_gid_of_hardware() */
+	uint32_t hardware_of;
 	struct ibv_gid_entry entries[HCA_MAX_GIDS];
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER, .up = true, .mtu = IBV_MTU_4096 };
 
@@ -142,6 +143,7 @@ static enum ibv_mtu network_mtu(const struct ifaddrs *list)
 static void read_hardware(const struct ifaddrs *list)
 {
 	memset(&table.hardware, 0, sizeof(table.hardware));
+	table.hardware_of = 0;
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		const struct sockaddr_ll *at = (const void *)i->ifa_addr;
 
@@ -149,6 +151,7 @@ static void read_hardware(const struct ifaddrs *list)
 		    !(i->ifa_flags & IFF_UP) || at->sll_halen != 6)
 			continue;
 		memcpy(table.hardware.raw, at->sll_addr, 6);
+		table.hardware_of = (uint32_t)at->sll_ifindex;
 		return;
 	}
 }
@@ -203,12 +206,13 @@ int hca_gid_digest(uint64_t *digest, bool *up)
 	return ret;
 }
 
-void hca_gid_of_hardware(union ibv_gid *gid)
+void hca_gid_of_hardware(union ibv_gid *gid, uint32_t *interface)
 {
 	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);
 	refresh();
 	*gid = table.hardware;
+	*interface = table.hardware_of;
 	pthread_mutex_unlock(&table.lock);
 }
 

@@ -21,8 +21,8 @@ bool hca_gid_is_local(const union ibv_gid *gid);
 /* 0, -ENODATA: the entry is empty, or -EINVAL: the table has no such entry. */
 int hca_gid_by_index(uint32_t index, struct ibv_gid_entry *entry);
 /* The one GID of an iWARP device: the hardware address of the first interface that leads out of
- * this host, and zeros; without such an interface zeros alone. */
-void hca_gid_of_hardware(union ibv_gid *gid);
+ * this host, and zeros, with the number of the interface; without such an interface zeros alone. */
+void hca_gid_of_hardware(union ibv_gid *gid, uint32_t *interface);
 /* Is any interface up? */
 bool hca_port_is_up(void);
 /* The longest path MTU whose packets every interface takes whole that leads out of this host,

@@ -103,14 +103,19 @@ static void unlist(struct iwarp_stream *s)
 static void linger_ends(struct progress_timer *t)
 {
 	struct iwarp_stream *s = container_of(t, struct iwarp_stream, linger);
+	bool mine;
 
 	hca_enter();
 	hca_lock(&iwarp_port.receive_lock);
-	iwarp_end_socket(s, false);
-	unlist(s);
+	mine = s->listed; /* else iwarp_end_lingering() has it */
+	if (mine) {
+		iwarp_end_socket(s, false);
+		unlist(s);
+	}
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
-	progress_timer_cancel(&s->tell_timer);
+	if (!mine)
+		return;
 	/* iwarp_receive() may have armed it again before the socket was closed. */
 	progress_timer_cancel(&s->linger);
 	stream_free(s);

@@ -73,6 +73,27 @@ def counts():
                 complain(f"'{options}': {name} is {latencies[name]}")
 
 
+def iwarp():
+    """Its GID is no address, so the ends take one of the host; and it has no other connections
+    than those of the connection manager."""
+    os.environ["BUSBAR_DEVICES"] = "iwarp"
+    for options in ("", "--mode roundtrip", "--mode throughput --batch 8",
+                    "--poll-recv event --poll-send event --size 5000 --sges 3"):
+        latencies, figures = measure("--device soft1 " + options)
+        if figures and (figures["sent"] != SENT or figures["lost"] or
+                        latencies.get("t_lat", {"count": SENT})["count"] != SENT):
+            complain(f"soft1 {options}: {figures}")
+    for options, words in (("--connect plain", "connect = cm"), ("--op write", "immediate")):
+        status, _, err = run("--device soft1 " + options)
+        if status != 1 or words not in err:
+            complain(f"soft1 {options}: status {status}: {err}")
+    os.environ["BUSBAR_DEVICES"] = "all"
+    status, _, err = run("--device soft1")
+    if status != 1 or "goes over soft0" not in err:
+        complain(f"soft1 beside soft0: status {status}: {err}")
+    del os.environ["BUSBAR_DEVICES"]
+
+
 def unsignaled():
     latencies, figures = measure("--unsignaled")
     if figures and not REPETITIONS <= latencies["t_lat_comp"]["count"] <= 4 * REPETITIONS:
@@ -207,6 +228,7 @@ def two_hosts():
 
 
 counts()
+iwarp()
 unsignaled()
 losses(sys.argv[1])
 lost_round_trips()

@@ -6,9 +6,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 #define ROUNDS 200
+#define PAIRS 20
 
 static void each_side_may_send_first(void)
 {
@@ -159,6 +162,44 @@ static void the_last_message_is_there_before_the_disconnect(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 		last_message(i & 1);
+}
+
+static atomic_bool polls_end;
+
+static void *poll_it(void *arg)
+{
+	struct ibv_wc wc;
+
+	while (!atomic_load(&polls_end))
+		CHECK(ibv_poll_cq(arg, 1, &wc) == 0);
+	return NULL;
+}
+
+/* Polls, and the library's own thread, see the same end of a stream that has no queue pair any more. */
+static void sockets_that_outlive_their_queue_pairs_end_once(void)
+{
+	struct cm_pair p[PAIRS];
+	struct ibv_cq *cq;
+	pthread_t poller;
+
+	cm_pair_make(&p[0]);
+	cq = ibv_create_cq(p[0].caller->verbs, 1, NULL, NULL, 0);
+	CHECK(cq != NULL);
+	CHECK(pthread_create(&poller, NULL, poll_it, cq) == 0);
+	cm_pair_free(&p[0]);
+	for (int round = 0; round < ROUNDS / PAIRS; round++) {
+		for (int i = 0; i < PAIRS; i++)
+			cm_pair_make(&p[i]);
+		for (int i = 0; i < PAIRS; i++)
+			rdma_destroy_qp(p[i].caller);
+		for (int i = 0; i < PAIRS; i++)
+			rdma_destroy_qp(p[i].callee);
+		for (int i = 0; i < PAIRS; i++)
+			cm_pair_free(&p[i]);
+	}
+	atomic_store(&polls_end, true);
+	pthread_join(poller, NULL);
+	CHECK(ibv_destroy_cq(cq) == 0);
 }
 
 /* ---- by TCP ---- */
@@ -379,6 +420,7 @@ static void an_address_that_is_not_allowed_is_not_served(void)
 CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length),
 	CASE(a_rejection_carries_data), CASE(a_disconnect_ends_both_sides_and_flushes),
 	CASE(the_last_message_is_there_before_the_disconnect),
+	CASE(sockets_that_outlive_their_queue_pairs_end_once),
 	CASE(callers_that_speak_something_else_harm_nobody),
 	CASE(a_caller_that_has_gone_is_not_accepted),
 	CASE(a_responder_is_silent_until_it_has_heard),
