@@ -183,14 +183,34 @@ static void end(struct iwarp_stream *s, bool lost)
 	iwarp_outcome(s, &o);
 }
 
+/* Nothing comes any more, but TCP may take what waits, or has lost the connection, which shows in any
+ * case: the socket must not stay ready for that. True: it has taken something. */
+static bool send_on(struct iwarp_stream *s)
+{
+	struct hca_qp *qp = s->qp;
+	uint64_t taken;
+	bool moved;
+
+	if (!qp)
+		return false;
+	hca_lock(&qp->sq_lock);
+	taken = s->c.taken;
+	iwarp_send(s);
+	moved = s->c.taken != taken;
+	hca_unlock(&qp->sq_lock);
+	return moved;
+}
+
 bool iwarp_receive(struct iwarp_stream *s)
 {
 	struct hca_qp *qp = s->qp;
 	ssize_t n;
 	bool none;
 
-	if (s->fd < 0 || s->c.input == IWARP_IN_ENDED)
+	if (s->fd < 0)
 		return false;
+	if (s->c.input == IWARP_IN_ENDED)
+		return send_on(s);
 	do
 		n = recv(s->fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
