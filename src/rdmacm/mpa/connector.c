@@ -204,6 +204,7 @@ static void side_close(struct cma_id *id)
 	mpa_side_settle(s);
 	if (s->listen_fd >= 0)
 		busbar_progress_unwatch(s->listen_fd);
+	busbar_progress_timer_cancel(&s->timer);
 	mpa_callers_settle(s);
 	pthread_mutex_lock(&id->lock);
 	attached = s->state == MPA_ATTACHED;
