@@ -226,6 +226,14 @@ static void callers_that_speak_something_else_harm_nobody(void)
 	fd = dial(port);
 	say(fd, frame, sizeof(frame));
 	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	/* An enhanced request without IRD and ORD is rejected. */
+	memcpy(frame, request, sizeof(frame));
+	frame[16] = 0x10;
+	frame[17] = 2;
+	fd = dial(port);
+	say(fd, frame, sizeof(frame));
+	CHECK(heard(fd, answer, sizeof(answer)) == sizeof(frame));
+	CHECK(!memcmp(answer, "MPA ID Rep Frame\x20\2\0", sizeof(frame)));
 
 	caller = cm_caller(ch, RDMA_PS_TCP, port);
 	cm_qp(caller);
