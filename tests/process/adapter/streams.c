@@ -4,6 +4,7 @@
  * first, how a connection ends, and what becomes of a peer that breaks the rules. Such a peer is a
  * TCP socket of the test.
  */
+#include <dirent.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +20,8 @@ enum {
 	IRD = 4,                  /* of stream.c */
 	ROUNDS = 1000,
 	MUCH = 1 << 20,
+	PEERS = 400,
+	WAITING = 256,            /* of life.c */
 };
 
 /* ---- a peer of raw bytes ---- */
@@ -444,6 +447,43 @@ static void what_tcp_had_no_room_for_follows_the_peers_end(struct pair *p)
 	close(r.fd);
 }
 
+static unsigned descriptors(void)
+{
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	expect(d != NULL);
+	while ((e = readdir(d)))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Peers that do not end their direction when the queue pair has gone. */
+static void few_sockets_wait_for_their_peers(struct pair *p)
+{
+	struct raw r;
+	unsigned before;
+	int fd[PEERS];
+
+	side_open(&p->a, NULL);
+	before = descriptors();
+	for (int i = 0; i < PEERS; i++) {
+		raw_open(&r, p, false);
+		raw_begin(&r);
+		raw_send(&r);
+		fd[i] = r.fd;
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+	}
+	/* The first descriptors are those of the transport. */
+	expect(descriptors() - before <= PEERS + WAITING + 8);
+	for (int i = 0; i < PEERS; i++) {
+		r.fd = fd[i];
+		raw_expect_end(&r);
+	}
+}
+
 static const struct test_case cases[] = {
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5044, 7.1.2",
 		a_responder_sends_nothing_before_the_first_message),
@@ -455,6 +495,7 @@ static const struct test_case cases[] = {
 	RULE("RFC 5040, 7.2", a_read_that_is_refused_fails_with_its_reason),
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5040, 5.4",
 		who_breaks_a_rule_gets_a_terminate_and_writes_nothing),
+	CASE_IN(ONLY_ONE_PROCESS, few_sockets_wait_for_their_peers),
 	CASE_IN(ONLY_ONE_PROCESS, what_tcp_had_no_room_for_follows_the_peers_end),
 };
 
