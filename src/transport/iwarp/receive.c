@@ -201,6 +201,21 @@ static bool send_on(struct iwarp_stream *s)
 	return moved;
 }
 
+/* Reads into the port's buffer. False: the socket is closed. */
+static bool read_some(struct iwarp_stream *s, ssize_t *n)
+{
+	int fd;
+
+	atomic_store(&s->reading, true);
+	fd = atomic_load(&s->fd);
+	if (fd >= 0)
+		do
+			*n = recv(fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
+		while (*n < 0 && errno == EINTR);
+	atomic_store_explicit(&s->reading, false, memory_order_release);
+	return fd >= 0;
+}
+
 bool iwarp_receive(struct iwarp_stream *s)
 {
 	struct hca_qp *qp = s->qp;
@@ -211,9 +226,8 @@ bool iwarp_receive(struct iwarp_stream *s)
 		return false;
 	if (s->c.input == IWARP_IN_ENDED)
 		return send_on(s);
-	do
-		n = recv(s->fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	if (!read_some(s, &n))
+		return false;
 	none = n < 0 && errno == EAGAIN;
 	if (none && s->rest_at == s->rest_bytes)
 		return false;

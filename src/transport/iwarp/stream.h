@@ -42,7 +42,8 @@ typedef void iwarp_tell_fn(void *arg, enum hca_stream_event event);
 
 struct iwarp_stream {
 	struct hca_qp *qp;     /* NULL: it is gone, and the socket only waits for the peer's end */
-	int fd;                /* -1: closed */
+	_Atomic int fd;        /* -1: closed */
+	atomic_bool reading;   /* a thread that closes it waits for one that reads without sq_lock */
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
 	bool watched;          /* by the port's epoll instance, for `events` */
