@@ -139,6 +139,17 @@ static int notify(struct cma_id *id)
 	return establish(id);
 }
 
+/* Another thread may be about to destroy the queue pair. */
+static void close_stream(struct mpa_side *s)
+{
+	struct cma_id *id = s->id;
+
+	cma_qp_enter(id);
+	if (id->pub.qp || s->qpn != id->qpn)
+		busbar_stream_close(s->qpn, s);
+	cma_qp_leave(id);
+}
+
 static int disconnect(struct cma_id *id)
 {
 	struct mpa_side *s = mpa_side_of(id);
@@ -148,7 +159,7 @@ static int disconnect(struct cma_id *id)
 	ret = s->state == MPA_ATTACHED ? 0 : s->state == MPA_ENDED ? -EALREADY : -EINVAL;
 	pthread_mutex_unlock(&id->lock);
 	if (!ret)
-		busbar_stream_close(s->qpn, s);
+		close_stream(s);
 	if (ret != -EINVAL)
 		cma_qp_fail(id);
 	return ret;
