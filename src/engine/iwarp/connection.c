@@ -81,10 +81,11 @@ static void begin(struct iwarp_connection *c)
 	c->begun = true;
 }
 
-/* An orderly end may take as long as something moves. */
+/* An orderly end may take as long as something moves, unless the queue pair waits for nothing any more:
+ * what is left are responses, and the peer would decide how long that is. */
 static void note_progress(struct iwarp_connection *c)
 {
-	if (c->output == IWARP_OUT_CLOSING)
+	if (c->output == IWARP_OUT_CLOSING && !c->failed)
 		c->deadline_ns = 0;
 }
 

@@ -34,7 +34,7 @@
  *   Elsewhere, or when the stream was reset, the oldest one fails with IBV_WC_RETRY_EXC_ERR.
  * - iwarp_abort(): at once.
  * An orderly end that does not advance for `close_ns`, and any other one that takes longer, becomes
- * an abort.
+ * an abort; so does one behind iwarp_flushed() that takes longer.
  */
 #ifndef ENGINE_IWARP_CONNECTION_H
 #define ENGINE_IWARP_CONNECTION_H

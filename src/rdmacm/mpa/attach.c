@@ -167,6 +167,8 @@ static void step(struct mpa_side *s, bool expired)
 		if (moved)
 			mpa_called_back(s);
 		mpa_side_update(s);
+	} else if (s->state == MPA_LISTENING && expired) {
+		mpa_listen_on(s);
 	}
 	pthread_mutex_unlock(&s->id->lock);
 }

@@ -173,6 +173,8 @@ bool mpa_call_step(struct mpa_call *c)
 	send_output(c);
 	while (waits_for_input(c) && take_input(c))
 		;
+	/* A request may be refused at once. */
+	send_output(c);
 	if (c->setup.state == IWARP_SETUP_FAILED)
 		c->result = c->setup.result;
 	return c->setup.state != before;

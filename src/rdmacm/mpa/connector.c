@@ -5,6 +5,7 @@
 
 #include "rdmacm/base/addr.h"
 #include "rdmacm/base/base.h"
+#include "rdmacm/device/device.h"
 #include "rdmacm/mpa/mpa.h"
 #include "rdmacm/qp/qp.h"
 #include "verbs/private.h"
@@ -13,6 +14,8 @@
 
 static int find_way(bool local)
 {
+	if (!cma_devices_have(IBV_TRANSPORT_IWARP))
+		return -ENETUNREACH;
 	return local ? 0 : 1;
 }
 
@@ -139,6 +142,17 @@ static int notify(struct cma_id *id)
 	return establish(id);
 }
 
+/* Another thread may be about to destroy the queue pair. */
+static void close_stream(struct mpa_side *s)
+{
+	struct cma_id *id = s->id;
+
+	cma_qp_enter(id);
+	if (id->pub.qp || s->qpn != id->qpn)
+		busbar_stream_close(s->qpn, s);
+	cma_qp_leave(id);
+}
+
 static int disconnect(struct cma_id *id)
 {
 	struct mpa_side *s = mpa_side_of(id);
@@ -148,7 +162,7 @@ static int disconnect(struct cma_id *id)
 	ret = s->state == MPA_ATTACHED ? 0 : s->state == MPA_ENDED ? -EALREADY : -EINVAL;
 	pthread_mutex_unlock(&id->lock);
 	if (!ret)
-		busbar_stream_close(s->qpn, s);
+		close_stream(s);
 	if (ret != -EINVAL)
 		cma_qp_fail(id);
 	return ret;
@@ -204,6 +218,7 @@ static void side_close(struct cma_id *id)
 	mpa_side_settle(s);
 	if (s->listen_fd >= 0)
 		busbar_progress_unwatch(s->listen_fd);
+	busbar_progress_timer_cancel(&s->timer);
 	mpa_callers_settle(s);
 	pthread_mutex_lock(&id->lock);
 	attached = s->state == MPA_ATTACHED;

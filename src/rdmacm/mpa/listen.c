@@ -23,6 +23,8 @@
 #define ACCEPTS 64
 /* TCP connections that wait to be accepted. The identifier's backlog is of requests. */
 #define WAITING_MAX 1024
+/* Behind a failure to accept one. */
+#define PAUSE_NS (50 * UINT64_C(1000000))
 
 /* A caller whose request has not come as a whole. */
 struct mpa_caller {
@@ -248,6 +250,25 @@ static void make_room(struct mpa_side *s)
 		caller_free(list_entry(oldest, struct mpa_caller, entry));
 }
 
+/* The process has no descriptors left, or the kernel no memory: callers stay in the socket's queue,
+ * and the socket ready, until the timer expires. */
+static void listener_pause(struct mpa_side *s)
+{
+	static struct log_limit pauses;
+
+	log_limited(LOG_WARN, &pauses, clock_monotonic_ns_slow(),
+		    "port %u: cannot accept a caller, trying again soon: %s",
+		    cma_addr_port(&s->id->pub.route.addr.src_addr), strerror(errno));
+	busbar_progress_rewatch(s->listen_fd, 0);
+	busbar_progress_timer_arm(&s->timer, clock_monotonic_ns_slow() + PAUSE_NS);
+}
+
+void mpa_listen_on(struct mpa_side *s)
+{
+	if (s->listen_fd >= 0 && busbar_progress_rewatch(s->listen_fd, EPOLLIN))
+		busbar_progress_timer_arm(&s->timer, clock_monotonic_ns_slow() + PAUSE_NS);
+}
+
 static void on_callers(void *arg, uint32_t events)
 {
 	struct mpa_side *s = arg;
@@ -257,6 +278,9 @@ static void on_callers(void *arg, uint32_t events)
 	for (unsigned i = 0; i < ACCEPTS && s->listen_fd >= 0; i++) {
 		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			       errno == ENOMEM))
+			listener_pause(s);
 		if (fd < 0)
 			break;
 		make_room(s);

@@ -76,7 +76,7 @@ struct mpa_side {
 	bool watched;        /* call.fd is, by the progress thread */
 	uint32_t qpn;        /* that has the stream */
 	struct mpa_call call;
-	struct progress_timer timer; /* of the call */
+	struct progress_timer timer; /* of the call; a listener's pause */
 	void (*on_events)(void *arg, uint32_t events); /* of its socket; `arg`: this */
 	/* listener */
 	int listen_fd;       /* -1: none */
@@ -110,6 +110,8 @@ int mpa_attach(struct mpa_side *s);
 /* ---- listen.c; the lock is held ---- */
 
 int mpa_listen(struct mpa_side *s);
+/* Behind a pause. */
+void mpa_listen_on(struct mpa_side *s);
 /* On the progress thread, or behind mpa_callers_settle(). */
 void mpa_unlisten(struct mpa_side *s);
 /* Ends all callers; the listening socket is not watched any more. Without the lock. */

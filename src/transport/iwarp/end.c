@@ -26,20 +26,26 @@ void iwarp_watch(struct iwarp_stream *s, uint32_t events)
 
 void iwarp_end_socket(struct iwarp_stream *s, bool reset)
 {
-	if (s->fd < 0)
+	const int fd = s->fd;
+	unsigned tries = 0;
+
+	if (fd < 0)
 		return;
 	/* close() does not take it out when a forked child has the socket, too. */
 	if (s->watched)
-		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	s->watched = false;
 	s->events = 0;
 	if (reset)
 		iwarp_show_end(s, true, true);
+	/* Another file of the program may get its number at once. */
+	atomic_store(&s->fd, -1);
+	while (atomic_load(&s->reading))
+		spin_wait(++tries);
 	if (reset)
-		iwarp_socket_reset(s->fd);
+		iwarp_socket_reset(fd);
 	else
-		close(s->fd);
-	s->fd = -1;
+		close(fd);
 }
 
 static void arm(struct iwarp_stream *s)

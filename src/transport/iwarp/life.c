@@ -22,8 +22,13 @@
 
 #define CLOSE_NS (5 * UINT64_C(1000000000))
 #define LINGER_NS (5 * UINT64_C(1000000000))
+/* Sockets that wait for their peers' end. A peer decides how long each of them does. */
+#define LINGER_MAX 256u
 
 /* ---- what the manager is told ---- */
+
+/* Held while a stream that is no longer its queue pair's is told of: iwarp_forget() waits. */
+static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void tell(struct progress_timer *t)
 {
@@ -32,24 +37,30 @@ static void tell(struct progress_timer *t)
 
 	if (events & 1u << HCA_STREAM_ENDED)
 		s->ended = true;
-	for (unsigned e = HCA_STREAM_BEGUN; e <= HCA_STREAM_ENDED; e++)
-		if (events >> e & 1 && s->tell)
-			s->tell(s->arg, (enum hca_stream_event)e);
+	for (unsigned e = HCA_STREAM_BEGUN; e <= HCA_STREAM_ENDED; e++) {
+		iwarp_tell_fn *fn = atomic_load(&s->tell);
+
+		if (events >> e & 1 && fn)
+			fn(s->arg, (enum hca_stream_event)e);
+	}
 }
 
 void iwarp_forget(struct hca_qp *qp, const void *arg)
 {
 	struct iwarp_stream *s;
 
+	pthread_mutex_lock(&tell_lock);
 	hca_lock(&qp->sq_lock);
 	s = iwarp_stream_of(qp);
 	if (s && s->arg != arg)
 		s = NULL;
 	hca_unlock(&qp->sq_lock);
-	if (!s)
-		return;
-	progress_timer_cancel(&s->tell_timer);
-	s->tell = NULL;
+	if (s) {
+		/* First: what is told meanwhile arms the timer again. */
+		atomic_store(&s->tell, NULL);
+		progress_timer_cancel(&s->tell_timer);
+	}
+	pthread_mutex_unlock(&tell_lock);
 }
 
 /* ---- the timer ---- */
@@ -72,12 +83,19 @@ void iwarp_expired(struct hca_qp *qp)
 
 /* ---- the end of the queue pair ---- */
 
-static void stream_free(struct iwarp_stream *s)
+static void free_buffers(struct iwarp_stream *s)
 {
 	free(s->segment);
 	free(s->entries);
 	free(s->bounce);
 	free(s->rest);
+	s->segment = s->bounce = s->rest = NULL;
+	s->entries = NULL;
+}
+
+static void stream_free(struct iwarp_stream *s)
+{
+	free_buffers(s);
 	free(s);
 }
 
@@ -99,26 +117,48 @@ static void unlist(struct iwarp_stream *s)
 	atomic_fetch_sub(&iwarp_port.count, 1);
 }
 
+/* Does not wait any more. receive_lock is held. */
+static void stop_lingering(struct iwarp_stream *s)
+{
+	if (s->fd >= 0)
+		iwarp_port.lingering--;
+	iwarp_end_socket(s, false);
+}
+
 /* The peer has ended the stream, or has not for too long. On the progress thread. */
 static void linger_ends(struct progress_timer *t)
 {
 	struct iwarp_stream *s = container_of(t, struct iwarp_stream, linger);
-	bool mine;
+	bool own;
 
 	hca_enter();
 	hca_lock(&iwarp_port.receive_lock);
-	mine = s->listed; /* else iwarp_end_lingering() has it */
-	if (mine) {
-		iwarp_end_socket(s, false);
-		unlist(s);
-	}
+	own = s->listed;
+	if (own)
+		stop_lingering(s);
+	unlist(s);
 	hca_unlock(&iwarp_port.receive_lock);
 	hca_leave();
-	if (!mine)
+	/* iwarp_end_lingering() has it, and waits for this. */
+	if (!own)
 		return;
+	progress_timer_cancel(&s->tell_timer);
 	/* iwarp_receive() may have armed it again before the socket was closed. */
 	progress_timer_cancel(&s->linger);
 	stream_free(s);
+}
+
+/* The one that has waited longest does not, if they are too many. receive_lock is held. */
+static void limit_lingering(void)
+{
+	if (iwarp_port.lingering <= LINGER_MAX)
+		return;
+	list_for_each(s, &iwarp_port.streams, struct iwarp_stream, entry)
+		if (!s->qp && s->fd >= 0) {
+			stop_lingering(s);
+			progress_timer_arm(&s->linger, progress_now_ns());
+			return;
+		}
 }
 
 /* The queue pair is gone. While the peer has not ended the stream this end ends its direction, if it
@@ -135,17 +175,24 @@ static bool begin_linger(struct iwarp_stream *s)
 		shutdown(s->fd, SHUT_WR);
 		iwarp_show_end(s, true, false);
 	}
+	free_buffers(s);
 	progress_timer_arm(&s->linger, progress_now_ns() + LINGER_NS);
+	iwarp_port.lingering++;
+	limit_lingering();
 	return true;
 }
 
 /* What has not been told, or not all, when the queue pair goes: that the connection has ended. */
 static void tell_end(struct iwarp_stream *s)
 {
+	iwarp_tell_fn *fn;
+
 	progress_timer_cancel(&s->tell_timer);
-	if (s->tell && !s->ended)
-		s->tell(s->arg, HCA_STREAM_ENDED);
-	s->tell = NULL;
+	pthread_mutex_lock(&tell_lock);
+	fn = atomic_exchange(&s->tell, NULL);
+	if (fn && !s->ended)
+		fn(s->arg, HCA_STREAM_ENDED);
+	pthread_mutex_unlock(&tell_lock);
 }
 
 void iwarp_close_qp(struct hca_qp *qp)
@@ -184,8 +231,10 @@ static struct iwarp_stream *take_lingering(void)
 			found = s;
 			break;
 		}
-	if (found)
+	if (found) {
+		stop_lingering(found);
 		unlist(found);
+	}
 	hca_unlock(&iwarp_port.receive_lock);
 	return found;
 }
@@ -197,7 +246,6 @@ void iwarp_end_lingering(void)
 	while ((s = take_lingering())) {
 		progress_timer_cancel(&s->linger);
 		progress_timer_cancel(&s->tell_timer);
-		iwarp_end_socket(s, false);
 		stream_free(s);
 	}
 }
@@ -205,6 +253,7 @@ void iwarp_end_lingering(void)
 /* The other threads of the parent do not exist, and the child keeps none of its connections. */
 void iwarp_streams_forked(void)
 {
+	pthread_mutex_init(&tell_lock, NULL);
 	list_for_each(s, &iwarp_port.streams, struct iwarp_stream, entry) {
 		if (s->fd >= 0)
 			close(s->fd);
@@ -214,6 +263,7 @@ void iwarp_streams_forked(void)
 	}
 	list_init(&iwarp_port.streams);
 	atomic_store(&iwarp_port.count, 0);
+	iwarp_port.lingering = 0;
 }
 
 /* ---- the beginning ---- */
@@ -247,7 +297,7 @@ int iwarp_attach(struct hca_qp *qp, const struct hca_stream *from)
 		return -ENOMEM;
 	s->qp = qp;
 	s->fd = from->fd;
-	s->tell = from->tell;
+	atomic_init(&s->tell, from->tell);
 	s->arg = from->arg;
 	progress_timer_init(&s->tell_timer, tell);
 	progress_timer_init(&s->linger, linger_ends);

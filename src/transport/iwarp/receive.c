@@ -183,17 +183,51 @@ static void end(struct iwarp_stream *s, bool lost)
 	iwarp_outcome(s, &o);
 }
 
+/* Nothing comes any more, but TCP may take what waits, or has lost the connection, which shows in any
+ * case: the socket must not stay ready for that. True: it has taken something. */
+static bool send_on(struct iwarp_stream *s)
+{
+	struct hca_qp *qp = s->qp;
+	uint64_t taken;
+	bool moved;
+
+	if (!qp)
+		return false;
+	hca_lock(&qp->sq_lock);
+	taken = s->c.taken;
+	iwarp_send(s);
+	moved = s->c.taken != taken;
+	hca_unlock(&qp->sq_lock);
+	return moved;
+}
+
+/* Reads into the port's buffer. False: the socket is closed. */
+static bool read_some(struct iwarp_stream *s, ssize_t *n)
+{
+	int fd;
+
+	atomic_store(&s->reading, true);
+	fd = atomic_load(&s->fd);
+	if (fd >= 0)
+		do
+			*n = recv(fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
+		while (*n < 0 && errno == EINTR);
+	atomic_store_explicit(&s->reading, false, memory_order_release);
+	return fd >= 0;
+}
+
 bool iwarp_receive(struct iwarp_stream *s)
 {
 	struct hca_qp *qp = s->qp;
 	ssize_t n;
 	bool none;
 
-	if (s->fd < 0 || s->c.input == IWARP_IN_ENDED)
+	if (s->fd < 0)
 		return false;
-	do
-		n = recv(s->fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	if (s->c.input == IWARP_IN_ENDED)
+		return send_on(s);
+	if (!read_some(s, &n))
+		return false;
 	none = n < 0 && errno == EAGAIN;
 	if (none && s->rest_at == s->rest_bytes)
 		return false;

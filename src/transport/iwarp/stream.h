@@ -38,9 +38,12 @@ struct iwarp_entry_of_sq {
 	uint32_t sq_index;
 };
 
+typedef void iwarp_tell_fn(void *arg, enum hca_stream_event event);
+
 struct iwarp_stream {
 	struct hca_qp *qp;     /* NULL: it is gone, and the socket only waits for the peer's end */
-	int fd;                /* -1: closed */
+	_Atomic int fd;        /* -1: closed */
+	atomic_bool reading;   /* a thread that closes it waits for one that reads without sq_lock */
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
 	bool watched;          /* by the port's epoll instance, for `events` */
@@ -66,7 +69,7 @@ struct iwarp_stream {
 	} show;
 
 	/* hca_stream.tell. */
-	void (*tell)(void *arg, enum hca_stream_event event);
+	iwarp_tell_fn *_Atomic tell; /* NULL: nobody is told */
 	void *arg;
 	atomic_uint untold;    /* bits: 1 << enum hca_stream_event */
 	bool ended;            /* HCA_STREAM_ENDED was told */
@@ -84,6 +87,7 @@ struct iwarp_port {
 	struct spin receive_lock;
 	struct list streams;
 	atomic_uint count;         /* of `streams`; changes under receive_lock */
+	unsigned lingering;        /* open sockets of those without a queue pair; receive_lock */
 	uint8_t *bytes;            /* IWARP_READ_BYTES; receive_lock */
 	struct hca_copies copies;  /* threads that look at keys and copy by them */
 

@@ -4,6 +4,7 @@
  * first, how a connection ends, and what becomes of a peer that breaks the rules. Such a peer is a
  * TCP socket of the test.
  */
+#include <dirent.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,9 @@ enum {
 	FROM = 8192, TO = 16384,  /* the memory that the peer may use */
 	IRD = 4,                  /* of stream.c */
 	ROUNDS = 1000,
+	MUCH = 1 << 20,
+	PEERS = 400,
+	WAITING = 256,            /* of life.c */
 };
 
 /* ---- a peer of raw bytes ---- */
@@ -31,18 +35,26 @@ struct raw {
 	size_t bytes;
 };
 
-/* Connects it to QP 0 of `a`, as the initiator. */
-static void raw_open(struct raw *r, struct pair *p, bool crc)
+/* Connects it to QP 0 of `a`, as the initiator. `room`: of the sockets' buffers; 0: as usual. */
+static void raw_open_with(struct raw *r, struct pair *p, bool crc, int room)
 {
 	int fd[2];
 
 	memset(r, 0, sizeof(*r));
 	stream_sockets(fd);
 	r->fd = fd[0];
+	if (room)
+		expect(!setsockopt(fd[0], SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) &&
+		       !setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)));
 	r->framer.crc = crc;
 	iwarp_receiver_init(&r->receiver, false, crc, r->segment);
 	expect_eq(side_to_init(&p->a, 0, p->conn.access_a), 0);
 	expect_eq(stream_attach(p->a.end, 0, fd[1], false, crc), 0);
+}
+
+static void raw_open(struct raw *r, struct pair *p, bool crc)
+{
+	raw_open_with(r, p, crc, 0);
 }
 
 /* A ULPDU: `headers`, and zeros as payload. */
@@ -404,6 +416,74 @@ static void who_breaks_a_rule_gets_a_terminate_and_writes_nothing(struct pair *p
 		try_attack(p, &attacks[i], &mr, i);
 }
 
+/* ---- peers that take little ---- */
+
+/* A peer that wants much at once, and has ended its own direction before it takes it. */
+static void what_tcp_had_no_room_for_follows_the_peers_end(struct pair *p)
+{
+	static uint8_t bytes[65536];
+	const struct side_options opt = { .bytes = MUCH };
+	struct region mr;
+	struct raw r;
+	ssize_t n;
+
+	side_open(&p->a, &opt);
+	mr = side_reg(&p->a, 0, MUCH, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, 0);
+	raw_open_with(&r, p, false, 16384);
+	raw_begin(&r);
+	raw_add(&r, &(struct iwarp_segment){
+		.opcode = IWARP_READ_REQUEST, .last = true, .msn = 1,
+		.read = { .sink_stag = 9, .source_stag = mr.rkey, .source_to = mr.addr,
+			  .bytes = MUCH } });
+	raw_send(&r);
+	expect_eq(raw_receive(&r)->opcode, IWARP_READ_RESPONSE);
+	expect_eq(shutdown(r.fd, SHUT_WR), 0);
+	side_wait_state(&p->a, 0, IBV_QPS_ERR);
+	do
+		n = recv(r.fd, bytes, sizeof(bytes), 0);
+	while (n > 0);
+	/* An end, no reset. */
+	expect_eq(n, 0);
+	close(r.fd);
+}
+
+static unsigned descriptors(void)
+{
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	expect(d != NULL);
+	while ((e = readdir(d)))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Peers that do not end their direction when the queue pair has gone. */
+static void few_sockets_wait_for_their_peers(struct pair *p)
+{
+	struct raw r;
+	unsigned before;
+	int fd[PEERS];
+
+	side_open(&p->a, NULL);
+	before = descriptors();
+	for (int i = 0; i < PEERS; i++) {
+		raw_open(&r, p, false);
+		raw_begin(&r);
+		raw_send(&r);
+		fd[i] = r.fd;
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+	}
+	/* The first descriptors are those of the transport. */
+	expect(descriptors() - before <= PEERS + WAITING + 8);
+	for (int i = 0; i < PEERS; i++) {
+		r.fd = fd[i];
+		raw_expect_end(&r);
+	}
+}
+
 static const struct test_case cases[] = {
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5044, 7.1.2",
 		a_responder_sends_nothing_before_the_first_message),
@@ -415,6 +495,8 @@ static const struct test_case cases[] = {
 	RULE("RFC 5040, 7.2", a_read_that_is_refused_fails_with_its_reason),
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5040, 5.4",
 		who_breaks_a_rule_gets_a_terminate_and_writes_nothing),
+	CASE_IN(ONLY_ONE_PROCESS, few_sockets_wait_for_their_peers),
+	CASE_IN(ONLY_ONE_PROCESS, what_tcp_had_no_room_for_follows_the_peers_end),
 };
 
 int main(int argc, char **argv)

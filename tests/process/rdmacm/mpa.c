@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define ROUNDS 200
@@ -266,6 +267,14 @@ static void callers_that_speak_something_else_harm_nobody(void)
 	fd = dial(port);
 	say(fd, frame, sizeof(frame));
 	CHECK(heard(fd, answer, sizeof(answer)) == 0);
+	/* An enhanced request without IRD and ORD is rejected. */
+	memcpy(frame, request, sizeof(frame));
+	frame[16] = 0x10;
+	frame[17] = 2;
+	fd = dial(port);
+	say(fd, frame, sizeof(frame));
+	CHECK(heard(fd, answer, sizeof(answer)) == sizeof(frame));
+	CHECK(!memcmp(answer, "MPA ID Rep Frame\x20\2\0", sizeof(frame)));
 
 	caller = cm_caller(ch, RDMA_PS_TCP, port);
 	cm_qp(caller);
@@ -388,6 +397,43 @@ static void requests_beyond_the_backlog_are_rejected(void)
 	rdma_destroy_event_channel(ch);
 }
 
+static uint64_t processor_ms(void)
+{
+	struct rusage u;
+
+	CHECK(getrusage(RUSAGE_SELF, &u) == 0);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
+static void callers_wait_while_there_is_no_descriptor(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), last;
+	struct rdma_cm_id *listener, *callee;
+	struct rlimit before, few;
+	uint64_t used;
+	uint16_t port;
+
+	listener = cm_listener(ch, RDMA_PS_TCP, 4, &port);
+	last = dup(fd);
+	CHECK(last >= 0 && close(last) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+	few = before;
+	few.rlim_cur = (rlim_t)last;
+	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	CHECK(connect(fd, cm_loopback(port), sizeof(struct sockaddr_in)) == 0);
+	say(fd, request, sizeof(request));
+	used = processor_ms();
+	cm_expect_quiet(ch, 500);
+	CHECK(processor_ms() - used < 100);
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	callee = take(ch);
+	close(fd);
+	cm_id_free(callee);
+	cm_id_free(listener);
+	rdma_destroy_event_channel(ch);
+}
+
 /* With BUSBAR_NETWORK=off, in a network with the address 192.0.2.7 besides those of the loopback
  * interface. */
 static void an_address_that_is_not_allowed_is_not_served(void)
@@ -425,4 +471,5 @@ CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length)
 	CASE(a_caller_that_has_gone_is_not_accepted),
 	CASE(a_responder_is_silent_until_it_has_heard),
 	CASE(requests_beyond_the_backlog_are_rejected),
+	CASE(callers_wait_while_there_is_no_descriptor),
 	CASE(an_address_that_is_not_allowed_is_not_served))

@@ -149,6 +149,21 @@ static void a_peer_that_does_not_end_is_reset(void)
 	check(c.deadline_ns == 1 + CLOSE_NS, "from the error on");
 }
 
+/* It takes the response that it wants a little at a time. */
+static void a_slow_peer_does_not_keep_a_flushed_queue_pair(void)
+{
+	open_end(false);
+	arrive(read_request(1, 4 * MULPDU));
+	iwarp_close(&c);
+	last = iwarp_flushed(&c);
+	check(iwarp_action(&c, 1) == IWARP_NO_ACTION && c.deadline_ns == 1 + CLOSE_NS, "a limit");
+	check(send_one().opcode == IWARP_READ_RESPONSE, "what was due leaves");
+	check(iwarp_action(&c, 100) == IWARP_NO_ACTION && c.deadline_ns == 1 + CLOSE_NS,
+	      "the limit stays");
+	last = iwarp_timer(&c, 1 + CLOSE_NS);
+	check(last.disconnected && iwarp_action(&c, 1) == IWARP_RESET, "reset");
+}
+
 static void an_error_behind_the_own_end_is_not_told(void)
 {
 	struct iwarp_segment s = send_segment(1, 0, 8, true);
@@ -359,6 +374,7 @@ int main(void)
 	an_rtr_that_does_not_come();
 	an_orderly_end_waits_for_all();
 	a_peer_that_does_not_end_is_reset();
+	a_slow_peer_does_not_keep_a_flushed_queue_pair();
 	an_error_behind_the_own_end_is_not_told();
 	the_peers_end_flushes();
 	a_stream_that_is_lost();
