@@ -112,6 +112,8 @@ static const char *const without_on_iwarp[] = {
 	"what_is_in_the_queue_already_gives_no_event",
 	"who_reads_that_a_receive_failed_finds_the_error_state",
 	"earlier_sends_complete_before_a_local_error",
+	/* The kernel ends the stream of a process that dies, and the receiver learns of it. */
+	"a_receiver_is_not_disturbed_by_the_death_of_its_sender",
 	/* An RNIC has no atomics. */
 	"an_atomic_built_without_a_place_for_its_result_fails",
 	NULL,
