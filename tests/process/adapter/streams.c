@@ -353,6 +353,19 @@ static void unknown_opcode(struct raw *r, const struct region *mr)
 	raw_frame(r, headers, sizeof(headers), 0);
 }
 
+/* What was registered by a verb is no message's to take back. */
+static void invalidates_a_region(struct raw *r, const struct region *mr)
+{
+	raw_add(r, &(struct iwarp_segment){ .opcode = IWARP_SEND_INVALIDATE, .last = true, .msn = 1,
+					    .stag = mr->rkey });
+}
+
+static void invalidates_nothing(struct raw *r, const struct region *mr)
+{
+	raw_add(r, &(struct iwarp_segment){ .opcode = IWARP_SEND_INVALIDATE, .last = true, .msn = 1,
+					    .stag = mr->rkey ^ 0x4000 });
+}
+
 static void reads_beyond_ird(struct raw *r, const struct region *mr)
 {
 	for (uint32_t i = 1; i <= IRD + 1; i++)
@@ -375,6 +388,10 @@ static const struct attack attacks[] = {
 	ATTACK(longer_than_the_receive, .layer = 1, .type = 2, .code = 5,
 	       .event = IBV_EVENT_QP_REQ_ERR),
 	ATTACK(unknown_opcode, .layer = 0, .type = 2, .code = 6, .event = IBV_EVENT_QP_REQ_ERR),
+	ATTACK(invalidates_a_region, .layer = 0, .type = 1, .code = 9,
+	       .event = IBV_EVENT_QP_ACCESS_ERR),
+	ATTACK(invalidates_nothing, .layer = 0, .type = 1, .code = 9,
+	       .event = IBV_EVENT_QP_ACCESS_ERR),
 	ATTACK(reads_beyond_ird, .layer = 1, .type = 2, .code = 2,
 	       .event = IBV_EVENT_QP_REQ_ERR),
 };
