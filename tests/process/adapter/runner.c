@@ -111,6 +111,7 @@ static const char *const without_on_iwarp[] = {
 	"a_batch_may_end_before_the_queue_does",
 	"ignoring_an_overrun_keeps_the_newest",
 	"resizing_keeps_completion_times",
+	"resizing_keeps_what_waits_in_the_queue",
 	"what_is_in_the_queue_already_gives_no_event",
 	"who_reads_that_a_receive_failed_finds_the_error_state",
 	"earlier_sends_complete_before_a_local_error",
