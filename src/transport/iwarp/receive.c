@@ -244,7 +244,7 @@ bool iwarp_receive(struct iwarp_stream *s)
 		iwarp_receive_bytes(s, iwarp_port.bytes, (size_t)n);
 	} else if (!none) {
 		iwarp_show_end(s, false, n != 0);
-		end(s, n != 0);
+		end(s, n != 0 || s->unsendable);
 	}
 	iwarp_send(s);
 	hca_unlock(&qp->sq_lock);

@@ -277,6 +277,18 @@ static void took(struct iwarp_stream *s, size_t bytes)
 	iwarp_outcome(s, &o);
 }
 
+/* TCP takes nothing any more. What had arrived before comes first, so the connection ends when the
+ * socket has been read to its end. */
+static void cannot_send(struct iwarp_stream *s)
+{
+	if (s->c.input == IWARP_IN_ENDED) {
+		lose(s);
+		return;
+	}
+	s->rest_at = s->rest_bytes = 0;
+	s->unsendable = true;
+}
+
 /* True: nothing waits any more. */
 static bool send_rest(struct iwarp_stream *s)
 {
@@ -287,7 +299,7 @@ static bool send_rest(struct iwarp_stream *s)
 		return true;
 	taken = iwarp_socket_send(s->fd, &iov, 1);
 	if (taken < 0) {
-		lose(s);
+		cannot_send(s);
 		return false;
 	}
 	iwarp_show_pieces(s, &iov, 1, (size_t)taken);
@@ -305,7 +317,7 @@ static bool send_batch(struct iwarp_stream *s, const struct batch *b)
 		iwarp_show_pieces(s, b->iov, b->pieces, (size_t)taken);
 	if (taken < 0 || (size_t)taken == b->bytes || keep_rest(s, b, (size_t)taken)) {
 		if (taken < 0)
-			lose(s);
+			cannot_send(s);
 		else
 			took(s, (size_t)taken);
 		return taken >= 0 && (size_t)taken == b->bytes;
@@ -359,8 +371,9 @@ void iwarp_send(struct iwarp_stream *s)
 {
 	if (s->fd < 0)
 		return;
-	take_new(s);
-	if (send_rest(s))
+	if (!s->unsendable)
+		take_new(s);
+	if (!s->unsendable && send_rest(s))
 		while (send_some(s))
 			take_new(s);
 	if (s->fd >= 0)

@@ -59,6 +59,7 @@ struct iwarp_stream {
 	/* Framed bytes that TCP has not taken: [rest_at, rest_bytes) of `rest`. */
 	uint8_t *rest;
 	size_t rest_at, rest_bytes, rest_room;
+	bool unsendable;       /* TCP takes nothing any more: the rest is read, and then it is lost */
 	uint64_t armed_ns;     /* when hca_qp.retry is due; 0: not armed */
 	bool told;             /* the log has a line about its end */
 

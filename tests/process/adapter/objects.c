@@ -33,9 +33,11 @@ static void objects_in_use_cannot_be_destroyed(struct pair *p)
 	expect_eq(ibv_dereg_mr(mr), 0);
 	ah_attr.grh.dgid = p->a.gid;
 	ah = ibv_create_ah(pd, &ah_attr);
-	expect(ah);
-	expect_eq(ibv_dealloc_pd(pd), EBUSY);
-	expect_eq(ibv_destroy_ah(ah), 0);
+	expect(!ah == transport_under_test()->streams); /* an RNIC has none */
+	if (ah) {
+		expect_eq(ibv_dealloc_pd(pd), EBUSY);
+		expect_eq(ibv_destroy_ah(ah), 0);
+	}
 	expect_eq(ibv_dealloc_pd(pd), 0);
 	/* The refused ones still work: pair_close() proves the rest. */
 	expect_eq(side_to_init(&p->a, 0, 0), 0);
@@ -91,6 +93,8 @@ static void a_list_of_devices_may_be_given_to_free(struct pair *p)
 
 static void the_device_says_what_it_does_not_offer(struct pair *p)
 {
+	const bool atomics = offers(IBV_WR_ATOMIC_FETCH_AND_ADD);
+	const uint16_t words = atomics ? IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP : 0;
 	struct ibv_device_attr_ex ex;
 	struct ibv_device_attr d;
 	struct ibv_port_attr port;
@@ -100,10 +104,10 @@ static void the_device_says_what_it_does_not_offer(struct pair *p)
 	expect(d.max_srq > 0 && d.max_srq_wr > 0 && d.max_srq_sge > 0);
 	/* As adapters do. Programs look for this one (UCX), and for what the processor shares
 	 * with the adapter in the other attributes. */
-	expect_eq(d.atomic_cap, IBV_ATOMIC_HCA);
+	expect_eq(d.atomic_cap, atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE);
 	expect_eq(ibv_query_device_ex(p->a.end->ctx, NULL, &ex), 0);
-	expect_eq(ex.pci_atomic_caps.fetch_add, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
-	expect_eq(ex.pci_atomic_caps.compare_swap, IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP);
+	expect_eq(ex.pci_atomic_caps.fetch_add, words);
+	expect_eq(ex.pci_atomic_caps.compare_swap, words);
 	expect_eq(ex.pci_atomic_caps.swap, 0);
 	expect(ex.max_dm_size > 0);
 	expect(!memcmp(&ex.orig_attr, &d, sizeof(d)));
@@ -188,6 +192,8 @@ static void re_registration_moves_the_region(struct pair *p)
 	mr = side_rereg(&p->b, mr.index, IBV_REREG_MR_CHANGE_PD, 1, 0, 0, 0);
 	expect_eq(mr.error, 0);
 	r.rkey = mr.rkey;
+	if (transport_under_test()->streams) /* whose WRITEs complete before they arrive */
+		r.opcode = IBV_WR_RDMA_READ;
 	expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
 	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_REM_ACCESS_ERR);
 	expect_eq(side_async(&p->b, WAIT_MS), IBV_EVENT_QP_ACCESS_ERR);

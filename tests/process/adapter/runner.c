@@ -103,16 +103,28 @@ static const char *const without_on_iwarp[] = {
 	"the_three_poll_sequence_loses_nothing",
 	"busy_polling_for_receives_does_not_starve_a_sleeping_sender",
 	"what_comes_behind_an_empty_poll_gives_its_event",
+	"receiver_not_ready_retries_exceeded",
+	"a_read_that_is_waiting_does_not_touch_what_is_deregistered",
 	/* A SEND is complete when TCP has taken it, before it has arrived. */
 	"a_message_without_answer_wakes_its_sender_too",
 	"completion_times_lie_between_readings_of_the_clock",
 	"a_batch_may_end_before_the_queue_does",
 	"ignoring_an_overrun_keeps_the_newest",
 	"resizing_keeps_completion_times",
+	"resizing_keeps_what_waits_in_the_queue",
 	"what_is_in_the_queue_already_gives_no_event",
 	"who_reads_that_a_receive_failed_finds_the_error_state",
 	"earlier_sends_complete_before_a_local_error",
-	/* An RNIC has no atomics. */
+	"local_length_error_at_the_receiver_invalid_request_at_the_sender",
+	"local_protection_error_at_the_receiver_remote_operation_error_at_the_sender",
+	"remote_invalid_request_error_and_event",
+	"a_failed_queue_pair_is_not_revived_by_a_change_of_state",
+	/* A reset ends the stream, which the peer sees at once. */
+	"transport_retries_exceeded",
+	/* The kernel ends the stream of a process that dies, and the receiver learns of it. */
+	"a_receiver_is_not_disturbed_by_the_death_of_its_sender",
+	/* An RNIC has no atomics, nor other services. */
+	"the_device_says_what_works_on_demand",
 	"an_atomic_built_without_a_place_for_its_result_fails",
 	NULL,
 };

@@ -221,6 +221,33 @@ static void what_was_posted_before_an_orderly_end_arrives(struct pair *p)
 	await_one_end(&p->b);
 }
 
+/* While the program polls, nobody else looks at the socket: the reset is found by the send. */
+static void what_arrived_before_a_reset_is_received(struct pair *p)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct raw r;
+
+	side_open(&p->a, NULL);
+	for (int i = 0; i < 30; i++) {
+		raw_open(&r, p, false);
+		raw_begin(&r);
+		raw_send(&r);
+		side_recv(&p->a, 1, 0, 100);
+		side_recv(&p->a, 2, 0, 100);
+		expect_eq(side_poll(&p->a, RECV_CQ, 1, 5).count, 0);
+		raw_add(&r, &(struct iwarp_segment){ .opcode = IWARP_SEND, .last = true, .msn = 1,
+						     .bytes = 100 });
+		raw_send(&r);
+		setsockopt(r.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(r.fd);
+		side_send(&p->a, 3, 0, 100);
+		side_wait_ok(&p->a, RECV_CQ, 1);
+		expect_flushed(&p->a, RECV_CQ, 2);
+		expect(side_wait(&p->a, SEND_CQ).status != IBV_WC_SUCCESS);
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+	}
+}
+
 static void a_queue_pair_may_go_behind_its_last_completion(struct pair *p)
 {
 	struct recv_req in = { .wr_id = 1, .num_sge = 1 };
@@ -338,6 +365,19 @@ static void unknown_opcode(struct raw *r, const struct region *mr)
 	raw_frame(r, headers, sizeof(headers), 0);
 }
 
+/* What was registered by a verb is no message's to take back. */
+static void invalidates_a_region(struct raw *r, const struct region *mr)
+{
+	raw_add(r, &(struct iwarp_segment){ .opcode = IWARP_SEND_INVALIDATE, .last = true, .msn = 1,
+					    .stag = mr->rkey });
+}
+
+static void invalidates_nothing(struct raw *r, const struct region *mr)
+{
+	raw_add(r, &(struct iwarp_segment){ .opcode = IWARP_SEND_INVALIDATE, .last = true, .msn = 1,
+					    .stag = mr->rkey ^ 0x4000 });
+}
+
 static void reads_beyond_ird(struct raw *r, const struct region *mr)
 {
 	for (uint32_t i = 1; i <= IRD + 1; i++)
@@ -360,6 +400,10 @@ static const struct attack attacks[] = {
 	ATTACK(longer_than_the_receive, .layer = 1, .type = 2, .code = 5,
 	       .event = IBV_EVENT_QP_REQ_ERR),
 	ATTACK(unknown_opcode, .layer = 0, .type = 2, .code = 6, .event = IBV_EVENT_QP_REQ_ERR),
+	ATTACK(invalidates_a_region, .layer = 0, .type = 1, .code = 9,
+	       .event = IBV_EVENT_QP_ACCESS_ERR),
+	ATTACK(invalidates_nothing, .layer = 0, .type = 1, .code = 9,
+	       .event = IBV_EVENT_QP_ACCESS_ERR),
 	ATTACK(reads_beyond_ird, .layer = 1, .type = 2, .code = 2,
 	       .event = IBV_EVENT_QP_REQ_ERR),
 };
@@ -490,6 +534,7 @@ static const struct test_case cases[] = {
 	RULE("RFC 5041, 7.1", a_message_without_a_receive_ends_the_connection),
 	RULE_IN(ONLY_TWO_PROCESSES, "RFC 5040, 5.5.1",
 		what_was_posted_before_an_orderly_end_arrives),
+	CASE_IN(ONLY_ONE_PROCESS, what_arrived_before_a_reset_is_received),
 	CASE(a_queue_pair_may_go_behind_its_last_completion),
 	CASE_IN(ONLY_TWO_PROCESSES, a_peer_that_is_killed_ends_the_connection),
 	RULE("RFC 5040, 7.2", a_read_that_is_refused_fails_with_its_reason),

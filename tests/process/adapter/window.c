@@ -150,6 +150,19 @@ struct ibv_wc side_invalidate(struct side *s, int qp, uint32_t rkey)
 	return wc;
 }
 
+struct ibv_wc write_confirmed(struct side *s, const struct side *to, int qp, struct ibv_wc wc)
+{
+	struct send_req r = rdma_req(s, to, IBV_WR_RDMA_READ, 99, 0, 0, 0);
+	struct ibv_wc behind;
+
+	if (!transport_under_test()->streams)
+		return wc;
+	r.num_sge = 0;
+	expect_eq(side_post_send(s, qp, &r, 1).ret, 0);
+	behind = side_wait(s, SEND_CQ);
+	return wc.status == IBV_WC_SUCCESS && behind.status != IBV_WC_SUCCESS ? behind : wc;
+}
+
 struct ibv_wc access_with(struct side *s, const struct side *to,
 			  enum ibv_wr_opcode opcode, int qp, uint32_t rkey,
 			  uint64_t remote_addr)
@@ -165,7 +178,7 @@ struct ibv_wc access_with(struct side *s, const struct side *to,
 	expect_eq(side_post_send(s, qp, &r, 1).ret, 0);
 	wc = side_wait(s, SEND_CQ);
 	expect_eq(wc.wr_id, 99);
-	return wc;
+	return opcode == IBV_WR_RDMA_WRITE ? write_confirmed(s, to, qp, wc) : wc;
 }
 
 /* ---- side b has them, side a uses them ---- */
