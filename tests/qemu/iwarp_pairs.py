@@ -8,6 +8,18 @@ from interop_pairs import IPV6, Pair
 
 PAIRS = []
 
+# What busbar can be told (busbar-adapter(7)), by a short name; '': nothing.
+SETTINGS = {
+    '': {},
+    'rev1': {'BUSBAR_IWARP_REVISION': '1'},
+    'rev1+crc': {'BUSBAR_IWARP_REVISION': '1', 'BUSBAR_IWARP_CRC': 'on'},
+    'none': {'BUSBAR_IWARP_RTR': 'none'},
+    'write': {'BUSBAR_IWARP_RTR': 'write'},
+    'read': {'BUSBAR_IWARP_RTR': 'read'},
+    'write+crc': {'BUSBAR_IWARP_RTR': 'write', 'BUSBAR_IWARP_CRC': 'on'},
+    'read+crc': {'BUSBAR_IWARP_RTR': 'read', 'BUSBAR_IWARP_CRC': 'on'},
+}
+
 # A server that sends at once: siw as the initiator takes bytes that come with the reply for a
 # fault, and siw as the responder sends them (with an RTR, too).
 EARLY = 'CONNECT_ERROR, error: -22|rpoll: (Invalid argument|Success)'
