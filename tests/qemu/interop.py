@@ -291,7 +291,9 @@ class Table:
             self.set_network(pair)
             for client, server in ((self.host, self.guest), (self.guest, self.host)):
                 sides = {'both', 'guest' if client is self.guest else 'host'}
+                cell = f'{pair.name}, {pair.size}, {client.name}, {variant or pair.mtu}'
                 if (sides & {self.options.client} and sides & {pair.client_side} and
+                        re.search(self.options.cells, cell) and
                         is_in_part(f'{pair} {client.name} {variant}'.strip())):
                     self.run(pair, client, server, variant)
 
@@ -314,6 +316,8 @@ def run_all(options, host, guest):
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument('--only', default='', metavar='REGEX', help='pairs of this name')
+    parser.add_argument('--cells', default='', metavar='REGEX',
+                        help='lines of the table: "name, size, client, path MTU or siw"')
     parser.add_argument('--all', action='store_true',
                         help='also those that show little beside their neighbours')
     parser.add_argument('--client', default='both', choices=('both', 'host', 'guest'))
