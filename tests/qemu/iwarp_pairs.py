@@ -34,7 +34,7 @@ def connected(name, server, client, client_says='', **more):
 def rping(count, size, **more):
     connected(f'rping -C {count}', f'rping -s -V -a {{self}} -p {{port}} -C {count} -S {{size}}',
               f'rping -c -v -V -a {{peer}} -p {{port}} -C {count} -S {{size}}',
-              '^ping data: rdma-ping-0', size=size, **more)
+              '^ping data: rdma-ping-0', size=size, reads_as_offered=True, **more)
 
 
 def perftest(program, size, options='', iterations=5, **more):
