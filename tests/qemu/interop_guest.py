@@ -98,7 +98,7 @@ class Guest:
     def command(self, *words):
         """Output of a command that has to be good."""
         program = self.start(words)
-        status = program.wait(20)
+        status = program.wait(60)
         text = program.output()
         program.close()
         if status != 0:
