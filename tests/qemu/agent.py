@@ -9,7 +9,7 @@ one request, a line of JSON:
                                       a NUL byte and its exit status (less than 0:
                                       the signal that ended it)
     {"listens": [KIND, PORT]}         waits until a program listens on the port, where KIND
-                                      is tcp or cm (connections of RDMA), ten seconds at
+                                      is tcp or cm (connections of RDMA), 30 seconds at
                                       most; the answer is a status as above, 0 or 1
     {"end": true}                     ends the agent, and with it the guest
 
@@ -80,7 +80,7 @@ def listens(kind, port):
 
 
 def wait_listens(kind, port, connection):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not (found := listens(kind, port)) and time.monotonic() < end:
         time.sleep(0.02)
     connection.sendall(b'\x000\n' if found else b'\x001\n')

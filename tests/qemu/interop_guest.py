@@ -98,7 +98,7 @@ class Guest:
     def command(self, *words):
         """Output of a command that has to be good."""
         program = self.start(words)
-        status = program.wait(20)
+        status = program.wait(60)
         text = program.output()
         program.close()
         if status != 0:
@@ -119,6 +119,9 @@ class Guest:
 
     def set_faults(self, _):
         """Of busbar, in whose place this is."""
+
+    def set_settings(self, _):
+        """Of busbar, too."""
 
     def gid_index(self, address):
         if address not in self.indexes:

@@ -35,6 +35,9 @@ class Pair:
     long: bool = False  # shows little beside its neighbours
     later: str = ''     # why it may fail today
     skip: str = ''      # why it cannot be run
+    busbar_skip: str = ''  # why not with busbar
+    reads_as_offered: bool = False  # the server does as many READs as the request offers
+    responder_first: bool = False  # the server sends first; by iWARP it may not without an RTR
 
 
 PAIRS = []

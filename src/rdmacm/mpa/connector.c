@@ -40,6 +40,9 @@ static int connect_to(struct cma_id *id)
 	mpa_params(&p, true);
 	p.ird = id->conn.responder_resources;
 	p.ord = id->conn.initiator_depth;
+	/* A READ as the first message takes one of them, also where the program wants none. */
+	if (p.peer_to_peer && p.rtr == IWARP_RTR_READ)
+		p.ord = MAX(p.ord, 1);
 	p.private_data = id->conn.private_data;
 	p.private_bytes = id->conn.private_len;
 	ret = mpa_call_open(&s->call, &a->src_addr, &a->dst_addr, &p,
