@@ -14,6 +14,7 @@
 #include "rdmacm/id/port.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,6 +106,30 @@ static int port_bind(struct cma_id *id, uint16_t port)
 	return abstract_take(id->port_fd, &name);
 }
 
+/* May a listener of iWARP have the port, which is also one of TCP? Without such a device: yes. */
+static bool tcp_is_free(const struct cma_id *id, uint16_t port)
+{
+	struct sockaddr_storage at;
+	int fd, on = 1, v6_only = id->v6_only;
+	bool taken;
+
+	cma_addr_copy(&at, &id->pub.route.addr.src_addr);
+	if (!cma_devices_have(IBV_TRANSPORT_IWARP) ||
+	    (at.ss_family != AF_INET && at.ss_family != AF_INET6))
+		return true;
+	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	cma_addr_set_port((struct sockaddr *)&at, port);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (at.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+	taken = bind(fd, (struct sockaddr *)&at, cma_addr_len((struct sockaddr *)&at)) &&
+		errno == EADDRINUSE;
+	close(fd);
+	return !taken;
+}
+
 static int port_bind_free(struct cma_id *id, uint16_t *port)
 {
 	unsigned low, high, count, start;
@@ -116,6 +141,8 @@ static int port_bind_free(struct cma_id *id, uint16_t *port)
 		int ret;
 
 		*port = (uint16_t)(low + (start + i) % count);
+		if (!tcp_is_free(id, *port))
+			continue;
 		ret = port_bind(id, *port);
 		if (ret != -EADDRINUSE)
 			return ret;

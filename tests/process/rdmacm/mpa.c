@@ -463,6 +463,27 @@ static void an_address_that_is_not_allowed_is_not_served(void)
 	rdma_destroy_event_channel(ch);
 }
 
+/* In a network with eight ports for who wants any, of which TCP has seven. */
+static void a_port_of_0_is_free_for_tcp_too(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener;
+	uint16_t port;
+	int fd[7];
+
+	for (uint16_t i = 0; i < 7; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK(bind(fd[i], cm_loopback((uint16_t)(40000 + i)),
+			   sizeof(struct sockaddr_in)) == 0);
+	}
+	listener = cm_listener(ch, RDMA_PS_TCP, 1, &port);
+	CHECK(port == 40007);
+	cm_id_free(listener);
+	for (int i = 0; i < 7; i++)
+		close(fd[i]);
+	rdma_destroy_event_channel(ch);
+}
+
 CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length),
 	CASE(a_rejection_carries_data), CASE(a_disconnect_ends_both_sides_and_flushes),
 	CASE(the_last_message_is_there_before_the_disconnect),
@@ -472,4 +493,5 @@ CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length)
 	CASE(a_responder_is_silent_until_it_has_heard),
 	CASE(requests_beyond_the_backlog_are_rejected),
 	CASE(callers_wait_while_there_is_no_descriptor),
-	CASE(an_address_that_is_not_allowed_is_not_served))
+	CASE(an_address_that_is_not_allowed_is_not_served),
+	CASE(a_port_of_0_is_free_for_tcp_too))
