@@ -142,6 +142,10 @@ enum iwarp_answer iwarp_access(const struct iwarp_stream *s, bool read, uint32_t
 enum iwarp_answer iwarp_memory(const struct iwarp_stream *s, uint32_t stag, uint64_t to,
 			       uint32_t bytes, uint8_t **piece);
 
+/* Carries out an atomic of the peer. IWARP_DONE: *original is the value before. */
+enum iwarp_answer iwarp_atomic(const struct iwarp_stream *s, const struct iwarp_look *l,
+			       uint64_t *original);
+
 /* ---- outcome.c; sq_lock is held ---- */
 /* Carries out what a call of the engine has changed, but for a receive. */
 void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o);
