@@ -166,8 +166,8 @@ static void limit_lingering(void)
  * has sent whole FPDUs. True: the socket waits for the peer. receive_lock is held. */
 static bool begin_linger(struct iwarp_stream *s)
 {
-	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->watched ||
-	    s->c.input == IWARP_IN_ENDED) {
+	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->events ||
+	    s->c.input == IWARP_IN_ENDED || !iwarp_watch_again(s)) {
 		iwarp_end_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
 	}
