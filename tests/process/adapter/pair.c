@@ -92,6 +92,16 @@ void need_no_rnic(const char *why)
 	_exit(77);
 }
 
+void need_rnr(void)
+{
+	need_no_rnic("a message that finds no receive ends its connections");
+}
+
+void need_arrival(void)
+{
+	need_no_rnic("a message is complete before it has arrived");
+}
+
 bool offers(enum ibv_wr_opcode opcode)
 {
 	const char *extensions = getenv("BUSBAR_IWARP_EXTENSIONS");

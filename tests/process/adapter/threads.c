@@ -563,6 +563,7 @@ static int drain_until_failed(struct end *e, void *arg)
  * in: no change may undo that. */
 static void a_failed_queue_pair_is_not_revived_by_a_change_of_state(struct pair *p)
 {
+	need_arrival();
 	pair_start(p, NULL);
 	for (int i = 0; i < 60; i++) {
 		side_recv(&p->a, 1, 0, 10);
