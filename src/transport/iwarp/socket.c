@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "transport/iwarp/stream.h"
+#include "util/cancel.h"
 
 /* A peer that is silent is asked whether it lives, and is dead when it does not acknowledge. */
 #define KEEP_IDLE_S 5
@@ -60,8 +61,9 @@ ssize_t iwarp_socket_send(int fd, const struct iovec *iov, unsigned n)
 
 	do
 		/* The kernel needs less time for one piece that is not in a list. */
-		taken = n == 1 ? send(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL) :
-				 sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+		taken = n == 1 ? cancel_free_send(fd, iov->iov_base, iov->iov_len,
+						  MSG_DONTWAIT | MSG_NOSIGNAL) :
+				 cancel_free_sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (taken < 0 && errno == EINTR);
 	if (taken >= 0)
 		return taken;
