@@ -459,15 +459,10 @@ static void a_remote_access_to_missing_pages_is_refused(struct pair *p)
 				&p->a, &p->b,
 				k == 1 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 				1, 0, HOLE, lengths[i]);
-			struct ibv_wc wc;
 
 			r.rkey = b.rkey;
 			map(&p->b, HOLE, REGION, k < 2 ? -1 : PROT_READ);
-			expect_eq(side_post_send(&p->a, 0, &r, 1).ret, 0);
-			wc = side_wait(&p->a, SEND_CQ);
-			if (r.opcode == IBV_WR_RDMA_WRITE)
-				wc = write_confirmed(&p->a, &p->b, 0, wc);
-			expect_status(wc, IBV_WC_REM_ACCESS_ERR);
+			expect_status(result_of(&p->a, &p->b, 0, &r), IBV_WC_REM_ACCESS_ERR);
 			expect_eq(side_async(&p->b, WAIT_MS),
 				  IBV_EVENT_QP_ACCESS_ERR);
 			give_back(&p->b);

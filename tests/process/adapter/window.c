@@ -164,14 +164,17 @@ static struct ibv_wc worse(struct ibv_wc wc, struct ibv_wc behind)
 	return wc.status == IBV_WC_SUCCESS && behind.status != IBV_WC_SUCCESS ? behind : wc;
 }
 
-struct ibv_wc write_confirmed(struct side *s, const struct side *to, int qp, struct ibv_wc wc)
+struct ibv_wc result_of(struct side *s, const struct side *to, int qp, const struct send_req *r)
 {
-	struct send_req r = reading_nothing(s, to);
+	const bool confirmed = r->opcode == IBV_WR_RDMA_WRITE && transport_under_test()->streams;
+	/* Posted together: else a refusal could flush the second one. */
+	struct send_req both[2] = { *r, reading_nothing(s, to) };
+	struct ibv_wc wc;
 
-	if (!transport_under_test()->streams)
-		return wc;
-	expect_eq(side_post_send(s, qp, &r, 1).ret, 0);
-	return worse(wc, side_wait(s, SEND_CQ));
+	expect_eq(side_post_send(s, qp, both, confirmed ? 2 : 1).ret, 0);
+	wc = side_wait(s, SEND_CQ);
+	expect_eq(wc.wr_id, r->wr_id);
+	return confirmed ? worse(wc, side_wait(s, SEND_CQ)) : wc;
 }
 
 struct ibv_wc access_with(struct side *s, const struct side *to,
@@ -180,19 +183,12 @@ struct ibv_wc access_with(struct side *s, const struct side *to,
 {
 	bool atomic = opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 		      opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	/* The READ is posted before a refusal can flush it. */
-	const bool confirmed = opcode == IBV_WR_RDMA_WRITE && transport_under_test()->streams;
-	struct send_req r[2] = { rdma_req(s, to, opcode, 99, 0, 0, atomic ? 8 : 64),
-				 reading_nothing(s, to) };
-	struct ibv_wc wc;
+	struct send_req r = rdma_req(s, to, opcode, 99, 0, 0, atomic ? 8 : 64);
 
-	r[0].rkey = rkey;
-	r[0].remote_addr = remote_addr;
-	r[0].compare_add = 1;
-	expect_eq(side_post_send(s, qp, r, confirmed ? 2 : 1).ret, 0);
-	wc = side_wait(s, SEND_CQ);
-	expect_eq(wc.wr_id, 99);
-	return confirmed ? worse(wc, side_wait(s, SEND_CQ)) : wc;
+	r.rkey = rkey;
+	r.remote_addr = remote_addr;
+	r.compare_add = 1;
+	return result_of(s, to, qp, &r);
 }
 
 /* ---- side b has them, side a uses them ---- */
