@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hca/path/stream.h"
 #include "rdmacm/base/base.h"
@@ -42,8 +43,9 @@ int mpa_attach(struct mpa_side *s)
 	const struct iwarp_setup *setup = &s->call.setup;
 	const struct cma_id *id = s->id;
 	const uint32_t qpn = id->pub.qp ? id->pub.qp->qp_num : id->conn.local_qpn;
+	const int fd = s->call.fd;
 	const struct hca_stream stream = {
-		.fd = s->call.fd,
+		.fd = fd,
 		.terms = &setup->terms,
 		.inbound_reads = setup->terms.ird, .outbound_reads = setup->terms.ord,
 		.refused = (int)setup->terminate,
@@ -58,15 +60,15 @@ int mpa_attach(struct mpa_side *s)
 	s->qpn = qpn;
 	s->state = MPA_ATTACHED;
 	s->reported = setup->terms.initiator;
+	/* From here on the stream closes it, whose number another file may get at once. */
+	s->call.fd = -1;
 	ret = busbar_stream_attach(qpn, &stream);
 	if (ret) {
 		log_error("qp 0x%06x: no connection by iWARP: %s", qpn, strerror(-ret));
 		s->state = MPA_ENDED;
-		mpa_call_close(&s->call);
-		return ret;
+		close(fd);
 	}
-	s->call.fd = -1;
-	return 0;
+	return ret;
 }
 
 /* ---- the initiator ---- */
@@ -192,6 +194,7 @@ int mpa_side_open(struct cma_id *id)
 		return -ENOMEM;
 	s->id = id;
 	s->call.fd = s->listen_fd = -1;
+	list_init(&s->entry);
 	list_init(&s->callers);
 	s->on_events = on_events;
 	busbar_progress_timer_init(&s->timer, on_timer);

@@ -215,7 +215,10 @@ uint64_t mpa_call_deadline(const struct mpa_call *c)
 
 void mpa_call_close(struct mpa_call *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
+	const int fd = c->fd;
+
+	/* First: a child that is forked now closes what it finds here. */
 	c->fd = -1;
+	if (fd >= 0)
+		close(fd);
 }

@@ -234,15 +234,37 @@ static void side_close(struct cma_id *id)
 		busbar_stream_close(s->qpn, s);
 }
 
+/* ---- all of them ---- */
+
+static pthread_mutex_t sides_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list sides = { &sides, &sides };
+
+static int side_open(struct cma_id *id)
+{
+	int ret = mpa_side_open(id);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&sides_lock);
+	list_push(&sides, &mpa_side_of(id)->entry);
+	pthread_mutex_unlock(&sides_lock);
+	return 0;
+}
+
 static void side_free(struct cma_id *id)
 {
+	if (!mpa_side_of(id))
+		return;
+	pthread_mutex_lock(&sides_lock);
+	list_remove(&mpa_side_of(id)->entry);
+	pthread_mutex_unlock(&sides_lock);
 	free(mpa_side_of(id));
 }
 
 static const struct cma_connector connector = {
 	.transport = IBV_TRANSPORT_IWARP,
 	.find_way = find_way,
-	.open = mpa_side_open,
+	.open = side_open,
 	.room = room,
 	.connect = connect_to,
 	.listen = listen_on,
@@ -258,7 +280,18 @@ static const struct cma_connector connector = {
 	.free = side_free,
 };
 
+/* Otherwise peers would not see the end of the parent while the child lives. */
+static void sides_forked(void)
+{
+	struct list *entry;
+
+	pthread_mutex_init(&sides_lock, NULL);
+	while ((entry = list_pop(&sides)))
+		mpa_side_forked(list_entry(entry, struct mpa_side, entry));
+}
+
 __attribute__((constructor)) static void connector_load(void)
 {
+	pthread_atfork(NULL, NULL, sides_forked);
 	cma_connectors[CMA_CONNECTOR_MPA] = &connector;
 }

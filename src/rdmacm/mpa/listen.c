@@ -10,6 +10,7 @@
 
 #include "rdmacm/base/addr.h"
 #include "rdmacm/id/id.h"
+#include "rdmacm/id/port.h"
 #include "rdmacm/mpa/mpa.h"
 #include "rdmacm/resolve/resolve.h"
 #include "util/clock.h"
@@ -362,11 +363,33 @@ void mpa_callers_settle(struct mpa_side *s)
 	}
 }
 
+static void close_listener(struct mpa_side *s)
+{
+	const int fd = s->listen_fd;
+
+	s->listen_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}
+
 void mpa_unlisten(struct mpa_side *s)
 {
-	if (s->listen_fd >= 0)
-		close(s->listen_fd);
-	s->listen_fd = -1;
+	close_listener(s);
 	while (!list_empty(&s->callers))
 		caller_free(list_entry(s->callers.next, struct mpa_caller, entry));
+}
+
+void mpa_side_forked(struct mpa_side *s)
+{
+	struct list *entry;
+
+	/* The name of the port, too: callers would reach nobody. */
+	if (s->listen_fd >= 0)
+		cma_port_release(s->id);
+	close_listener(s);
+	mpa_call_close(&s->call);
+	s->watched = false;
+	while ((entry = list_pop(&s->callers)))
+		mpa_call_close(&list_entry(entry, struct mpa_caller, entry)->call);
+	s->caller_count = 0;
 }

@@ -71,6 +71,7 @@ enum mpa_state {
 /* What an identifier has here; under its lock. */
 struct mpa_side {
 	struct cma_id *id;
+	struct list entry;   /* of all sides, for forked children */
 	uint8_t state;       /* enum mpa_state */
 	bool reported;       /* ESTABLISHED was reported, or will be */
 	bool watched;        /* call.fd is, by the progress thread */
@@ -114,6 +115,8 @@ int mpa_listen(struct mpa_side *s);
 void mpa_listen_on(struct mpa_side *s);
 /* On the progress thread, or behind mpa_callers_settle(). */
 void mpa_unlisten(struct mpa_side *s);
+/* In a forked child: it keeps no socket of its parent. */
+void mpa_side_forked(struct mpa_side *s);
 /* Ends all callers; the listening socket is not watched any more. Without the lock. */
 void mpa_callers_settle(struct mpa_side *s);
 

@@ -12,6 +12,7 @@
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "transport/iwarp/stream.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -137,7 +138,7 @@ static bool poll_all(void)
 static bool poll_ready(void)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(iwarp_port.epoll_fd, events, EVENTS, 0);
+	int n = cancel_free_epoll(iwarp_port.epoll_fd, events, EVENTS);
 	bool moved = false;
 
 	for (int i = 0; i < n; i++)

@@ -10,6 +10,7 @@
 #include "hca/queue/receive.h"
 #include "hca/queue/scatter.h"
 #include "transport/iwarp/stream.h"
+#include "util/cancel.h"
 
 /* A segment while it is carried out. */
 struct arrival {
@@ -224,7 +225,7 @@ static bool read_some(struct iwarp_stream *s, ssize_t *n)
 	fd = atomic_load(&s->fd);
 	if (fd >= 0)
 		do
-			*n = recv(fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
+			*n = cancel_free_recv(fd, iwarp_port.bytes, IWARP_READ_BYTES, MSG_DONTWAIT);
 		while (*n < 0 && errno == EINTR);
 	atomic_store_explicit(&s->reading, false, memory_order_release);
 	return fd >= 0;

@@ -115,15 +115,23 @@ static void look_for_completion(struct seen *s, const struct way *w, struct way 
 		out->first = s->got;
 }
 
+/* Before the peer sends. */
+static int make_ready(struct end *e, void *arg)
+{
+	const struct way *w = arg;
+
+	for (int i = 0; i < WINDOW; i++)
+		if (receive(e, w->awaited))
+			return -1;
+	return 0;
+}
+
 static int talk(struct end *e, void *arg)
 {
 	struct way *w = arg;
 	const struct way way = *w;
 	struct seen s = { .e = e };
 
-	for (int i = 0; i < WINDOW; i++)
-		if (receive(e, way.awaited))
-			return -1;
 	for (int k = 0; way.events && k < 2; k++) {
 		if (ibv_req_notify_cq(e->cq[k], 0))
 			return -2;
@@ -156,7 +164,7 @@ static int talk(struct end *e, void *arg)
 	return 0;
 }
 
-/* Where messages are packets, a thread that polls may answer what another one of its process has
+/* Where messages are packets or over a stream, a thread that polls may answer what another one of its process has
  * just received, and not acknowledged by a packet yet: one of the program, or seldom the
  * adapter's own. And the first packets of a connection take two ways. */
 static unsigned late_most(const struct pair *p, const struct way *w)
@@ -175,6 +183,8 @@ static void try_way(struct pair *p, struct way ask)
 	int ret;
 
 	ask.asks = true;
+	expect_eq(side_run(&p->a, make_ready, &ask, sizeof(ask)), 0);
+	expect_eq(side_run(&p->b, make_ready, &answer, sizeof(answer)), 0);
 	side_start(&p->b, talk, &answer, sizeof(answer));
 	ret = side_run(&p->a, talk, &ask, sizeof(ask));
 	if (ret || side_join(&p->b, &answer, sizeof(answer)) || ask.late > late_most(p, &ask))

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "join.h"
 #include "pair.h"
 
 enum { ROUNDS = 40, BYTES = 64 };
@@ -51,7 +52,7 @@ static void device(struct end *e)
 	ibv_free_device_list(list);
 }
 
-static struct ibv_qp *connected_to_itself(struct end *e, struct ibv_cq *cq)
+static struct ibv_qp *make_qp(struct end *e, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
@@ -59,26 +60,8 @@ static struct ibv_qp *connected_to_itself(struct end *e, struct ibv_cq *cq)
 			 .max_recv_sge = 1 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(e->pd, &init);
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 
 	expect(qp);
-	expect_eq(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PORT |
-				IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), 0);
-	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096,
-		.dest_qp_num = qp->qp_num, .min_rnr_timer = 1,
-		.ah_attr = { .port_num = 1, .is_global = 1 },
-	};
-	expect_eq(ibv_query_gid(e->ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
-	expect_eq(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV |
-				IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				IBV_QP_MAX_DEST_RD_ATOMIC |
-				IBV_QP_MIN_RNR_TIMER), 0);
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 18,
-				  .retry_cnt = 7, .rnr_retry = 7 };
-	expect_eq(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT |
-				IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), 0);
 	return qp;
 }
 
@@ -87,7 +70,9 @@ static void message_at(struct end *e, uint8_t *at)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(e->ctx);
 	struct ibv_cq *cq = ibv_create_cq(e->ctx, 4, NULL, ch, 0);
-	struct ibv_qp *qp = connected_to_itself(e, cq);
+	struct ibv_qp *qp = make_qp(e, cq);
+	/* Over a stream another one. */
+	struct ibv_qp *sender = transport_under_test()->streams ? make_qp(e, cq) : qp;
 	struct ibv_sge sge = { (uintptr_t)at, BYTES, e->mr[0]->lkey };
 	struct ibv_recv_wr rwr = { .sg_list = &sge, .num_sge = 1 }, *bad_r;
 	struct ibv_send_wr swr = { .opcode = IBV_WR_SEND,
@@ -95,9 +80,10 @@ static void message_at(struct end *e, uint8_t *at)
 				   .sg_list = &sge, .num_sge = 1 }, *bad_s;
 	struct ibv_wc wc;
 
+	join(sender, qp);
 	expect_eq(ibv_req_notify_cq(cq, 0), 0);
 	expect_eq(ibv_post_recv(qp, &rwr, &bad_r), 0);
-	expect_eq(ibv_post_send(qp, &swr, &bad_s), 0);
+	expect_eq(ibv_post_send(sender, &swr, &bad_s), 0);
 	for (int got = 0; got < 2;) {
 		int n = ibv_poll_cq(cq, 1, &wc);
 
@@ -106,6 +92,8 @@ static void message_at(struct end *e, uint8_t *at)
 			expect_status(wc, IBV_WC_SUCCESS);
 		got += n;
 	}
+	if (sender != qp)
+		expect_eq(ibv_destroy_qp(sender), 0);
 	expect_eq(ibv_destroy_qp(qp), 0);
 	expect_eq(ibv_destroy_cq(cq), 0);
 	expect_eq(ibv_destroy_comp_channel(ch), 0);

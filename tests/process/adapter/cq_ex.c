@@ -397,6 +397,7 @@ static int take_one(struct end *e, void *arg)
 
 static void a_batch_may_end_before_the_queue_does(struct pair *p)
 {
+	need_arrival();
 	start(p, IBV_WC_STANDARD_FLAGS);
 	for (uint64_t i = 0; i < 4; i++)
 		side_recv(&p->b, i, 0, 100);
@@ -689,6 +690,7 @@ static void ignoring_an_overrun_keeps_the_newest(struct pair *p)
 	struct batch b;
 	int cqe;
 
+	need_arrival();
 	fill_beyond(p, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, &cqe);
 	for (uint64_t i = 0; i < BEYOND; i++)
 		side_wait_ok(&p->a, SEND_CQ, i);
@@ -752,6 +754,7 @@ static void completion_times_lie_between_readings_of_the_clock(struct pair *p)
 	uint64_t before, after;
 	struct batch b;
 
+	need_arrival();
 	start(p, IBV_WC_STANDARD_FLAGS | stamps);
 	for (uint64_t i = 0; i < 3; i++) {
 		side_recv(&p->b, i, 0, 100);
@@ -842,6 +845,7 @@ static void resizing_keeps_completion_times(struct pair *p)
 	struct ibv_cq *cq;
 	uint64_t before, after;
 
+	need_arrival();
 	start(p, IBV_WC_STANDARD_FLAGS | stamps);
 	cq = p->b.end->cq[RECV_CQ];
 	before = clock_of(&p->b);

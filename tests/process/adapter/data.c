@@ -374,6 +374,7 @@ static void both_directions_run_at_once(struct pair *p)
 {
 	const struct side_options opt = { .one_cq = true, .cqe = 128 };
 
+	need_rnr();
 	pair_start(p, &opt);
 	side_fill(&p->a, 0, 3000, 1);
 	side_fill(&p->b, 0, 3000, 2);

@@ -292,6 +292,7 @@ static void waiting_sends_whose_memory_is_gone_fail_at_the_sender(struct pair *p
 {
 	static const uint32_t lengths[] = { 50, 5000, PAGES };
 
+	need_rnr();
 	p->conn.min_rnr_timer = 0; /* 655 ms: they are not sent again before */
 	pair_start(p, &big);
 	for (unsigned i = 0; i < 3; i++) {

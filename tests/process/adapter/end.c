@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "wire.h"
 
@@ -14,6 +15,7 @@ enum {
 	DEFAULT_SGES = 4,
 	DEFAULT_CQE = 256,
 	DEFAULT_BYTES = 1 << 16,
+	FREE_ABOVE = 64 << 20,
 };
 
 static const int all_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -92,6 +94,20 @@ static struct ibv_context *open_device(void)
 	return ctx;
 }
 
+/* Pages of its own, so that a test may take them away. A mapping that the process makes meanwhile must
+ * not come there. The kernel places it as high as it can, so free addresses are left above. */
+static void *map_buffer(uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t own = (bytes + page - 1) / page * page;
+	uint8_t *at = mmap(NULL, own + FREE_ABOVE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at != MAP_FAILED && munmap(at + own, FREE_ABOVE))
+		return MAP_FAILED;
+	return at;
+}
+
 static int open_objects(struct end *e)
 {
 	const struct side_options *o = &e->opt;
@@ -115,9 +131,7 @@ static int open_objects(struct end *e)
 	if (!e->cq[SEND_CQ] || !e->cq[RECV_CQ])
 		return -1;
 	e->bytes = o->bytes ? o->bytes : DEFAULT_BYTES;
-	/* Pages of its own, so that a test may take them away. */
-	e->buffer = mmap(NULL, e->bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	e->buffer = map_buffer(e->bytes);
 	if (e->buffer == MAP_FAILED)
 		return -1;
 	e->mr[0] = ibv_reg_mr(e->pd, e->buffer, e->bytes,

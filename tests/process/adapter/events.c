@@ -66,6 +66,7 @@ static void a_queue_that_is_not_armed_gives_no_event(struct pair *p)
 
 static void what_is_in_the_queue_already_gives_no_event(struct pair *p)
 {
+	need_arrival();
 	pair_start(p, &ev);
 	deliver(p, 1, 0);
 	deliver(p, 2, 0);
@@ -94,6 +95,7 @@ static void a_send_completion_wakes_the_sender(struct pair *p)
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						  IBV_WR_RDMA_READ };
 
+	need_rnr();
 	pair_start(p, &ev);
 	for (unsigned i = 0; i < 3; i++) {
 		struct send_req r = rdma_req(&p->a, &p->b, ops[i], i, 0, 0, 100);
@@ -122,6 +124,7 @@ static void a_message_without_answer_wakes_its_sender_too(struct pair *p)
 {
 	struct send_req last;
 
+	need_arrival();
 	pair_start(p, &ev);
 	last = send_req(&p->a, IBV_WR_SEND, 9, 0, 10);
 	for (int round = 0; round < 20; round++) {
@@ -436,6 +439,7 @@ static void *poll_receives(void *arg)
 
 static void busy_polling_for_receives_does_not_starve_a_sleeping_sender(struct pair *p)
 {
+	need_rnr();
 	/* The mixed mode: one thread polls the receive queue, another one
 	 * sleeps until its sends are complete. */
 	pthread_t thread;
@@ -572,6 +576,7 @@ static void the_three_poll_sequence_loses_nothing(struct pair *p)
 	struct soak in = out;
 	int ret;
 
+	need_rnr();
 	if (getenv("ADAPTER_SEED"))
 		out.seed = (uint32_t)atol(getenv("ADAPTER_SEED"));
 	printf("    seed %u (ADAPTER_SEED)\n", out.seed);
@@ -734,6 +739,7 @@ static void what_comes_behind_an_empty_poll_gives_its_event(struct pair *p)
 	bool tells = strcmp(transport_under_test()->name, "shm") == 0;
 	int events = 0;
 
+	need_rnr();
 	pair_start(p, &ev);
 	for (uint64_t i = 0; i < 200; i++)
 		side_recv(&p->b, i, 0, 64);
@@ -890,6 +896,7 @@ static void who_reads_that_a_receive_failed_finds_the_error_state(struct pair *p
 {
 	int unused = 0;
 
+	need_arrival();
 	pair_start(p, &ev);
 	for (uint64_t i = 0; i < 50; i++) {
 		side_recv(&p->b, i, 0, 10);

@@ -24,7 +24,7 @@ static pid_t pid_of(const struct side *s)
 
 static void let_fail(const struct side *s)
 {
-	expect_eq(busbar_fail_ask((uint32_t)pid_of(s), "soft0"), 0);
+	expect_eq(busbar_fail_ask((uint32_t)pid_of(s), transport_under_test()->device), 0);
 }
 
 static void expect_fatal_once(struct side *s)
@@ -37,6 +37,7 @@ static void what_is_posted_is_flushed_when_the_device_fails(struct pair *p)
 {
 	struct ibv_wc wc;
 
+	need_rnr();
 	/* Nothing is posted for them there: they wait. */
 	pair_start(p, NULL);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -78,9 +79,10 @@ static void queue_pairs_of_every_state_and_service_fail(struct pair *p)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC,
 						  IBV_QPT_UD };
+	const int services = transport_under_test()->streams ? 1 : 3;
 
 	pair_start(p, NULL);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < services; i++) {
 		struct side_options opt = { .type = types[i] };
 		int reset = side_qp_create(&p->a, &opt);
 		int init = side_qp_create(&p->a, &opt);
@@ -89,7 +91,7 @@ static void queue_pairs_of_every_state_and_service_fail(struct pair *p)
 		expect_eq(side_to_init(&p->a, init, 0), 0);
 	}
 	let_fail(&p->a);
-	for (int i = 0; i <= 6; i++)
+	for (int i = 0; i <= 2 * services; i++)
 		expect_eq(side_state(&p->a, i), IBV_QPS_ERR);
 	expect_fatal_once(&p->a);
 }
@@ -98,7 +100,7 @@ static int on_failed_context(struct end *e, void *arg)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_UC,
+		.qp_type = IBV_QPT_RC,
 		.send_cq = e->cq[SEND_CQ],
 		.recv_cq = e->cq[RECV_CQ],
 		.cap = { 1, 1, 1, 1, 0 },
@@ -187,9 +189,10 @@ static void it_fails_under_a_thread_that_posts_and_polls(struct pair *p)
  * another state than error. */
 static int make_until_refused(struct end *e, void *arg)
 {
+	const bool rnic = transport_under_test()->streams;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_UD,
+		.qp_type = rnic ? IBV_QPT_RC : IBV_QPT_UD,
 		.send_cq = e->cq[SEND_CQ],
 		.recv_cq = e->cq[RECV_CQ],
 		.cap = { 1, 1, 1, 1, 0 },
@@ -206,7 +209,7 @@ static int make_until_refused(struct end *e, void *arg)
 		if (!ret)
 			ret = ibv_modify_qp(qps[i], &attr, IBV_QP_STATE |
 					    IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					    IBV_QP_QKEY);
+					    (rnic ? IBV_QP_ACCESS_FLAGS : IBV_QP_QKEY));
 	}
 	if (ret != EIO)
 		return -2;

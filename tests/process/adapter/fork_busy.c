@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "join.h"
 #include "pair.h"
 
 enum { FORKS = 25, BYTES = 4096 };
@@ -22,11 +23,17 @@ static void region(struct end *e)
 	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buffer, BYTES,
 				       IBV_ACCESS_LOCAL_WRITE |
 					       IBV_ACCESS_REMOTE_WRITE);
+
+	expect(mr);
+	expect_eq(ibv_dereg_mr(mr), 0);
+}
+
+static void window(struct end *e)
+{
 	struct ibv_mw *mw = ibv_alloc_mw(e->pd, IBV_MW_TYPE_1);
 
-	expect(mr && mw);
+	expect(mw);
 	expect_eq(ibv_dealloc_mw(mw), 0);
-	expect_eq(ibv_dereg_mr(mr), 0);
 }
 
 static void device_memory(struct end *e)
@@ -77,6 +84,36 @@ static void group(struct end *e)
 	expect_eq(ibv_destroy_qp(qp), 0);
 }
 
+/* A message over a stream. */
+static void stream(struct end *e)
+{
+	struct ibv_cq *cq = ibv_create_cq(e->ctx, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp[2] = { ibv_create_qp(e->pd, &init), ibv_create_qp(e->pd, &init) };
+	struct ibv_sge sge = { (uintptr_t)e->buffer, 8, e->mr[0]->lkey };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr receive = { .sg_list = &sge, .num_sge = 1 };
+	const uint64_t end = now_ms() + WAIT_MS;
+	struct ibv_wc wc = { 0 };
+	int n = 0;
+
+	expect(cq && qp[0] && qp[1]);
+	join(qp[0], qp[1]);
+	expect_eq(ibv_post_recv(qp[1], &receive, &(struct ibv_recv_wr *){ NULL }), 0);
+	expect_eq(ibv_post_send(qp[0], &send, &(struct ibv_send_wr *){ NULL }), 0);
+	while (!n && now_ms() < end)
+		n = ibv_poll_cq(cq, 1, &wc);
+	expect_eq(n, 1);
+	expect_status(wc, IBV_WC_SUCCESS);
+	expect_eq(ibv_destroy_qp(qp[0]), 0);
+	expect_eq(ibv_destroy_qp(qp[1]), 0);
+	expect_eq(ibv_destroy_cq(cq), 0);
+}
+
 static void device(struct end *e)
 {
 	struct ibv_context *ctx = ibv_open_device(e->ctx->device);
@@ -100,9 +137,16 @@ static void queue(struct end *e)
 	expect_eq(ibv_destroy_comp_channel(ch), 0);
 }
 
-static turn_fn *const turns[] = { region, device_memory, target, group, device,
-				  queue };
-enum { TURNS = sizeof(turns) / sizeof(*turns) };
+enum { TURNS = 7 };
+static turn_fn *const on_any[TURNS] = { region, device_memory, device, queue,
+					window, target, group };
+static turn_fn *const on_rnic[TURNS] = { region, device_memory, device, queue, stream };
+
+/* At most TURNS, NULL at the end. */
+static turn_fn *const *turns(void)
+{
+	return transport_under_test()->streams ? on_rnic : on_any;
+}
 
 struct worker {
 	struct end *e;
@@ -129,8 +173,8 @@ static int use_all(void)
 	alarm(30);
 	memset(&end, 0, sizeof(end));
 	side_open(&s, NULL);
-	for (int i = 0; i < TURNS; i++)
-		turns[i](&end);
+	for (int i = 0; i < TURNS && turns()[i]; i++)
+		turns()[i](&end);
 	side_close(&s);
 	return 0;
 }
@@ -138,15 +182,16 @@ static int use_all(void)
 static void a_child_of_a_busy_process_can_use_everything(struct pair *p)
 {
 	struct worker w[TURNS];
+	int count = 0;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 	/* Neither lets a child of several threads start any. */
 	exit(77);
 #endif
 	side_open(&p->a, NULL);
-	for (int i = 0; i < TURNS; i++) {
-		w[i] = (struct worker){ p->a.end, turns[i], 0 };
-		expect_eq(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
+	for (; count < TURNS && turns()[count]; count++) {
+		w[count] = (struct worker){ p->a.end, turns()[count], 0 };
+		expect_eq(pthread_create(&w[count].thread, NULL, work, &w[count]), 0);
 	}
 	for (int i = 0; i < FORKS; i++) {
 		pid_t pid = fork();
@@ -159,7 +204,7 @@ static void a_child_of_a_busy_process_can_use_everything(struct pair *p)
 			fail("child %d ended with status 0x%x", i, status);
 	}
 	stop = true;
-	for (int i = 0; i < TURNS; i++)
+	for (int i = 0; i < count; i++)
 		pthread_join(w[i].thread, NULL);
 }
 

@@ -728,6 +728,7 @@ static void a_read_that_is_waiting_does_not_touch_what_is_deregistered(struct pa
 	struct send_req r[2];
 	struct region mr;
 
+	need_rnr();
 	/* Behind a send for which there is no receive yet. */
 	p->conn.min_rnr_timer = 20;
 	start(p);

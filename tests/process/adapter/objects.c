@@ -123,6 +123,7 @@ static void resizing_keeps_what_waits_in_the_queue(struct pair *p)
 	const struct side_options opt = { .cqe = 32 };
 	struct ibv_cq *cq;
 
+	need_arrival();
 	pair_start(p, &opt);
 	cq = p->b.end->cq[RECV_CQ];
 	for (uint64_t i = 0; i < 20; i++)

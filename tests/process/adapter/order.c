@@ -19,6 +19,7 @@ static void a_write_behind_a_send_waits_for_its_receive(struct pair *p)
 	struct send_req w;
 	uint8_t byte;
 
+	need_rnr();
 	pair_start(p, &deep);
 	for (unsigned i = 0; i < 3; i++) {
 		side_set(&p->a, 0, 1 << 18, 1);
@@ -70,6 +71,7 @@ static void who_sees_a_write_finds_the_completion_of_the_send_before_it(struct p
 {
 	struct send_req r[2];
 
+	need_rnr();
 	pair_start(p, &deep);
 	side_start(&p->b, watch_flag, NULL, 0);
 	for (int i = 1; i <= ROUNDS; i++) {
@@ -159,6 +161,7 @@ static void the_error_state_flushes_both_queues_in_order(struct pair *p)
 	struct send_req r;
 	struct ibv_wc wc;
 
+	need_rnr();
 	pair_start(p, &deep);
 	for (uint64_t i = 0; i < 20; i++) {
 		/* Unsignaled ones are flushed with a completion, too. */
@@ -216,6 +219,7 @@ static void the_same_queue_pairs_reconnect_after_reset(struct pair *p)
 
 static void what_was_on_its_way_before_a_reset_does_not_arrive_after_it(struct pair *p)
 {
+	need_rnr();
 	pair_start(p, &deep);
 	for (uint64_t round = 0; round < 30; round++) {
 		/* Busy a moment ago: its program is expected to poll, and does
@@ -237,6 +241,7 @@ static void queue_pairs_reconnect_after_an_error(struct pair *p)
 {
 	struct send_req r;
 
+	need_rnr();
 	pair_start(p, NULL);
 	for (uint64_t i = 0; i < 5; i++) {
 		r = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, 1, 0, 0, 10);
@@ -255,6 +260,7 @@ static void queue_pairs_reconnect_after_an_error(struct pair *p)
 
 static void sequence_numbers_wrap_at_24_bits(struct pair *p)
 {
+	need_rnr();
 	p->conn.psn_a = 0xfffff0;
 	p->conn.psn_b = 0xffffff;
 	p->conn.min_rnr_timer = 1;
@@ -277,6 +283,7 @@ static void sequence_numbers_wrap_at_24_bits(struct pair *p)
 
 static void many_waiting_messages_cross_the_sequence_wrap_together(struct pair *p)
 {
+	need_rnr();
 	p->conn.psn_a = 0xfffff0;
 	pair_start(p, &deep);
 	for (uint64_t i = 0; i < 60; i++)
@@ -364,6 +371,7 @@ enum { MESSAGES = 20000 };
 
 static void many_thousand_messages_wrap_the_rings(struct pair *p)
 {
+	need_rnr();
 	/* Odd depths, so that they do not divide the rings. */
 	const struct side_options opt = { .send_wr = 29, .recv_wr = 31,
 					  .cqe = 32, .bytes = 31 * SLOT };

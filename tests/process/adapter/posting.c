@@ -14,6 +14,7 @@ static void a_full_send_queue_refuses_with_enomem_and_names_the_request(struct p
 	struct send_req r[4];
 	struct posted posted;
 
+	need_rnr();
 	/* Nothing is posted at the receiver, so the queue stays full. */
 	pair_start(p, &opt);
 	for (uint64_t i = 0; i < 4; i++)
@@ -43,6 +44,7 @@ static void a_full_receive_queue_refuses_with_enomem_and_names_the_request(struc
 	struct recv_req r[4];
 	struct posted posted;
 
+	need_rnr();
 	pair_start(p, &opt);
 	for (uint64_t i = 0; i < 4; i++)
 		r[i] = (struct recv_req){ .wr_id = i, .num_sge = 1,
@@ -95,6 +97,7 @@ static void too_many_sges_are_refused(struct pair *p)
 	struct recv_req rr[2];
 	struct posted posted;
 
+	need_rnr();
 	pair_start(p, &opt);
 	r[0] = send_req(&p->a, IBV_WR_SEND, 0, 0, 10);
 	r[1] = send_req(&p->a, IBV_WR_SEND, 1, 0, 10);
@@ -357,6 +360,8 @@ static void an_atomic_built_without_a_place_for_its_result_fails(struct pair *p)
 	struct send_req r;
 	uint64_t word;
 
+	if (!offers(IBV_WR_ATOMIC_FETCH_AND_ADD))
+		need_no_rnic("it has no atomics");
 	p->conn.access_b = IBV_ACCESS_REMOTE_ATOMIC;
 	pair_start(p, &opt);
 	side_set(&p->b, 0, 8, 0);

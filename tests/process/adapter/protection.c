@@ -152,6 +152,7 @@ static void earlier_sends_complete_before_a_local_error(struct pair *p)
 {
 	struct send_req r;
 
+	need_arrival();
 	/* Nothing is posted at the receiver yet: the first two wait. */
 	pair_start(p, NULL);
 	for (uint64_t i = 0; i < 4; i++) {
@@ -485,6 +486,7 @@ static void a_refused_write_with_immediate_is_no_reception(struct pair *p)
 	struct send_req r;
 	struct ibv_wc wc;
 
+	need_arrival();
 	p->conn.access_b = IBV_ACCESS_REMOTE_WRITE;
 	pair_start(p, NULL);
 	for (uint64_t i = 0; i < 2; i++)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "join.h"
 #include "window.h"
 
 enum {
@@ -126,27 +127,6 @@ static void registration_costs_the_same_among_many_mappings(struct pair *p)
 		munmap(at[i], 4096);
 }
 
-static void to_itself(struct end *e, struct ibv_qp *qp, const union ibv_gid *gid)
-{
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1,
-		.path_mtu = IBV_MTU_1024, .dest_qp_num = qp->qp_num,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = *gid, .hop_limit = 1 } },
-	};
-
-	expect_eq(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-						IBV_QP_PORT |
-						IBV_QP_ACCESS_FLAGS), 0);
-	a.qp_state = IBV_QPS_RTR;
-	expect_eq(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV |
-						IBV_QP_PATH_MTU |
-						IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						IBV_QP_MAX_DEST_RD_ATOMIC |
-						IBV_QP_MIN_RNR_TIMER), 0);
-}
-
 static void deregistration_visits_no_queue_pairs(struct pair *p)
 {
 	enum { OFTEN = 80 * TIMES };
@@ -161,10 +141,14 @@ static void deregistration_visits_no_queue_pairs(struct pair *p)
 
 	start(p);
 	init.send_cq = init.recv_cq = e->cq[SEND_CQ];
+	/* Each to itself, or over a stream to its neighbour. */
 	for (int i = 0; i < QPS; i++) {
 		qp[i] = ibv_create_qp(e->pd, &init);
 		expect(qp[i]);
-		to_itself(e, qp[i], &p->a.gid);
+		if (!transport_under_test()->streams)
+			join(qp[i], qp[i]);
+		else if (i % 2)
+			join(qp[i - 1], qp[i]);
 	}
 	before = cpu_ms();
 	for (int i = 0; i < OFTEN; i++)

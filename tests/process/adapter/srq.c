@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "join.h"
 #include "pair.h"
 
 enum { BYTES = 8 << 20, BUFFER = 256 << 10, DEPTH = 16 };
@@ -27,7 +28,6 @@ struct world {
 	struct ibv_qp *tx[2], *rx[2];
 	uint8_t *memory;
 	struct ibv_mr *mr;
-	union ibv_gid gid;
 };
 
 static struct ibv_qp *make_qp(struct world *w, struct ibv_srq *srq)
@@ -45,31 +45,6 @@ static struct ibv_qp *make_qp(struct world *w, struct ibv_srq *srq)
 	return qp;
 }
 
-static void connect_qp(struct world *w, struct ibv_qp *qp, uint32_t to)
-{
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-
-	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					      IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096,
-		.dest_qp_num = to, .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = w->gid, .hop_limit = 64 } },
-	};
-	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV |
-					      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					      IBV_QP_RQ_PSN |
-					      IBV_QP_MAX_DEST_RD_ATOMIC |
-					      IBV_QP_MIN_RNR_TIMER));
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14,
-				  .retry_cnt = 7, .rnr_retry = 7 };
-	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN |
-					      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					      IBV_QP_RNR_RETRY |
-					      IBV_QP_MAX_QP_RD_ATOMIC));
-}
-
 static struct world *open_world(struct world *w)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -81,7 +56,6 @@ static struct world *open_world(struct world *w)
 	w->ctx = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
 	expect(w->ctx);
-	expect(!ibv_query_gid(w->ctx, 1, 0, &w->gid));
 	w->pd = ibv_alloc_pd(w->ctx);
 	w->send_cq = ibv_create_cq(w->ctx, 64, NULL, NULL, 0);
 	w->recv_cq = ibv_create_cq(w->ctx, 64, NULL, NULL, 0);
@@ -95,8 +69,7 @@ static struct world *open_world(struct world *w)
 	for (int i = 0; i < 2; i++) {
 		w->tx[i] = make_qp(w, NULL);
 		w->rx[i] = make_qp(w, w->srq);
-		connect_qp(w, w->tx[i], w->rx[i]->qp_num);
-		connect_qp(w, w->rx[i], w->tx[i]->qp_num);
+		join(w->tx[i], w->rx[i]);
 	}
 	return w;
 }
@@ -193,8 +166,10 @@ static void both_queue_pairs_take_from_one_queue(struct pair *p)
 
 static void an_empty_queue_makes_the_sender_wait(struct pair *p)
 {
-	struct world world, *w = open_world(&world);
+	struct world world, *w;
 
+	need_rnr();
+	w = open_world(&world);
 	post_send(w, 0, 64, 7);
 	for (int i = 0; i < 2000; i++) {
 		struct ibv_wc wc;
@@ -395,9 +370,13 @@ static void the_last_entry_is_told_of_after_its_completion(struct pair *p)
 	post_send(w, 0, BUFFER + 1, 1);
 	wc = next(w->recv_cq);
 	expect(wc.status == IBV_WC_LOC_LEN_ERR && wc.wr_id == 1);
-	expect(next(w->send_cq).status == IBV_WC_REM_INV_REQ_ERR);
+	wc = next(w->send_cq);
+	/* Over a stream the message may be complete, or not, when its receiver refuses it. */
+	expect(transport_under_test()->streams || wc.status == IBV_WC_REM_INV_REQ_ERR);
 	expect(next_event(w, WAIT_MS) == IBV_EVENT_QP_LAST_WQE_REACHED);
-	expect(next_event(w, 0) == (enum ibv_event_type)-1);
+	/* Over a stream both queue pairs say why it has ended. */
+	if (!transport_under_test()->streams)
+		expect(next_event(w, 0) == (enum ibv_event_type)-1);
 	post_send(w, 1, 8, 1);
 	expect(next(w->recv_cq).wr_id == 2);
 	close_world(w);

@@ -130,11 +130,15 @@ static const struct row *find_row(enum ibv_qp_type type, enum ibv_qp_state from,
 	return NULL;
 }
 
+#define OTHER_TABLE "its queue pairs make other changes of the state"
+
 static void step(struct side *s, enum ibv_qp_type type, enum ibv_qp_state from,
 		 enum ibv_qp_state to)
 {
 	struct ibv_qp_attr attr = values(s, from, to);
 
+	if (to == IBV_QPS_RTR)
+		need_no_rnic(OTHER_TABLE);
 	expect_eq(side_modify(s, 0, &attr, IBV_QP_STATE |
 					   find_row(type, from, to)->required),
 		  0);
@@ -224,6 +228,7 @@ static void check_row(struct side *s, const struct row *row)
 
 static void check_type(struct pair *p, enum ibv_qp_type type)
 {
+	need_no_rnic(OTHER_TABLE);
 	open_of(&p->a, type);
 	for (int i = 0; i < ROWS; i++)
 		if (rows[i].type == type)
@@ -256,6 +261,7 @@ static void check_missing_rows(struct pair *p, enum ibv_qp_type type)
 						IBV_QPS_SQE };
 	struct side *s = &p->a;
 
+	need_no_rnic(OTHER_TABLE);
 	open_of(s, type);
 	for (int f = 0; f < 7; f++) {
 		if (from[f] == IBV_QPS_SQE && type == IBV_QPT_RC)
@@ -295,6 +301,56 @@ static void what_is_not_in_the_table_is_refused_for_ud(struct pair *p)
 {
 	check_missing_rows(p, IBV_QPT_UD);
 }
+
+/* ---- of an RNIC ---- */
+
+static void bring_rnic_to(struct pair *p, enum ibv_qp_state state)
+{
+	pair_reset_qp(p, 0);
+	if (state == IBV_QPS_INIT)
+		expect_eq(side_to_init(&p->a, 0, 0), 0);
+	else if (state == IBV_QPS_RTS)
+		pair_connect_qp(p, 0);
+	else if (state == IBV_QPS_ERR)
+		expect_eq(side_to_state(&p->a, 0, IBV_QPS_ERR), 0);
+}
+
+/* Without other attributes, and with each of them. */
+static void check_of_rnic(struct pair *p, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	const bool end = to == IBV_QPS_RESET || to == IBV_QPS_ERR;
+	const bool good = end || to == from || (from == IBV_QPS_RESET && to == IBV_QPS_INIT);
+	const int optional = end ? CUR : CUR | ACCESS | PKEY | PORT;
+
+	for (int i = -1; i < EVERY; i++) {
+		int bit = i < 0 ? 0 : every[i];
+		bool taken = good && !(bit & ~optional);
+		struct ibv_qp_attr attr;
+
+		bring_rnic_to(p, from);
+		attr = values(&p->a, from, to);
+		if (side_modify(&p->a, 0, &attr, IBV_QP_STATE | bit) != (taken ? 0 : EINVAL))
+			fail("%d -> %d with attributes 0x%x: %s", from, to, (unsigned)bit,
+			     taken ? "refused" : "accepted");
+		expect_eq(side_state(&p->a, 0), taken ? to : from);
+	}
+}
+
+/* RTS is reached by a stream alone. */
+static void an_rnic_makes_few_changes_of_the_state(struct pair *p)
+{
+	static const enum ibv_qp_state from[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTS,
+						  IBV_QPS_ERR };
+
+	if (!transport_under_test()->streams)
+		exit(77);
+	pair_open(p, NULL);
+	for (int i = 0; i < 4; i++)
+		for (int to = IBV_QPS_RESET; to <= IBV_QPS_ERR; to++)
+			check_of_rnic(p, from[i], (enum ibv_qp_state)to);
+}
+
+/* ---- others ---- */
 
 static void reset_and_error_are_reached_from_every_state(struct pair *p)
 {
@@ -374,10 +430,11 @@ static void each_access_right_is_taken_or_refused(struct pair *p)
 {
 	const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC };
 	const unsigned known = 0x3ff | IBV_ACCESS_OPTIONAL_RANGE;
+	const int services = transport_under_test()->streams ? 1 : 2;
 	struct side *s = &p->a;
 	struct ibv_qp_attr a, q;
 
-	for (int i = 0; i < 2 * 33; i++) {
+	for (int i = 0; i < services * 33; i++) {
 		unsigned bit = i % 33 < 32 ? 1u << i % 33 : known;
 		bool taken = !(bit & ~known);
 
@@ -474,6 +531,7 @@ static int drain(struct side *s, int mask, uint8_t notify)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
 				    .en_sqd_async_notify = notify };
 
+	need_no_rnic("it has no state SQD");
 	return side_modify(s, 0, &attr, IBV_QP_STATE | mask);
 }
 
@@ -578,6 +636,7 @@ static const struct test_case cases[] = {
 		what_is_not_in_the_table_is_refused_for_uc),
 	RULE_IN(ONLY_ONE_PROCESS, TABLE,
 		what_is_not_in_the_table_is_refused_for_ud),
+	CASE_IN(ONLY_ONE_PROCESS, an_rnic_makes_few_changes_of_the_state),
 	RULE_IN(ONLY_ONE_PROCESS, TABLE,
 		reset_and_error_are_reached_from_every_state),
 	RULE_IN(ONLY_ONE_PROCESS, MODIFY, a_wrong_current_state_is_refused),

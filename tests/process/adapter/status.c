@@ -188,6 +188,7 @@ static void local_length_error_at_the_receiver_invalid_request_at_the_sender(str
 	struct scene s = { .at_sender = IBV_WC_REM_INV_REQ_ERR,
 			   .at_receiver = IBV_WC_LOC_LEN_ERR };
 
+	need_arrival();
 	pair_start(p, NULL);
 	s.fails = good_send(p, FAILS, 0);
 	s.third = receive(&p->b, THIRD);
@@ -200,6 +201,7 @@ static void local_protection_error_at_the_receiver_remote_operation_error_at_the
 	struct scene s = { .at_sender = IBV_WC_REM_OP_ERR,
 			   .at_receiver = IBV_WC_LOC_PROT_ERR };
 
+	need_arrival();
 	pair_start(p, NULL);
 	s.fails = good_send(p, FAILS, 0);
 	s.third = receive(&p->b, THIRD);
@@ -213,6 +215,7 @@ static void remote_invalid_request_error_and_event(struct pair *p)
 			   .at_receiver = IBV_WC_WR_FLUSH_ERR,
 			   .event = IBV_EVENT_QP_REQ_ERR };
 
+	need_arrival();
 	p->conn.access_b = IBV_ACCESS_REMOTE_READ;
 	pair_start(p, NULL);
 	s.fails = rdma_req(&p->a, &p->b, IBV_WR_RDMA_WRITE, FAILS, 0, 4096, 8);
@@ -246,6 +249,7 @@ static void receiver_not_ready_retries_exceeded(struct pair *p)
 	struct scene s = { .at_sender = IBV_WC_RNR_RETRY_EXC_ERR,
 			   .two_receives = true };
 
+	need_rnr();
 	p->conn.rnr_retry = 2;
 	pair_start(p, NULL);
 	s.fails = good_send(p, FAILS, 0);
@@ -257,6 +261,7 @@ static void transport_retries_exceeded(struct pair *p)
 	struct scene s = { .at_sender = IBV_WC_RETRY_EXC_ERR };
 	struct send_req r[2];
 
+	need_no_rnic("a reset ends the stream, which the peer sees at once");
 	pair_end_soon(p, 12, 1);
 	pair_start(p, NULL);
 	post_receives(p, &s);

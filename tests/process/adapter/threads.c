@@ -17,7 +17,8 @@
 enum {
 	THREADS = 4,
 	WINDOW = 16, /* slots; receives posted ahead: half of that */
-	AHEAD = 4,   /* sends ahead of what the peer is known to have posted */
+	READY = WINDOW / 2,
+	AHEAD = 4,   /* sends ahead of those received; the peer has receives for all of them */
 	ROOM = 4096,
 	MESSAGES = 2000,
 };
@@ -157,20 +158,20 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct crew *c = w->crew;
-	int t = w->t, out = 0, in = 0;
+	int t = w->t, out = 0, in = READY; /* as make_ready() has posted them */
 	uint64_t end = now_ms() + 4 * WAIT_MS;
 
 	while ((c->sent[t] < MESSAGES || c->received[t] < MESSAGES) &&
 	       !c->error) {
 		int empty = 0;
 
-		while (in < MESSAGES && in - c->received[t] < WINDOW / 2 &&
+		while (in < MESSAGES && in - c->received[t] < READY &&
 		       !c->taken[t][in % WINDOW]) {
 			if (post(c, t, in++, false))
 				c->error = 4;
 		}
 		while (out < MESSAGES && out - c->received[t] < AHEAD &&
-		       out - c->sent[t] < WINDOW / 2) {
+		       (out + AHEAD < in || in == MESSAGES) && out - c->sent[t] < WINDOW / 2) {
 			if (post(c, t, out++, true))
 				c->error = 5;
 		}
@@ -234,6 +235,16 @@ static void *churn(void *arg)
 	return NULL;
 }
 
+static int make_ready(struct end *e, void *arg)
+{
+	(void)arg;
+	for (int t = 0; t < THREADS; t++)
+		for (int i = 0; i < READY; i++)
+			if (post(crew_of(e), t, i, false))
+				return -1;
+	return 0;
+}
+
 static int run_crew(struct end *e, void *arg)
 {
 	struct crew *c = crew_of(e);
@@ -269,6 +280,8 @@ static void four_threads_work_while_objects_come_and_go(struct pair *p)
 	}
 	for (int t = 0; t < THREADS; t++)
 		pair_connect_qp(p, 1 + t);
+	for (int s = 0; s < 2; s++)
+		expect_eq(side_run(sides[s], make_ready, NULL, 0), 0);
 	side_start(&p->b, run_crew, NULL, 0);
 	expect_eq(run_crew(p->a.end, NULL), 0);
 	expect_eq(side_join(&p->b, NULL, 0), 0);
@@ -344,6 +357,7 @@ static void four_threads_post_on_one_queue_pair(struct pair *p)
 	struct posters ps = { .e = p->a.end };
 	pthread_t threads[THREADS];
 
+	need_rnr();
 	p->conn.timeout = 18;
 	pair_start(p, &opt);
 	side_start(&p->b, receive_4000, NULL, 0);
@@ -457,6 +471,7 @@ static void of_two_threads_that_connect_a_queue_pair_one_is_refused(struct pair 
 {
 	struct end *e = p->a.end;
 
+	need_no_rnic("its queue pairs are connected over streams");
 	side_open(&p->a, NULL);
 	for (int i = 0; i < 200; i++) {
 		struct ibv_qp_init_attr init = {
@@ -487,11 +502,12 @@ static void of_two_threads_that_connect_a_queue_pair_one_is_refused(struct pair 
 
 struct poster {
 	struct end *e;
+	const struct side *target;
 	atomic_bool stop;
 	atomic_int posted, wrong;
 };
 
-static void *write_to_itself(void *arg)
+static void *write_to_target(void *arg)
 {
 	struct poster *p = arg;
 	struct end *e = p->e;
@@ -499,7 +515,7 @@ static void *write_to_itself(void *arg)
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)e->buffer + 64, e->mr[0]->rkey },
+		.wr.rdma = { p->target->addr + 64, p->target->rkey },
 	}, *bad;
 	struct ibv_wc wc[4];
 
@@ -515,27 +531,37 @@ static void *write_to_itself(void *arg)
 	return NULL;
 }
 
+static void connect_side_to_itself(struct pair *p)
+{
+	const struct connection *c = &p->conn;
+
+	expect_eq(side_to_init(&p->a, 0, IBV_ACCESS_REMOTE_WRITE), 0);
+	expect_eq(side_to_rtr(&p->a, 0, c, &p->a.gid, p->a.qpn[0], c->psn_a), 0);
+	expect_eq(side_to_rts(&p->a, 0, c, c->psn_a), 0);
+}
+
 /* Work is refused or dropped while the queue pair is in RESET, and nothing else happens. */
 static void a_queue_pair_is_reset_and_connected_while_a_thread_posts(struct pair *p)
 {
-	const struct connection *c = &p->conn;
-	struct poster poster = { .e = p->a.end };
+	const bool rnic = transport_under_test()->streams;
+	struct poster poster = { .e = p->a.end, .target = rnic ? &p->b : &p->a };
 	pthread_t thread;
 
-	side_open(&p->a, NULL);
-	pthread_create(&thread, NULL, write_to_itself, &poster);
+	pair_open(p, NULL);
+	pthread_create(&thread, NULL, write_to_target, &poster);
 	for (int i = 0; i < 200; i++) {
 		int before;
 
-		expect_eq(side_to_init(&p->a, 0, IBV_ACCESS_REMOTE_WRITE), 0);
-		expect_eq(side_to_rtr(&p->a, 0, c, &p->a.gid, p->a.qpn[0], c->psn_a), 0);
-		expect_eq(side_to_rts(&p->a, 0, c, c->psn_a), 0);
+		if (rnic)
+			pair_connect_qp(p, 0);
+		else
+			connect_side_to_itself(p);
 		before = poster.posted;
 		for (uint64_t end = now_ms() + WAIT_MS;
 		     poster.posted == before && now_ms() < end;)
 			sched_yield();
 		expect(poster.posted > before);
-		expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+		pair_reset_qp(p, 0);
 	}
 	poster.stop = true;
 	pthread_join(thread, NULL);
@@ -563,6 +589,7 @@ static int drain_until_failed(struct end *e, void *arg)
  * in: no change may undo that. */
 static void a_failed_queue_pair_is_not_revived_by_a_change_of_state(struct pair *p)
 {
+	need_arrival();
 	pair_start(p, NULL);
 	for (int i = 0; i < 60; i++) {
 		side_recv(&p->a, 1, 0, 10);

@@ -150,17 +150,31 @@ struct ibv_wc side_invalidate(struct side *s, int qp, uint32_t rkey)
 	return wc;
 }
 
-struct ibv_wc write_confirmed(struct side *s, const struct side *to, int qp, struct ibv_wc wc)
+static struct send_req reading_nothing(const struct side *s, const struct side *to)
 {
 	struct send_req r = rdma_req(s, to, IBV_WR_RDMA_READ, 99, 0, 0, 0);
-	struct ibv_wc behind;
 
-	if (!transport_under_test()->streams)
-		return wc;
 	r.num_sge = 0;
-	expect_eq(side_post_send(s, qp, &r, 1).ret, 0);
-	behind = side_wait(s, SEND_CQ);
+	return r;
+}
+
+/* The completion that is no success, if there is one. */
+static struct ibv_wc worse(struct ibv_wc wc, struct ibv_wc behind)
+{
 	return wc.status == IBV_WC_SUCCESS && behind.status != IBV_WC_SUCCESS ? behind : wc;
+}
+
+struct ibv_wc result_of(struct side *s, const struct side *to, int qp, const struct send_req *r)
+{
+	const bool confirmed = r->opcode == IBV_WR_RDMA_WRITE && transport_under_test()->streams;
+	/* Posted together: else a refusal could flush the second one. */
+	struct send_req both[2] = { *r, reading_nothing(s, to) };
+	struct ibv_wc wc;
+
+	expect_eq(side_post_send(s, qp, both, confirmed ? 2 : 1).ret, 0);
+	wc = side_wait(s, SEND_CQ);
+	expect_eq(wc.wr_id, r->wr_id);
+	return confirmed ? worse(wc, side_wait(s, SEND_CQ)) : wc;
 }
 
 struct ibv_wc access_with(struct side *s, const struct side *to,
@@ -170,15 +184,11 @@ struct ibv_wc access_with(struct side *s, const struct side *to,
 	bool atomic = opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 		      opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	struct send_req r = rdma_req(s, to, opcode, 99, 0, 0, atomic ? 8 : 64);
-	struct ibv_wc wc;
 
 	r.rkey = rkey;
 	r.remote_addr = remote_addr;
 	r.compare_add = 1;
-	expect_eq(side_post_send(s, qp, &r, 1).ret, 0);
-	wc = side_wait(s, SEND_CQ);
-	expect_eq(wc.wr_id, 99);
-	return opcode == IBV_WR_RDMA_WRITE ? write_confirmed(s, to, qp, wc) : wc;
+	return result_of(s, to, qp, &r);
 }
 
 /* ---- side b has them, side a uses them ---- */

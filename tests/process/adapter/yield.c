@@ -205,11 +205,14 @@ static int post_receive(struct end *e)
 	return ibv_post_recv(e->qp[0], &wr, &bad);
 }
 
+enum { NOBODY = -1 };
+
+/* To one of the threads there, or to nobody in particular. */
 static int post_message(struct end *e, int to)
 {
 	struct ibv_sge sge = { (uintptr_t)e->buffer + BYTES, BYTES,
 			       e->mr[0]->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM,
+	struct ibv_send_wr wr = { .opcode = to == NOBODY ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM,
 				  .imm_data = (uint32_t)to,
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .sg_list = &sge, .num_sge = 1 }, *bad;
@@ -326,6 +329,8 @@ static void threads_that_poll_under_a_spin_lock_get_on(struct pair *p)
 	struct order o = { .rounds = rounds ? atoi(rounds) : 3,
 			   .processors = 2 };
 
+	if (!offers(IBV_WR_SEND_WITH_IMM))
+		need_no_rnic("it has no immediate data");
 	p->conn.timeout = 20;
 	p->conn.retry_cnt = p->conn.rnr_retry = 7;
 	pair_start(p, &opt);
@@ -363,12 +368,12 @@ static int play(struct end *e, void *arg)
 	longest_ns = 0;
 	start = now_ms();
 	for (int i = 0; i < r->rounds; i++) {
-		if (r->serves && post_message(e, 0))
+		if (r->serves && post_message(e, NOBODY))
 			return -1;
 		while (ibv_poll_cq(e->cq[RECV_CQ], 1, &wc) != 1)
 			;
 		if (wc.status || post_receive(e) ||
-		    (!r->serves && post_message(e, 0)))
+		    (!r->serves && post_message(e, NOBODY)))
 			return -1;
 		while (ibv_poll_cq(e->cq[SEND_CQ], 1, &wc) != 1)
 			;

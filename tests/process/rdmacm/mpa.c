@@ -7,9 +7,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define ROUNDS 200
 #define PAIRS 20
@@ -221,6 +224,9 @@ static void say(int fd, const void *bytes, size_t length)
 /* A request of revision 1 without private data, which asks for nothing. */
 static const char request[20] = "MPA ID Req Frame\0\1\0";
 
+/* A WRITE of no bytes: length, DDP and RDMAP control, STag, tagged offset, CRC. */
+static const char empty_write[20] = "\0\16\301\100\0\0\0\1";
+
 /* What the other end sends before it ends the stream, which it must. */
 static size_t heard(int fd, char *to, size_t room)
 {
@@ -361,8 +367,7 @@ static void a_responder_is_silent_until_it_has_heard(void)
 	wait = (struct pollfd){ .fd = fd, .events = POLLIN };
 	CHECK(poll(&wait, 1, 100) == 0);
 	cm_expect_quiet(ch, 0);
-	/* A WRITE of no bytes: length, DDP and RDMAP control, STag, tagged offset, CRC. */
-	say(fd, "\0\16\301\100\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+	say(fd, empty_write, sizeof(empty_write));
 	CHECK(poll(&wait, 1, 8000) == 1);
 	CHECK(cm_expect_ack(ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
 	close(fd);
@@ -434,6 +439,98 @@ static void callers_wait_while_there_is_no_descriptor(void)
 	rdma_destroy_event_channel(ch);
 }
 
+/* What a process that forks tells the test. */
+struct told {
+	uint16_t port; /* where it listens */
+	pid_t child;
+};
+
+static int listen_by_tcp(uint16_t *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t length = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0 && bind(fd, cm_loopback(0), sizeof(at)) == 0 && listen(fd, 1) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)&at, &length) == 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+/* Listens, calls a port where nobody answers, accepts the first request and leaves the second. Then
+ * its child lives until nobody holds the other end of `until`. */
+_Noreturn static void fork_among_connections(uint16_t silent_port, int tell, int until)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+	struct rdma_cm_id *caller = cm_caller(ch, RDMA_PS_TCP, silent_port);
+	struct told t;
+	char byte;
+
+	cm_listener(callee_ch, RDMA_PS_TCP, 4, &t.port);
+	cm_qp(caller);
+	CHECK(rdma_connect(caller, NULL) == 0);
+	CHECK(write(tell, &t, sizeof(t)) == sizeof(t));
+	CHECK(rdma_accept(take(callee_ch), NULL) == 0);
+	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	take(callee_ch);
+	t.child = fork();
+	if (t.child == 0)
+		_exit(read(until, &byte, 1) == 0 ? 0 : 1);
+	CHECK(write(tell, &t, sizeof(t)) == sizeof(t));
+	while (true)
+		pause();
+}
+
+/* Of a listener, a caller that has said nothing, a request that waits, a connection and a call. */
+static void peers_see_the_end_of_a_process_whose_child_lives(void)
+{
+	int tell[2], until[2], silent, established, waiting, called, listener;
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *again;
+	char answer[64];
+	struct told t;
+	uint16_t port;
+	pid_t parent;
+
+	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe(tell) == 0 && pipe(until) == 0);
+	listener = listen_by_tcp(&port);
+	parent = fork();
+	if (parent == 0) {
+		close(until[1]);
+		fork_among_connections(port, tell[1], until[0]);
+	}
+	CHECK(read(tell[0], &t, sizeof(t)) == sizeof(t));
+	called = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(called >= 0);
+	silent = dial(t.port);
+	established = dial(t.port);
+	say(established, request, sizeof(request));
+	CHECK(recv(established, answer, 20, MSG_WAITALL) == 20);
+	say(established, empty_write, sizeof(empty_write));
+	waiting = dial(t.port);
+	say(waiting, request, sizeof(request));
+	CHECK(read(tell[0], &t, sizeof(t)) == sizeof(t));
+	CHECK(kill(parent, SIGKILL) == 0 && waitpid(parent, NULL, 0) == parent);
+	heard(called, answer, sizeof(answer));
+	CHECK(heard(silent, answer, sizeof(answer)) == 0);
+	CHECK(heard(established, answer, sizeof(answer)) == 0);
+	CHECK(heard(waiting, answer, sizeof(answer)) == 0);
+	/* Nobody has the port any more. */
+	ch = rdma_create_event_channel();
+	CHECK(rdma_create_id(ch, &again, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(again, cm_loopback(t.port)) == 0 && rdma_listen(again, 1) == 0);
+	cm_id_free(again);
+	rdma_destroy_event_channel(ch);
+	CHECK(kill(t.child, 0) == 0);
+	close(until[1]);
+	CHECK(waitpid(t.child, NULL, 0) == t.child);
+	close(listener);
+	close(tell[0]);
+	close(tell[1]);
+	close(until[0]);
+}
+
 /* With BUSBAR_NETWORK=off, in a network with the address 192.0.2.7 besides those of the loopback
  * interface. */
 static void an_address_that_is_not_allowed_is_not_served(void)
@@ -493,5 +590,6 @@ CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length)
 	CASE(a_responder_is_silent_until_it_has_heard),
 	CASE(requests_beyond_the_backlog_are_rejected),
 	CASE(callers_wait_while_there_is_no_descriptor),
+	CASE(peers_see_the_end_of_a_process_whose_child_lives),
 	CASE(an_address_that_is_not_allowed_is_not_served),
 	CASE(a_port_of_0_is_free_for_tcp_too))
