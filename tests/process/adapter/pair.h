@@ -171,8 +171,8 @@ const struct transport *transport_under_test(void);
  * themselves: for types of queue pairs and operations that an RNIC lacks, for RTR by
  * ibv_modify_qp(), address handles and windows. */
 void need_no_rnic(const char *why);
-/* Two reasons that many cases have. A message waits at its sender until the peer has a receive for it
- * (RNR); over a stream it ends the connection (RFC 5041, 7.1). */
+/* Two reasons that many cases have. A message waits at its sender until the peer has a receive for
+ * it (RNR); over a stream it ends the connection (RFC 5041, 7.1). */
 void need_rnr(void);
 /* A SEND or WRITE is complete when it has arrived; over a stream it is when TCP has taken it
  * (RFC 5040, 5.3). */

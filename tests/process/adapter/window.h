@@ -54,9 +54,9 @@ struct region side_reg_bindable(struct side *s, uint64_t offset, uint64_t length
 /* LOCAL_INV on a QP, waited for. */
 struct ibv_wc side_invalidate(struct side *s, int qp, uint32_t rkey);
 
-/* Of one that is signaled, for memory of `to`. Of a WRITE over a stream, which is complete before it has
- * arrived (RFC 5040, 5.3), that of a READ of nothing behind it, if it fails: it is answered when the
- * WRITE was carried out. */
+/* The completion of a signaled request for memory of `to`. Of a WRITE over a stream, which is complete
+ * before it has arrived (RFC 5040, 5.3), that of a READ of nothing behind it, if it fails: it is
+ * answered when the WRITE was carried out. */
 struct ibv_wc result_of(struct side *s, const struct side *to, int qp, const struct send_req *r);
 /* One operation of 64 bytes (8, if atomic) with a key of `to`, waited for. */
 struct ibv_wc access_with(struct side *s, const struct side *to,
