@@ -10,9 +10,6 @@
 #define UTIL_CANCEL_H
 
 #include <pthread.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -51,28 +48,6 @@ static inline ssize_t cancel_free_read(int fd, void *to, size_t size, int flags)
 	struct iovec iov = { to, size };
 
 	return syscall(SYS_preadv2, (long)fd, &iov, 1L, -1L, -1L, (long)flags);
-}
-
-static inline ssize_t cancel_free_send(int fd, const void *from, size_t size, int flags)
-{
-	return syscall(SYS_sendto, (long)fd, from, size, (long)flags, NULL, 0L);
-}
-
-static inline ssize_t cancel_free_sendmsg(int fd, const struct msghdr *m, int flags)
-{
-	return syscall(SYS_sendmsg, (long)fd, m, (long)flags);
-}
-
-static inline ssize_t cancel_free_recv(int fd, void *to, size_t size, int flags)
-{
-	return syscall(SYS_recvfrom, (long)fd, to, size, (long)flags, NULL, NULL);
-}
-
-/* What is ready now. */
-static inline int cancel_free_epoll(int set, struct epoll_event *events, int count)
-{
-	return (int)syscall(SYS_epoll_pwait, (long)set, events, (long)count, 0L, NULL,
-			    (long)(_NSIG / 8));
 }
 
 #endif

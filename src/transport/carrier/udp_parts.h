@@ -14,6 +14,7 @@
 
 #include "transport/carrier/drainer.h"
 #include "transport/carrier/udp.h"
+#include "util/cancel_net.h"
 #include "util/container_of.h"
 #include "util/udp_offload.h"
 
@@ -89,7 +90,7 @@ static inline void udp_count_add(atomic_uint_fast64_t *counter, uint64_t n)
 /* System calls, because those of the C library are cancellation points (util/cancel.h). */
 static inline long udp_sendmsg(int fd, const struct msghdr *m)
 {
-	return syscall(SYS_sendmsg, (long)fd, m, (long)(MSG_DONTWAIT | MSG_NOSIGNAL));
+	return cancel_free_sendmsg(fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Of one piece and without control messages. */

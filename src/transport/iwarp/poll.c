@@ -12,7 +12,7 @@
 #include "hca/run/elide.h"
 #include "hca/share/process.h"
 #include "transport/iwarp/stream.h"
-#include "util/cancel.h"
+#include "util/cancel_net.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -10,7 +10,7 @@
 #include "hca/queue/receive.h"
 #include "hca/queue/scatter.h"
 #include "transport/iwarp/stream.h"
-#include "util/cancel.h"
+#include "util/cancel_net.h"
 
 /* A segment while it is carried out. */
 struct arrival {

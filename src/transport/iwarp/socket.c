@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "transport/iwarp/stream.h"
-#include "util/cancel.h"
+#include "util/cancel_net.h"
 
 /* A peer that is silent is asked whether it lives, and is dead when it does not acknowledge. */
 #define KEEP_IDLE_S 5
