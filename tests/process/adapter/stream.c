@@ -16,6 +16,8 @@
 #include "engine/iwarp/setup.h"
 #include "hca/path/stream.h"
 
+enum { READS = 4, FRAME_BYTES = 24 };
+
 struct note {
 	int qp;
 	uint16_t port; /* network order */
@@ -54,16 +56,29 @@ unsigned stream_ends(void)
 	return atomic_load(&ends);
 }
 
-/* `fd` becomes the adapter's. */
-static int attach(struct end *e, const struct note *n, int fd, bool initiator)
+/* The frame of MPA with which one end would have agreed on that, for captures. */
+static void frame_of(const struct stream_how *how, bool reply, uint8_t to[FRAME_BYTES])
 {
+	static const uint8_t rest[FRAME_BYTES - 17] = { 2, 0, 4, 0x80, READS, 0x80, READS };
+
+	memcpy(to, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
+	to[16] = (uint8_t)(0x10 | (how->markers ? 0x80 : 0) | (how->crc ? 0x40 : 0));
+	memcpy(to + 17, rest, sizeof(rest));
+}
+
+int stream_attach(struct end *e, int i, int fd, const struct stream_how *how)
+{
+	uint8_t sent[FRAME_BYTES], received[FRAME_BYTES];
 	const struct iwarp_terms terms = {
-		.initiator = initiator,
-		.markers_in = n->markers, .markers_out = n->markers, .crc = n->crc,
-		.ird = 4, .ord = 4, .rtr = IWARP_RTR_WRITE,
+		.initiator = how->initiator,
+		.markers_in = how->markers, .markers_out = how->markers, .crc = how->crc,
+		.ird = READS, .ord = READS, .rtr = IWARP_RTR_WRITE,
 	};
 	const struct hca_stream stream = {
-		.fd = fd, .terms = &terms, .inbound_reads = 4, .outbound_reads = 4,
+		.fd = fd, .terms = &terms, .inbound_reads = READS, .outbound_reads = READS,
+		.refused = how->refused,
+		.sent = sent, .sent_bytes = sizeof(sent),
+		.received = received, .received_bytes = sizeof(received),
 		.tell = tell, .arg = &ends,
 	};
 	int (*function)(uint32_t qpn, const struct hca_stream *stream);
@@ -71,13 +86,17 @@ static int attach(struct end *e, const struct note *n, int fd, bool initiator)
 	*(void **)&function = dlsym(RTLD_DEFAULT, "busbar_stream_attach");
 	if (!function)
 		return ENOSYS;
+	frame_of(how, !how->initiator, sent);
+	frame_of(how, how->initiator, received);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return -function(e->qp[n->qp]->qp_num, &stream);
+	return -function(e->qp[i]->qp_num, &stream);
 }
 
-int stream_attach(struct end *e, int i, int fd, bool initiator, bool crc)
+/* `fd` becomes the adapter's. */
+static int attach(struct end *e, const struct note *n, int fd, bool initiator)
 {
-	return attach(e, &(struct note){ .qp = i, .crc = crc }, fd, initiator);
+	return stream_attach(e, n->qp, fd, &(struct stream_how){
+		.initiator = initiator, .crc = n->crc, .markers = n->markers });
 }
 
 int stream_close(struct end *e, int i)

@@ -12,8 +12,12 @@ void stream_connect(struct pair *p, int i);
 /* ---- in the process of the side ---- */
 /* Two connected sockets on the loopback interface; the test fails if there are none. */
 void stream_sockets(int fd[2]);
+struct stream_how {
+	bool initiator, crc, markers;
+	int refused; /* enum iwarp_error: the set-up ends with this; 0: well */
+};
 /* Queue pair `i`, which is in INIT, gets `fd`. 0 or an errno. */
-int stream_attach(struct end *e, int i, int fd, bool initiator, bool crc);
+int stream_attach(struct end *e, int i, int fd, const struct stream_how *how);
 /* busbar_stream_close(). 0 or an errno. */
 int stream_close(struct end *e, int i);
 /* How many connections of this process have ended, as their managers are told. */
