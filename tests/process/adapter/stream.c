@@ -19,9 +19,9 @@
 enum { READS = 4, FRAME_BYTES = 24 };
 
 struct note {
-	int qp;
+	uint32_t qpn;
 	uint16_t port; /* network order */
-	bool crc, markers;
+	struct stream_how how;
 };
 
 static int listener = -1;
@@ -66,13 +66,15 @@ static void frame_of(const struct stream_how *how, bool reply, uint8_t to[FRAME_
 	memcpy(to + 17, rest, sizeof(rest));
 }
 
-int stream_attach(struct end *e, int i, int fd, const struct stream_how *how)
+/* `fd` becomes the adapter's. */
+static int attach(uint32_t qpn, int fd, const struct stream_how *how)
 {
 	uint8_t sent[FRAME_BYTES], received[FRAME_BYTES];
 	const struct iwarp_terms terms = {
 		.initiator = how->initiator,
 		.markers_in = how->markers, .markers_out = how->markers, .crc = how->crc,
-		.ird = READS, .ord = READS, .rtr = IWARP_RTR_WRITE,
+		.ird = READS, .ord = READS,
+		.rtr = (uint8_t)(how->old ? 0 : how->rtr ? how->rtr : IWARP_RTR_WRITE),
 	};
 	const struct hca_stream stream = {
 		.fd = fd, .terms = &terms, .inbound_reads = READS, .outbound_reads = READS,
@@ -89,14 +91,19 @@ int stream_attach(struct end *e, int i, int fd, const struct stream_how *how)
 	frame_of(how, !how->initiator, sent);
 	frame_of(how, how->initiator, received);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return -function(e->qp[i]->qp_num, &stream);
+	return -function(qpn, &stream);
 }
 
-/* `fd` becomes the adapter's. */
-static int attach(struct end *e, const struct note *n, int fd, bool initiator)
+int stream_attach(struct end *e, int i, int fd, const struct stream_how *how)
 {
-	return stream_attach(e, n->qp, fd, &(struct stream_how){
-		.initiator = initiator, .crc = n->crc, .markers = n->markers });
+	return attach(e->qp[i]->qp_num, fd, how);
+}
+
+/* Small buffers make TCP take parts of what is written. */
+static int set_room(int fd, int bytes)
+{
+	return bytes && (setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) ||
+			 setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes))) ? errno : 0;
 }
 
 int stream_close(struct end *e, int i)
@@ -109,14 +116,17 @@ int stream_close(struct end *e, int i)
 
 static int initiate(struct end *e, void *arg)
 {
-	const struct note *n = arg;
+	struct note *n = arg;
 	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = n->port,
 					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)))
+	(void)e;
+	if (fd < 0 || set_room(fd, n->how.room) ||
+	    connect(fd, (const struct sockaddr *)&to, sizeof(to)))
 		return errno;
-	return attach(e, n, fd, true);
+	n->how.initiator = true;
+	return attach(n->qpn, fd, &n->how);
 }
 
 void stream_sockets(int fd[2])
@@ -136,21 +146,34 @@ void stream_sockets(int fd[2])
 
 static int respond(struct end *e, void *arg)
 {
+	const struct note *n = arg;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
-	if (fd < 0)
+	(void)e;
+	if (fd < 0 || set_room(fd, n->how.room))
 		return errno;
 	close(listener);
-	return attach(e, arg, fd, false);
+	return attach(n->qpn, fd, &n->how);
+}
+
+void stream_join(struct side *a, uint32_t qpn_a, struct side *b, uint32_t qpn_b,
+		 const struct stream_how *how)
+{
+	struct note n = { .how = *how }, initiator;
+
+	expect_eq(side_run(b, begin_to_listen, &n, sizeof(n)), 0);
+	initiator = n;
+	initiator.qpn = qpn_a;
+	n.qpn = qpn_b;
+	expect_eq(side_run(a, initiate, &initiator, sizeof(initiator)), 0);
+	expect_eq(side_run(b, respond, &n, sizeof(n)), 0);
 }
 
 void stream_connect(struct pair *p, int i)
 {
-	const char *how = getenv("ADAPTER_STREAM");
-	struct note n = { .qp = i, .crc = how && strstr(how, "crc"),
-			  .markers = how && strstr(how, "markers") };
+	const char *text = getenv("ADAPTER_STREAM");
+	const struct stream_how how = { .crc = text && strstr(text, "crc"),
+					.markers = text && strstr(text, "markers") };
 
-	expect_eq(side_run(&p->b, begin_to_listen, &n, sizeof(n)), 0);
-	expect_eq(side_run(&p->a, initiate, &n, sizeof(n)), 0);
-	expect_eq(side_run(&p->b, respond, &n, sizeof(n)), 0);
+	stream_join(&p->a, p->a.qpn[i], &p->b, p->b.qpn[i], &how);
 }
