@@ -50,9 +50,16 @@ static enum ibv_event_type event_of(const struct iwarp_connection *c)
 	}
 }
 
+/* A completion with this status counts the peer's refusal. */
+static bool counts_refusal(enum ibv_wc_status status)
+{
+	return status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR ||
+	       status == IBV_WC_REM_OP_ERR;
+}
+
 /* An end without an error of either end is no event of the queue pair. `completed`: nor is one whose
- * reason an entry of the send queue completes with. */
-static void report(struct iwarp_stream *s, bool completed)
+ * reason an entry of the send queue completes with. `counted`: that entry has counted a TERMINATE. */
+static void report(struct iwarp_stream *s, bool completed, bool counted)
 {
 	const struct iwarp_connection *c = &s->c;
 	const struct iwarp_terminate *t = &c->terminate;
@@ -61,7 +68,8 @@ static void report(struct iwarp_stream *s, bool completed)
 		return;
 	s->told = true;
 	if (c->terminated) {
-		HCA_COUNT_RARE(s->qp, TX_NAKS_RECEIVED, 1);
+		if (!counted)
+			HCA_COUNT_RARE(s->qp, TX_NAKS_RECEIVED, 1);
 		log_warn("qp 0x%x: the peer ended the connection: TERMINATE of layer %s, %s: %s%s",
 			 s->qp->ibv.qp_num, iwarp_layer_text(t->layer),
 			 iwarp_type_text(t->layer, t->type),
@@ -79,13 +87,14 @@ static void report(struct iwarp_stream *s, bool completed)
 void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o)
 {
 	const enum ibv_wc_status status = o->done.status;
+	const bool counted = counts_refusal(status) && iwarp_is_up(s);
 
 	finish(s, o->done);
 	if (o->fail) {
 		if (iwarp_is_up(s))
 			hca_qp_fail_locked(s->qp);
 		report(s, !s->c.terminated && s->c.error == IWARP_RDMAP_CATASTROPHIC &&
-				  status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR);
+				  status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR, counted);
 	}
 	if (s->responder && s->c.begun && !s->begun) {
 		s->begun = true;

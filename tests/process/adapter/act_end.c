@@ -25,6 +25,32 @@ static struct actor *actor_of(const struct end *e)
 
 /* ---- opening ---- */
 
+/* What queue pairs of the type do, on this device. */
+static uint64_t ops_of(enum ibv_qp_type type)
+{
+	enum { RC = 1 << IBV_QPT_RC, CONNECTED = RC | 1 << IBV_QPT_UC,
+	       ALL = CONNECTED | 1 << IBV_QPT_UD };
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		unsigned types;
+		uint64_t flag;
+	} ops[] = {
+		{ IBV_WR_SEND, ALL, IBV_QP_EX_WITH_SEND },
+		{ IBV_WR_SEND_WITH_IMM, ALL, IBV_QP_EX_WITH_SEND_WITH_IMM },
+		{ IBV_WR_RDMA_WRITE, CONNECTED, IBV_QP_EX_WITH_RDMA_WRITE },
+		{ IBV_WR_RDMA_WRITE_WITH_IMM, CONNECTED, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM },
+		{ IBV_WR_RDMA_READ, RC, IBV_QP_EX_WITH_RDMA_READ },
+		{ IBV_WR_ATOMIC_CMP_AND_SWP, RC, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, RC, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
+	};
+	uint64_t flags = 0;
+
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i].types >> type & 1 && offers(ops[i].opcode))
+			flags |= ops[i].flag;
+	return flags;
+}
+
 static struct ibv_qp *make_qp(struct actor *a, int q)
 {
 	const struct pair_kind *k = pair_kind(q);
@@ -39,17 +65,9 @@ static struct ibv_qp *make_qp(struct actor *a, int q)
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     (k->extended ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = a->end->pd,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND |
-				  IBV_QP_EX_WITH_SEND_WITH_IMM,
+		.send_ops_flags = ops_of(k->type),
 	};
 
-	if (k->type != IBV_QPT_UD)
-		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
-				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	if (k->type == IBV_QPT_RC)
-		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
-				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	return ibv_create_qp_ex(a->end->ctx, &attr);
 }
 
@@ -66,26 +84,27 @@ static int on_open(struct actor *unused, struct act_note *n, struct end *e)
 	a->srq = ibv_create_srq(e->pd, &srq);
 	if (!a->channel || !a->srq || ibv_query_gid(e->ctx, 1, 0, &ah.grh.dgid))
 		return errno;
-	a->ah = ibv_create_ah(e->pd, &ah);
+	if (model_pairs() == PAIRS)
+		a->ah = ibv_create_ah(e->pd, &ah);
 	for (int i = 0; i < CQS; i++) {
 		a->cq[i] = ibv_create_cq(e->ctx, 1000, a, a->channel, 0);
 		if (!a->cq[i])
 			return errno;
 	}
-	for (int q = 0; q < PAIRS; q++) {
+	for (int q = 0; q < model_pairs(); q++) {
 		a->qp[q] = make_qp(a, q);
 		if (!a->qp[q])
 			return errno;
 		n->qpn[q] = a->qp[q]->qp_num;
 	}
-	return a->ah ? 0 : errno;
+	return a->ah || model_pairs() < PAIRS ? 0 : errno;
 }
 
 static int on_close(struct actor *a, struct act_note *n, struct end *e)
 {
 	int bad = 0;
 
-	for (int q = 0; q < PAIRS; q++) {
+	for (int q = 0; q < model_pairs(); q++) {
 		bad += ibv_destroy_qp(a->qp[q]) != 0;
 		for (int i = 0; i < MR_KINDS; i++)
 			if (a->mr[q][i])
@@ -94,7 +113,7 @@ static int on_close(struct actor *a, struct act_note *n, struct end *e)
 	for (int i = 0; i < CQS; i++)
 		bad += ibv_destroy_cq(a->cq[i]) != 0;
 	bad += ibv_destroy_srq(a->srq) != 0;
-	bad += ibv_destroy_ah(a->ah) != 0;
+	bad += a->ah && ibv_destroy_ah(a->ah) != 0;
 	bad += ibv_destroy_comp_channel(a->channel) != 0;
 	memset(a, 0, sizeof(*a));
 	return bad;
@@ -227,7 +246,8 @@ static int on_connect(struct actor *a, struct act_note *n, struct end *e)
 		.qp_state = IBV_QPS_RESET, .port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_WRITE |
-				   (rc ? IBV_ACCESS_REMOTE_ATOMIC : 0),
+				   (rc && offers(IBV_WR_ATOMIC_FETCH_AND_ADD) ?
+					    IBV_ACCESS_REMOTE_ATOMIC : 0),
 		.qkey = 0x100 + (uint32_t)n->q, .path_mtu = IBV_MTU_4096,
 		.dest_qp_num = n->to.qpn, .rq_psn = n->to.psn_receive,
 		.max_dest_rd_atomic = 8, .max_rd_atomic = 8, .min_rnr_timer = 1,
@@ -242,6 +262,9 @@ static int on_connect(struct actor *a, struct act_note *n, struct end *e)
 	if (!ret)
 		ret = modify(qp, &t, IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				     (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+	/* The stream does the rest. */
+	if (transport_under_test()->streams)
+		return ret;
 	t.qp_state = IBV_QPS_RTR;
 	if (!ret)
 		ret = modify(qp, &t, ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU |

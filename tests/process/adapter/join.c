@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "join.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "pair.h"
 #include "stream.h"
@@ -37,23 +34,6 @@ static void to_rts(struct ibv_qp *qp, uint32_t to)
 						IBV_QP_MAX_QP_RD_ATOMIC), 0);
 }
 
-/* Several threads may do so. */
-static void connected_sockets(int fd[2])
-{
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(at);
-
-	expect(listener >= 0 && !bind(listener, (struct sockaddr *)&at, sizeof(at)) &&
-	       !listen(listener, 1) && !getsockname(listener, (struct sockaddr *)&at, &length));
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	expect(fd[0] >= 0 && !connect(fd[0], (struct sockaddr *)&at, sizeof(at)));
-	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	expect(fd[1] >= 0);
-	close(listener);
-}
-
 /* A thread that is cancelled meanwhile has connected them before it ends. */
 static void over_stream(struct ibv_qp *a, struct ibv_qp *b)
 {
@@ -61,9 +41,9 @@ static void over_stream(struct ibv_qp *a, struct ibv_qp *b)
 	int fd[2], before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	connected_sockets(fd);
-	expect_eq(stream_attach(&e, 0, fd[0], true, false), 0);
-	expect_eq(stream_attach(&e, 1, fd[1], false, false), 0);
+	stream_sockets(fd);
+	expect_eq(stream_attach(&e, 0, fd[0], &(struct stream_how){ .initiator = true }), 0);
+	expect_eq(stream_attach(&e, 1, fd[1], &(struct stream_how){ 0 }), 0);
 	pthread_setcancelstate(before, NULL);
 }
 

@@ -50,6 +50,8 @@ struct pair_kind {
 };
 
 const struct pair_kind *pair_kind(int q);
+/* How many pairs there are: the device may have connections only. */
+int model_pairs(void);
 
 struct model;
 struct work;
@@ -136,7 +138,7 @@ struct model {
 		bool fresh;       /* what is polled now came after the arming */
 		int possible, owed;
 	} cq[2][CQS];
-	uint64_t operations, completions, resets, errors, checks, events;
+	uint64_t operations, sends, completions, resets, errors, checks, events;
 };
 
 void model_init(struct model *m, struct side *a, struct side *b, uint64_t seed);
@@ -145,8 +147,8 @@ uint32_t dice(struct model *m, uint32_t n);
 
 /* Fills a range of a side's memory and of its shadow with a new pattern. */
 void model_fill(struct model *m, int s, uint64_t offset, uint64_t length);
-/* For a WRITE of an unreliable connection no completion says when the data are there: waits
- * for the contents of the shadows. */
+/* For a WRITE of an unreliable connection or over a stream, no completion says when the data are
+ * there: waits for the contents of the shadows. */
 void model_arrives(struct model *m, int q);
 /* Fails the test unless this range of a side's memory is equal to the shadow. */
 void model_check(struct model *m, int s, uint64_t offset, uint64_t length,

@@ -5,11 +5,12 @@
  * receives that are late, registrations that change, queues that are resized,
  * queue pairs that are reset, re-created, drained and made to fail in between.
  *
- *     adapter-random [SECONDS [SEED]]
+ *     adapter-random [SECONDS [SEED [REQUESTS]]]
  *
  * RANDOM_SECONDS in the environment is the default of SECONDS, of which one process
- * and two processes get a half each. The seed is printed; the same seed does the same
- * operations, though not at the same times.
+ * and two processes get a half each; with REQUESTS, it ends when so many have been posted,
+ * half of them in one process, and SECONDS is the most that it takes. The seed is printed;
+ * the same seed does the same operations, though not at the same times.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@
 #define TURN_MS 50
 
 static unsigned seconds = 20;
-static uint64_t seed;
+static uint64_t seed, requests = UINT64_MAX;
 
 void random_send(struct model *m, struct work *w)
 {
@@ -170,10 +171,11 @@ void random_settle(struct model *m, int q)
 
 /* ---- life of the pairs ---- */
 
-static const int remote_access = IBV_ACCESS_LOCAL_WRITE |
-				 IBV_ACCESS_REMOTE_READ |
-				 IBV_ACCESS_REMOTE_WRITE |
-				 IBV_ACCESS_REMOTE_ATOMIC;
+static int remote_access(void)
+{
+	return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+	       (offers(IBV_WR_ATOMIC_FETCH_AND_ADD) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+}
 
 void random_register(struct model *m, int s, int q)
 {
@@ -187,7 +189,7 @@ void random_register(struct model *m, int s, int q)
 	f->iova = dice(m, 2) ? m->side[s]->addr + k->target :
 			       (uint64_t)dice(m, 1 << 30) << 12;
 	f->rkey = act_register(m->side[s], q, MR_REMOTE, k->target,
-			       k->end - k->target, f->iova, remote_access).rkey;
+			       k->end - k->target, f->iova, remote_access()).rkey;
 }
 
 void random_connect(struct model *m, int q, uint8_t timeout)
@@ -211,6 +213,8 @@ void random_connect(struct model *m, int q, uint8_t timeout)
 
 		act_connect(m->side[s], q, &to);
 	}
+	if (transport_under_test()->streams)
+		random_join(m, q);
 }
 
 static bool adds_to_shared(const struct model *m, int q)
@@ -228,6 +232,9 @@ static void do_reset(struct model *m, int q)
 	const struct pair_kind *k = pair_kind(q);
 	bool renew = dice(m, 3) == 0;
 
+	/* The end of the stream would be an event of the peer's shared receives. */
+	if (k->srq && transport_under_test()->streams)
+		return;
 	if (k->srq || adds_to_shared(m, q))
 		random_settle(m, q);
 	/* Datagrams on their way name their sender. */
@@ -235,6 +242,8 @@ static void do_reset(struct model *m, int q)
 		random_settle(m, u);
 	for (int s = 0; s < 2; s++)
 		expect_eq(act_state(m->side[s], q, IBV_QPS_RESET), 0);
+	if (transport_under_test()->streams)
+		random_check_terminates(m);
 	for (int s = 0; renew && s < 2; s++)
 		m->qpn[s][q] = act_recreate(m->side[s], q);
 	model_reset(m, q);
@@ -257,7 +266,7 @@ static void do_register(struct model *m, int s, int q)
 	else if (dice(m, 2))
 		f->rkey = act_reregister(m->side[s], q, MR_REMOTE,
 					 IBV_REREG_MR_CHANGE_ACCESS,
-					 remote_access).rkey;
+					 remote_access()).rkey;
 	else
 		f->rkey = act_reregister(m->side[s], q, MR_REMOTE,
 					 IBV_REREG_MR_CHANGE_PD, 0).rkey;
@@ -277,7 +286,8 @@ static void do_drain(struct model *m, int s, int q)
 {
 	struct work *w;
 
-	if (pair_kind(q)->type != IBV_QPT_RC)
+	/* There is no such state over streams. */
+	if (pair_kind(q)->type != IBV_QPT_RC || transport_under_test()->streams)
 		return;
 	random_settle(m, q);
 	expect_eq(act_drain(m->side[s], q), 0);
@@ -343,7 +353,7 @@ static void do_srq_limit(struct model *m, int s)
 {
 	int q;
 
-	for (q = 0; q < PAIRS; q++)
+	for (q = 0; q < model_pairs(); q++)
 		if (pair_kind(q)->srq)
 			random_settle(m, q);
 	expect_eq(act_srq_limit(m->side[s], (uint32_t)m->srq_count[s] + 1), 0);
@@ -356,21 +366,30 @@ static void check_everything(struct model *m)
 {
 	int of;
 
-	for (int q = 0; q < PAIRS; q++)
+	for (int q = 0; q < model_pairs(); q++)
 		random_settle(m, q);
 	model_check_all(m);
+	if (transport_under_test()->streams)
+		random_check_terminates(m);
 	for (int s = 0; s < 2; s++) {
 		do_events(m, s);
 		expect_eq(act_async(m->side[s], 0, &of), -1);
-		for (int q = 0; q < PAIRS; q++)
+		for (int q = 0; q < model_pairs(); q++)
 			expect_eq(act_query(m->side[s], q), IBV_QPS_RTS);
 	}
+}
+
+/* How streams fail is in status.c and terminates.c. */
+static void do_error(struct model *m, int q)
+{
+	if (!transport_under_test()->streams)
+		random_error(m, q);
 }
 
 static void do_something(struct model *m)
 {
 	/* Where packets are lost, messages of the other services are, too, as they may. */
-	int pairs = transport_under_test()->loses ? RC_PAIRS : PAIRS;
+	int pairs = transport_under_test()->loses ? RC_PAIRS : model_pairs();
 	int s = (int)dice(m, 2), q = (int)dice(m, (uint32_t)pairs);
 	uint32_t what = dice(m, 10000);
 
@@ -399,7 +418,7 @@ static void do_something(struct model *m)
 	else if (what < 9965)
 		do_srq_limit(m, s);
 	else if (what < 9992)
-		random_error(m, q);
+		do_error(m, q);
 	else if (what < 9995)
 		check_everything(m);
 }
@@ -407,7 +426,7 @@ static void do_something(struct model *m)
 static void start(struct model *m, struct pair *p)
 {
 	const struct side_options opt = {
-		.bytes = pair_kind(PAIRS - 1)->end, .mr_access = -1,
+		.bytes = pair_kind(model_pairs() - 1)->end, .mr_access = -1,
 	};
 
 	pair_open(p, &opt);
@@ -416,7 +435,7 @@ static void start(struct model *m, struct pair *p)
 		act_open(m->side[s], m->qpn[s]);
 		side_set(m->side[s], 0, m->bytes, 0);
 	}
-	for (int q = 0; q < PAIRS; q++) {
+	for (int q = 0; q < model_pairs(); q++) {
 		for (int s = 0; s < 2; s++)
 			random_register(m, s, q);
 		random_connect(m, q, SLOW);
@@ -425,7 +444,7 @@ static void start(struct model *m, struct pair *p)
 		m->shared_rkey[s] = act_register(m->side[s], 0, MR_SHARED,
 						 SHARED_WORD, 8,
 						 m->side[s]->addr + SHARED_WORD,
-						 remote_access).rkey;
+						 remote_access()).rkey;
 }
 
 static void random_operations_do_what_the_model_says(struct pair *p)
@@ -437,11 +456,13 @@ static void random_operations_do_what_the_model_says(struct pair *p)
 	fflush(stdout);
 	start(&m, p);
 	end = now_ms() + seconds * UINT64_C(500);
-	while (now_ms() < end)
+	while (now_ms() < end && m.sends < requests / 2)
 		do_something(&m);
+	if (requests != UINT64_MAX && m.sends < requests / 2)
+		fail("only %llu requests in %u s", (unsigned long long)m.sends, seconds / 2);
 	check_everything(&m);
-	printf("    %llu operations, %llu completions, %llu resets, %llu errors, %llu events, %llu checks\n",
-	       (unsigned long long)m.operations,
+	printf("    %llu operations, %llu requests, %llu completions, %llu resets, %llu errors, %llu events, %llu checks\n",
+	       (unsigned long long)m.operations, (unsigned long long)m.sends,
 	       (unsigned long long)m.completions, (unsigned long long)m.resets,
 	       (unsigned long long)m.errors, (unsigned long long)m.events,
 	       (unsigned long long)m.checks);
@@ -465,6 +486,8 @@ int main(int argc, char **argv)
 		seconds = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 10);
+	if (argc > 3)
+		requests = strtoull(argv[3], NULL, 10);
 	cases[0].limit_s = seconds + 120;
 	return RUN_CASES(1, argv, cases);
 }

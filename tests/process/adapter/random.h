@@ -36,4 +36,10 @@ void random_register(struct model *m, int s, int q);
 /* A settled pair fails in one of the ways that there are, and is repaired. */
 void random_error(struct model *m, int q);
 
+/* ---- random_streams.c ---- */
+/* Connects the pair, which is in INIT, over a stream. */
+void random_join(struct model *m, int q);
+/* No connection has ended with a TERMINATE: both ends keep the rules. */
+void random_check_terminates(struct model *m);
+
 #endif
