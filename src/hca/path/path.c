@@ -222,7 +222,7 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 	*notes = 0;
 	for (unsigned i = 0; i < hca_transports.paths; i++) {
 		const struct hca_transport_ops *ops = hca_transports.at[i];
-		char note[200] = "";
+		char note[256] = "";
 		int ret = ops->faults ? ops->faults(text, note, sizeof(note)) : -EOPNOTSUPP;
 
 		/* The first one that reads the text finds it. */
