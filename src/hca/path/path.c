@@ -231,7 +231,7 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 			return ret;
 		}
 		done += !ret;
-		if (ret && at < notes_bytes)
+		if ((ret || *note) && at < notes_bytes)
 			at += (size_t)snprintf(notes + at, notes_bytes - at, "%s: %s\n",
 					       ops->name, *note ? note : strerror(-ret));
 	}
