@@ -59,6 +59,11 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return (int)syscall(SYS_accept4, ARG(fd), addr, len, ARG(flags));
 }
 
+int shutdown(int fd, int how)
+{
+	return (int)syscall(SYS_shutdown, ARG(fd), ARG(how));
+}
+
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	return (int)syscall(SYS_connect, ARG(fd), addr, ARG(len));

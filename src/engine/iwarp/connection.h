@@ -121,6 +121,13 @@ static inline void iwarp_set_mulpdu(struct iwarp_connection *c, uint32_t mulpdu)
 
 /* ---- sending ---- */
 
+/* Is surely no segment due? Cheaper than iwarp_next(). */
+static inline bool iwarp_is_quiet(const struct iwarp_connection *c)
+{
+	return c->output == IWARP_OUT_MESSAGES && c->rq.next == c->rq.head && !c->rq.p.rtr &&
+	       c->rs.answered == c->rs.taken;
+}
+
 /* The next segment. `limit`: entries from there on do not begin (SQD state); rq.head: no limit. */
 bool iwarp_next(const struct iwarp_connection *c, uint32_t limit, struct iwarp_tx *tx);
 /* It was framed with `framer`. */

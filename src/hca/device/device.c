@@ -71,6 +71,16 @@ static uint64_t guid_of(int index)
 	return (hash & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
 }
 
+/* What an RNIC does not have: it has connections over streams alone. */
+static unsigned without_of_rnic(void)
+{
+	return HCA_WITHOUT_UD | HCA_WITHOUT_UC | HCA_WITHOUT_XRC | HCA_WITHOUT_MULTICAST |
+	       HCA_WITHOUT_WINDOWS |
+	       (hca_settings.rnic_extensions ?
+			HCA_WITHOUT_ATOMIC_WRITE | HCA_WITHOUT_SEND_IMMEDIATE :
+			HCA_WITHOUT_ATOMICS | HCA_WITHOUT_IMMEDIATE);
+}
+
 static void devices_init(void)
 {
 	hca_settings_init();
@@ -82,7 +92,7 @@ static void devices_init(void)
 		d->guid = htobe64(guid_of(i));
 		d->ibv.node_type = i == 0 ? IBV_NODE_CA : IBV_NODE_RNIC;
 		d->ibv.transport_type = i == 0 ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
-		d->without = hca_settings.without | (i == 0 ? 0 : HCA_WITHOUT_OF_RNIC);
+		d->without = hca_settings.without | (i == 0 ? 0 : without_of_rnic());
 		snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%d", i);
 		snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name),
 			 "uverbs-soft%d", i);
@@ -256,7 +266,8 @@ int hca_device_query_ex(struct ibv_context *ctx,
 	full.cq_mod_caps.max_cq_period = UINT16_MAX;
 	full.phys_port_cnt_ex = 1;
 	full.device_cap_flags_ex = (uint32_t)full.orig_attr.device_cap_flags |
-				   (without & HCA_WITHOUT_ATOMICS ? 0 : CAP_ATOMIC_WRITE);
+				   (without & (HCA_WITHOUT_ATOMICS | HCA_WITHOUT_ATOMIC_WRITE) ?
+					    0 : CAP_ATOMIC_WRITE);
 	full.odp_caps = odp_caps;
 	if (without & HCA_WITHOUT_ATOMICS)
 		full.odp_caps.per_transport_caps.rc_odp_caps &= ~(uint32_t)IBV_ODP_SUPPORT_ATOMIC;

@@ -58,13 +58,10 @@ enum hca_without {
 	HCA_WITHOUT_WINDOWS = 1 << 5,
 	HCA_WITHOUT_ATOMICS = 1 << 6, /* ATOMIC WRITE included */
 	HCA_WITHOUT_IMMEDIATE = 1 << 7,
+	/* Parts of these that only an RNIC lacks, with BUSBAR_IWARP_EXTENSIONS. */
+	HCA_WITHOUT_ATOMIC_WRITE = 1 << 8,
+	HCA_WITHOUT_SEND_IMMEDIATE = 1 << 9,
 };
-
-/* An RNIC has connections over streams alone. */
-#define HCA_WITHOUT_OF_RNIC                                                            \
-	((unsigned)(HCA_WITHOUT_UD | HCA_WITHOUT_UC | HCA_WITHOUT_XRC |                \
-		    HCA_WITHOUT_MULTICAST | HCA_WITHOUT_WINDOWS | HCA_WITHOUT_ATOMICS | \
-		    HCA_WITHOUT_IMMEDIATE))
 
 #define HCA_MAP_NOTHING UINT64_MAX
 
@@ -81,6 +78,7 @@ struct hca_settings {
 	const char *transports;   /* names, in order of preference */
 	const char *network;      /* addresses by which other hosts are reached: "all", "off", list */
 	uint64_t udp_port;       /* UDP */
+	bool rnic_extensions;   /* atomics and immediate data over streams (RFC 7306) */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
 	/* A file for all packets ("": none), and its limits. */
 	const char *capture;

@@ -238,19 +238,3 @@ void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 			       (void *)null_memory.sink : null_memory.zeros;
 	return (void *)(uintptr_t)(k.addr + (sge->addr - k.iova));
 }
-
-int hca_target_copy(bool read, uint64_t addr, void *data, uint32_t length, bool on_demand)
-{
-	uint8_t *at = (uint8_t *)(uintptr_t)addr;
-
-	if (unlikely(on_demand))
-		return read ? hca_copy_careful(data, at, length) :
-			      hca_copy_careful(at, data, length);
-	if (unlikely(read ? !hca_touch_read(at, length) : !hca_touch_write(at, length)))
-		return -EFAULT;
-	if (read)
-		hca_dma_copy(data, at, length);
-	else
-		hca_dma_copy_ordered(at, data, length);
-	return 0;
-}

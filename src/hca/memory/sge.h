@@ -26,9 +26,4 @@ void *hca_sge_for_kernel(const struct hca_pd *pd, const struct ibv_sge *sge,
 /* memcpy() that returns -EFAULT where a page is missing, else 0. Makes a system call. */
 int hca_copy_careful(void *to, const void *from, size_t length);
 
-/* Carries out a part of a peer's READ (`read`) or WRITE: between `data` and the address in
- * this process that hca_key_check_own() gave. `on_demand`: pages may be missing. 0 or
- * -EFAULT. */
-int hca_target_copy(bool read, uint64_t addr, void *data, uint32_t length, bool on_demand);
-
 #endif

@@ -25,6 +25,10 @@ static bool is_offered(const struct hca_opcode *o, enum ibv_qp_type type, unsign
 		return false;
 	if ((without & HCA_WITHOUT_IMMEDIATE) && (o->traits & HCA_OP_IMMEDIATE))
 		return false;
+	if ((without & HCA_WITHOUT_ATOMIC_WRITE) && o->posted == IBV_WR_ATOMIC_WRITE)
+		return false;
+	if ((without & HCA_WITHOUT_SEND_IMMEDIATE) && o->posted == IBV_WR_SEND_WITH_IMM)
+		return false;
 	if ((without & HCA_WITHOUT_WINDOWS) && o->posted == IBV_WR_BIND_MW)
 		return false;
 	return o->types >> type & 1;

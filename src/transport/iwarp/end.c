@@ -10,19 +10,37 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-void iwarp_watch(struct iwarp_stream *s, uint32_t events)
+/* Are polls of the program enough? */
+static bool is_polled(const struct iwarp_stream *s)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = s };
+	return atomic_load(&iwarp_port.unwatched) && s->qp && s->events == EPOLLIN;
+}
 
-	if (!s->listed || events == s->events)
-		return;
-	if (epoll_ctl(iwarp_port.epoll_fd, s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd,
-		      &ev)) {
-		log_error("qp 0x%x: its socket cannot be watched: %m", s->qp->ibv.qp_num);
-		return;
+bool iwarp_watch_again(struct iwarp_stream *s)
+{
+	struct epoll_event ev = { .events = s->events, .data.ptr = s };
+	int op = s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (is_polled(s)) {
+		if (s->watched)
+			epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+		s->watched = false;
+		return true;
+	}
+	if (epoll_ctl(iwarp_port.epoll_fd, op, s->fd, &ev)) {
+		log_error("the socket of a connection cannot be watched: %m");
+		return false;
 	}
 	s->watched = true;
+	return true;
+}
+
+void iwarp_watch(struct iwarp_stream *s, uint32_t events)
+{
+	if (!s->listed || events == s->events)
+		return;
 	s->events = events;
+	iwarp_watch_again(s);
 }
 
 void iwarp_end_socket(struct iwarp_stream *s, bool reset)

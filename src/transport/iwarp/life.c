@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hca/host/settings.h"
 #include "hca/path/path.h"
 #include "hca/run/elide.h"
 #include "transport/iwarp/stream.h"
@@ -165,8 +166,8 @@ static void limit_lingering(void)
  * has sent whole FPDUs. True: the socket waits for the peer. receive_lock is held. */
 static bool begin_linger(struct iwarp_stream *s)
 {
-	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->watched ||
-	    s->c.input == IWARP_IN_ENDED) {
+	if (s->fd < 0 || s->rest_at != s->rest_bytes || !s->events ||
+	    s->c.input == IWARP_IN_ENDED || !iwarp_watch_again(s)) {
 		iwarp_end_socket(s, s->fd >= 0 && s->rest_at != s->rest_bytes);
 		return false;
 	}
@@ -275,6 +276,7 @@ static void open_engine(struct iwarp_stream *s, const struct hca_stream *from)
 	const struct iwarp_connection_params p = {
 		.terms = terms,
 		.mulpdu = (uint32_t)iwarp_mulpdu(mss, terms->markers_out),
+		.extended = hca_settings.rnic_extensions,
 		.ring = { s->entries, sizeof(*s->entries), s->qp->sq.mask },
 		.begin_ns = from->begin_ns,
 		.close_ns = CLOSE_NS,

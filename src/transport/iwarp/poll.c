@@ -2,7 +2,7 @@
 /*
  * Which thread looks at the sockets. Polls of the program do: at each socket if there are few, else at
  * those that the kernel names. The progress thread watches them, too, unless the program polls
- * without a gap: a packet would wake it, and it would take the processor from the program for nothing.
+ * without a gap: a segment would wake it, and it would take the processor from the program for nothing.
  */
 #define LOG_ROOM "iwarp"
 #include <errno.h>
@@ -32,6 +32,35 @@
 
 static void readable(void *arg, uint32_t events);
 
+/* Few sockets are watched as long as polls are not relied on. receive_lock is held. */
+static void watch_or_not(bool unwatch)
+{
+	if (atomic_load(&iwarp_port.unwatched) == unwatch)
+		return;
+	atomic_store(&iwarp_port.unwatched, unwatch);
+	list_for_each(s, &iwarp_port.streams, struct iwarp_stream, entry) {
+		struct hca_qp *qp = s->qp;
+
+		if (!qp)
+			continue;
+		hca_lock(&qp->sq_lock);
+		if (s->fd >= 0 && s->events)
+			iwarp_watch_again(s);
+		hca_unlock(&qp->sq_lock);
+	}
+}
+
+/* What rely() has decided, or another call of it since. */
+static void watch(void)
+{
+	hca_enter();
+	hca_lock(&iwarp_port.receive_lock);
+	watch_or_not(atomic_load(&iwarp_port.relied) &&
+		     atomic_load(&iwarp_port.count) <= FEW);
+	hca_unlock(&iwarp_port.receive_lock);
+	hca_leave();
+}
+
 /* Has an effect while the port is open. */
 static void rely(bool on)
 {
@@ -45,6 +74,7 @@ static void rely(bool on)
 	if (on)
 		progress_timer_arm(&iwarp_port.look, progress_now_ns() + LOOK_NS);
 	pthread_mutex_unlock(&iwarp_port.rely_lock);
+	watch();
 	if (ret)
 		log_error("messages may wait for polls, as the sockets cannot be watched: %s",
 			  strerror(-ret));
@@ -119,7 +149,10 @@ static bool poll_locked(void)
 {
 	unsigned count = atomic_load_explicit(&iwarp_port.count, memory_order_relaxed);
 
-	return count && (count <= FEW ? poll_all() : poll_ready());
+	if (count <= FEW)
+		return count && poll_all();
+	watch_or_not(false);
+	return poll_ready();
 }
 
 bool iwarp_poll(struct hca_cq *cq, bool wait)
@@ -163,6 +196,7 @@ int iwarp_polls_start(void)
 	progress_timer_init(&iwarp_port.look, look);
 	iwarp_port.look.light = true;
 	atomic_store(&iwarp_port.relied, false);
+	atomic_store(&iwarp_port.unwatched, false);
 	return progress_watch(iwarp_port.epoll_fd, EPOLLIN, readable, NULL);
 }
 
@@ -176,4 +210,5 @@ void iwarp_polls_forked(void)
 {
 	pthread_mutex_init(&iwarp_port.rely_lock, NULL);
 	atomic_store(&iwarp_port.relied, false);
+	atomic_store(&iwarp_port.unwatched, false);
 }

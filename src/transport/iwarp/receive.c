@@ -17,6 +17,7 @@ struct arrival {
 	enum iwarp_answer answer;
 	enum ibv_wc_status failed; /* of the receive */
 	enum ibv_wc_status copied; /* of a reply */
+	uint64_t original;         /* of an atomic */
 };
 
 /* ---- receives ---- */
@@ -102,21 +103,33 @@ static void take_with_receive(struct iwarp_stream *s, const struct iwarp_segment
 
 /* ---- segments ---- */
 
-static enum iwarp_answer carry_out_tagged(struct iwarp_stream *s, const struct iwarp_segment *seg,
-					  const struct iwarp_look *l)
+static enum iwarp_answer carry_out_atomic(struct iwarp_stream *s, const struct iwarp_look *l,
+					  uint64_t *original)
+{
+	enum iwarp_answer answer = iwarp_atomic(s, l, original);
+
+	if (answer == IWARP_DONE)
+		HCA_COUNT_RARE(s->qp, RX_ATOMICS, 1);
+	return answer;
+}
+
+static enum iwarp_answer carry_out(struct iwarp_stream *s, const struct iwarp_segment *seg,
+				   const struct iwarp_look *l, uint64_t *original)
 {
 	if (l->needs & WORK_NEED_PLACE)
 		return iwarp_access(s, false, l->stag, l->to, l->bytes,
 				    (void *)(uintptr_t)seg->payload);
 	if (l->needs & WORK_NEED_READ)
 		return iwarp_access(s, true, l->stag, l->to, l->bytes, NULL);
-	return l->needs & WORK_NEED_ATOMIC ? IWARP_NO_ACCESS : IWARP_DONE;
+	return l->needs & WORK_NEED_ATOMIC ? carry_out_atomic(s, l, original) : IWARP_DONE;
 }
 
 /* Writes a response into the buffers of its entry. */
 static enum ibv_wc_status place_reply(struct iwarp_stream *s, const struct iwarp_segment *seg,
 				      const struct iwarp_place *p)
 {
+	const void *data = seg->opcode == IWARP_ATOMIC_RESPONSE ? (const void *)&p->original :
+								  seg->payload;
 	const struct hca_swqe *e;
 	unsigned turn;
 	int ret;
@@ -125,7 +138,7 @@ static enum ibv_wc_status place_reply(struct iwarp_stream *s, const struct iwarp
 		return IBV_WC_SUCCESS;
 	e = hca_sq_entry(&s->qp->sq, iwarp_entry_at(s, p->index)->sq_index);
 	turn = hca_copy_begin(&iwarp_port.copies);
-	ret = hca_sges_write(s->qp->pd, e->sge, e->num_sge, p->at, seg->payload, p->bytes);
+	ret = hca_sges_write(s->qp->pd, e->sge, e->num_sge, p->at, data, p->bytes);
 	hca_copy_end(&iwarp_port.copies, turn);
 	return ret ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
@@ -151,8 +164,8 @@ static void take_segment(struct iwarp_stream *s, const struct iwarp_segment *seg
 	if (r.a.look.error == IWARP_OK && r.a.reply)
 		r.copied = place_reply(s, seg, &r.a.place);
 	else if (r.a.look.error == IWARP_OK)
-		r.answer = carry_out_tagged(s, seg, &r.a.look);
-	o = iwarp_carried_out(&s->c, seg, &r.a, r.answer, 0, r.copied);
+		r.answer = carry_out(s, seg, &r.a.look, &r.original);
+	o = iwarp_carried_out(&s->c, seg, &r.a, r.answer, r.original, r.copied);
 	iwarp_outcome(s, &o);
 }
 

@@ -358,7 +358,7 @@ static bool send_some(struct iwarp_stream *s)
 		PROBE(transmit, s->qp->ibv.qp_num, 0, tx.segment.msn, tx.segment.bytes,
 		      tx.segment.opcode);
 		iwarp_framed(&s->c, &tx);
-	} while (has_room(&b) && iwarp_next(&s->c, s->c.rq.head, &tx));
+	} while (!iwarp_is_quiet(&s->c) && has_room(&b) && iwarp_next(&s->c, s->c.rq.head, &tx));
 	if (b.pieces)
 		more = send_batch(s, &b);
 	hca_copy_end(&iwarp_port.copies, turn);
@@ -367,15 +367,27 @@ static bool send_some(struct iwarp_stream *s)
 	return more;
 }
 
+/* Does nothing wait to be sent? */
+static bool is_quiet(const struct iwarp_stream *s)
+{
+	return s->qp->sq.next == hca_sq_end(s->qp) && s->rest_at == s->rest_bytes &&
+	       iwarp_is_quiet(&s->c);
+}
+
+static void send_all(struct iwarp_stream *s)
+{
+	take_new(s);
+	if (!s->unsendable && send_rest(s))
+		while (send_some(s) && !is_quiet(s))
+			take_new(s);
+}
+
 void iwarp_send(struct iwarp_stream *s)
 {
 	if (s->fd < 0)
 		return;
-	if (!s->unsendable)
-		take_new(s);
-	if (!s->unsendable && send_rest(s))
-		while (send_some(s))
-			take_new(s);
+	if (!s->unsendable && !is_quiet(s))
+		send_all(s);
 	if (s->fd >= 0)
 		iwarp_watch(s, EPOLLIN | (s->rest_at != s->rest_bytes ? EPOLLOUT : 0));
 	iwarp_act(s);

@@ -50,8 +50,8 @@ struct iwarp_stream {
 	atomic_bool reading;   /* a thread that closes it waits for one that reads without sq_lock */
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
-	bool watched;          /* by the port's epoll instance, for `events` */
-	uint32_t events;
+	uint32_t events;       /* that matter; 0: none yet, or the peer has ended its direction */
+	bool watched;          /* by the port's epoll instance, for them */
 
 	/* Under sq_lock. */
 	struct iwarp_connection c;
@@ -102,6 +102,9 @@ struct iwarp_port {
 					       * that followed each other without a gap */
 	atomic_uint polls;         /* of the program; a lost count does no harm */
 	atomic_bool relied;        /* the progress thread leaves the sockets to polls */
+	/* Then few sockets are not in the epoll instance, where each segment that comes would cost
+	 * its sender time. Changes under receive_lock. */
+	atomic_bool unwatched;
 	pthread_mutex_t rely_lock; /* held while that changes */
 	struct progress_timer look;
 };
@@ -147,6 +150,10 @@ enum iwarp_answer iwarp_access(const struct iwarp_stream *s, bool read, uint32_t
 enum iwarp_answer iwarp_memory(const struct iwarp_stream *s, uint32_t stag, uint64_t to,
 			       uint32_t bytes, uint8_t **piece);
 
+/* Carries out an atomic of the peer. IWARP_DONE: *original is the value before. */
+enum iwarp_answer iwarp_atomic(const struct iwarp_stream *s, const struct iwarp_look *l,
+			       uint64_t *original);
+
 /* ---- outcome.c; sq_lock is held ---- */
 /* Carries out what a call of the engine has changed, but for a receive. */
 void iwarp_outcome(struct iwarp_stream *s, const struct iwarp_outcome *o);
@@ -164,8 +171,11 @@ void iwarp_show_end(struct iwarp_stream *s, bool out, bool reset);
 /* ---- end.c; sq_lock is held ---- */
 /* Does what the engine wants of the socket, and arms the timer. */
 void iwarp_act(struct iwarp_stream *s);
-/* The port's epoll instance watches these events of the socket. */
+/* These events of the socket matter: the port's epoll instance watches them, or polls do. */
 void iwarp_watch(struct iwarp_stream *s, uint32_t events);
+/* The same events, when iwarp_port.unwatched has changed, or the queue pair has gone (then under
+ * receive_lock). False: they cannot be watched. */
+bool iwarp_watch_again(struct iwarp_stream *s);
 /* Closes it, if it is open; `reset`: the peer gets a reset. */
 void iwarp_end_socket(struct iwarp_stream *s, bool reset);
 

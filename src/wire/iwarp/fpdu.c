@@ -136,6 +136,22 @@ static void make(struct making *m, const struct iovec *pieces, unsigned count, s
 	put_crc(m);
 }
 
+/* Without markers. */
+static size_t write_plain(struct iwarp_framer *f, const struct iovec *pieces, unsigned count,
+			  size_t bytes, uint8_t *to)
+{
+	uint8_t *at = put_16(to, (uint16_t)bytes);
+
+	for (unsigned i = 0; i < count; i++)
+		at = (uint8_t *)mempcpy(at, pieces[i].iov_base, pieces[i].iov_len);
+	memset(at, 0, iwarp_pad(bytes) + IWARP_CRC_BYTES);
+	at += iwarp_pad(bytes);
+	if (f->crc)
+		crc32c_end(crc32c_add(CRC32C_BEGIN, to, (size_t)(at - to)), at);
+	f->position += (size_t)(at - to) + IWARP_CRC_BYTES;
+	return (size_t)(at - to) + IWARP_CRC_BYTES;
+}
+
 size_t iwarp_framer_write(struct iwarp_framer *f, const struct iovec *pieces, unsigned count,
 			  uint8_t *to)
 {
@@ -144,6 +160,8 @@ size_t iwarp_framer_write(struct iwarp_framer *f, const struct iovec *pieces, un
 
 	if (bytes > IWARP_MULPDU_MAX)
 		return 0;
+	if (!f->markers)
+		return write_plain(f, pieces, count, bytes, to);
 	make(&m, pieces, count, bytes);
 	return (size_t)(m.to - to);
 }

@@ -57,6 +57,10 @@ static struct ibv_qp *create_qp(struct end *e, const struct side_options *o)
 		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
 				      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
 				      IBV_QP_EX_WITH_LOCAL_INV;
+		if (offers(IBV_WR_ATOMIC_FETCH_AND_ADD)) /* with its extensions */
+			attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+					       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+					       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 		return ibv_create_qp_ex(e->ctx, &attr);
 	}
 	if (attr.qp_type != IBV_QPT_UD)

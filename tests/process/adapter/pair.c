@@ -94,7 +94,14 @@ void need_no_rnic(const char *why)
 
 bool offers(enum ibv_wr_opcode opcode)
 {
+	const char *extensions = getenv("BUSBAR_IWARP_EXTENSIONS");
+
 	switch (opcode) {
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return !transport_under_test()->streams ||
+		       (extensions && !strcmp(extensions, "on"));
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_INV:
 	case IBV_WR_RDMA_WRITE:

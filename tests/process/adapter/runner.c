@@ -107,6 +107,7 @@ static const char *const without_on_iwarp[] = {
 	"a_read_that_is_waiting_does_not_touch_what_is_deregistered",
 	/* A SEND is complete when TCP has taken it, before it has arrived. */
 	"a_message_without_answer_wakes_its_sender_too",
+	"a_refused_write_with_immediate_is_no_reception",
 	"completion_times_lie_between_readings_of_the_clock",
 	"a_batch_may_end_before_the_queue_does",
 	"ignoring_an_overrun_keeps_the_newest",

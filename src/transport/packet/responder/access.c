@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Copies that peers ask for: by remote keys, with the rights of the queue pair. */
-#include <errno.h>
 #include <string.h>
 
-#include "hca/host/mapping.h"
 #include "hca/memory/key.h"
-#include "hca/memory/sge.h"
+#include "hca/memory/target.h"
+#include "hca/object/opcode.h"
 #include "hca/queue/hold.h"
 #include "hca/queue/scatter.h"
-#include "hca/run/dma.h"
-#include "hca/run/touch.h"
 #include "transport/packet/responder/responder.h"
 
 /* ---- what peers ask for ---- */
@@ -66,20 +63,11 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 	return status;
 }
 
-/* For the program the adapter does this (dma.h). */
-hca_unseen static uint64_t apply(uint64_t *at, const struct rc_packet *p, uint64_t word)
+static unsigned opcode_of(const struct rc_packet *p)
 {
-	uint64_t found = p->compare_add;
-
-	if (p->op == RC_WRITE) {
-		__atomic_store_n(at, word, __ATOMIC_RELEASE);
-		return 0;
-	}
-	if (p->op == RC_FETCH_ADD)
-		return __atomic_fetch_add(at, p->compare_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &found, p->swap, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return found;
+	if (p->op == RC_WRITE)
+		return HCA_WR_ATOMIC_WRITE;
+	return p->op == RC_FETCH_ADD ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
 }
 
 enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
@@ -91,7 +79,7 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 	struct hca_key_use use = use_of(pq, pd_id, access, p->rkey, p->remote_addr,
 					sizeof(uint64_t));
 	enum ibv_wc_status status;
-	uint64_t word = 0;
+	uint64_t word = p->swap;
 	unsigned turn;
 
 	if (!has_right(pq, access) || p->remote_addr % sizeof(uint64_t))
@@ -100,17 +88,8 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 		memcpy(&word, data, sizeof(word));
 	turn = hca_copy_begin(&pq->port->copies);
 	status = hca_key_check_own(&use);
-	/* An iova may be aligned where the memory is not. */
-	if (status == IBV_WC_SUCCESS && use.addr % sizeof(uint64_t))
-		status = IBV_WC_REM_OP_ERR;
-	/* If the page goes away after this check, that is a race of the program with itself. */
-	if (status == IBV_WC_SUCCESS && (use.flags & HCA_KEY_ON_DEMAND) &&
-	    !hca_page_usable((void *)(uintptr_t)use.addr, true))
-		status = IBV_WC_REM_ACCESS_ERR;
-	if (status == IBV_WC_SUCCESS && !hca_touch_atomic((void *)(uintptr_t)use.addr))
-		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
-		*old = apply((uint64_t *)(uintptr_t)use.addr, p, word);
+		status = hca_target_atomic(&use, opcode_of(p), p->compare_add, word, old);
 	hca_copy_end(&pq->port->copies, turn);
 	return status;
 }

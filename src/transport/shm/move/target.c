@@ -8,7 +8,7 @@
  * target sends no message for the answer and never waits for room.
  */
 #include "hca/memory/key.h"
-#include "hca/memory/sge.h"
+#include "hca/memory/target.h"
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
 #include "hca/object/sq.h"

@@ -9,15 +9,13 @@
  */
 #include <string.h>
 
-#include "hca/host/mapping.h"
 #include "hca/memory/key.h"
+#include "hca/memory/target.h"
 #include "hca/object/opcode.h"
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
 #include "hca/object/sq.h"
 #include "hca/queue/scatter.h"
-#include "hca/run/dma.h"
-#include "hca/run/touch.h"
 #include "hca/share/process.h"
 #include "transport/shm/link/state.h"
 #include "transport/shm/reach/reach.h"
@@ -37,34 +35,25 @@ void shm_atomic_request(const struct hca_swqe *e, uint64_t word, struct shm_slot
 	memcpy(slot->payload, &a, sizeof(a));
 }
 
-/* Not instrumented by the thread sanitizer: for the program the adapter does this, not
- * one of its threads (dma.h). */
-hca_unseen uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add,
-				     uint64_t swap)
+static unsigned opcode_of(enum shm_op op)
 {
-	uint64_t found = compare_add;
-
-	if (op == SHM_ATOMIC_WRITE) {
-		__atomic_store_n(at, swap, __ATOMIC_RELEASE);
-		return 0;
+	switch (op) {
+	case SHM_ATOMIC_WRITE: return HCA_WR_ATOMIC_WRITE;
+	case SHM_FETCH_ADD: return IBV_WR_ATOMIC_FETCH_AND_ADD;
+	default: return IBV_WR_ATOMIC_CMP_AND_SWP;
 	}
-	if (op == SHM_FETCH_ADD)
-		return __atomic_fetch_add(at, compare_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &found, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return found;
 }
 
-static uint64_t execute(uint64_t addr, const struct shm_atomic *a, enum shm_op op)
+static enum ibv_wc_status execute(const struct hca_key_use *use, struct shm_atomic *a,
+				  enum shm_op op)
 {
-	return shm_atomic_apply((uint64_t *)(uintptr_t)addr, op, a->compare_add, a->swap);
+	return hca_target_atomic(use, opcode_of(op), a->compare_add, a->swap, &a->result);
 }
 
 /*
  * For a key of a memory window or of on-demand memory. A window may be unbound by a
  * thread that does not wait for this link's lock, so the key is announced as a hazard,
- * as initiators do (onesided.c). A missing page is an access error and must not raise
- * a signal; a page that is unmapped between the check and the instruction is a race in
- * the program.
+ * as initiators do (onesided.c).
  */
 static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 					    struct hca_key_use *use,
@@ -75,13 +64,8 @@ static enum ibv_wc_status execute_carefully(struct shm_atomic *a,
 	enum ibv_wc_status status;
 
 	status = hca_key_check_own(use);
-	if (status == IBV_WC_SUCCESS && (use->flags & HCA_KEY_ON_DEMAND) &&
-	    !hca_page_usable((void *)(uintptr_t)use->addr, true))
-		status = IBV_WC_REM_ACCESS_ERR;
-	if (status == IBV_WC_SUCCESS && !hca_touch_atomic((void *)(uintptr_t)use->addr))
-		status = IBV_WC_REM_ACCESS_ERR;
 	if (status == IBV_WC_SUCCESS)
-		a->result = execute(use->addr, a, op);
+		status = execute(use, a, op);
 	hca_hazard_leave(hazard);
 	return status;
 }
@@ -108,18 +92,9 @@ enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot, 
 	status = hca_key_check_own(&use);
 	if (status != IBV_WC_SUCCESS)
 		return status;
-	/* An iova may be aligned where the memory is not. */
-	if (use.addr % sizeof(uint64_t))
-		return IBV_WC_REM_OP_ERR;
-	if (unlikely(use.flags)) {
-		status = execute_carefully(&a, &use, op);
-		if (status != IBV_WC_SUCCESS)
-			return status;
-	} else {
-		if (unlikely(!hca_touch_atomic((void *)(uintptr_t)use.addr)))
-			return IBV_WC_REM_ACCESS_ERR;
-		a.result = execute(use.addr, &a, op);
-	}
+	status = unlikely(use.flags) ? execute_carefully(&a, &use, op) : execute(&use, &a, op);
+	if (status != IBV_WC_SUCCESS)
+		return status;
 	memcpy(slot->payload + offsetof(struct shm_atomic, result), &a.result, sizeof(a.result));
 	return IBV_WC_SUCCESS;
 }

@@ -17,6 +17,7 @@
 #include "hca/host/mapping.h"
 #include "hca/limits.h"
 #include "hca/memory/key.h"
+#include "hca/memory/target.h"
 #include "hca/object/opcode.h"
 #include "hca/object/public.h"
 #include "hca/object/qp.h"
@@ -153,7 +154,7 @@ static enum ibv_wc_status write_word(const struct hca_qp *qp,
 		return IBV_WC_REM_OP_ERR;
 	if (!take_word(qp, e, near, &word))
 		return IBV_WC_LOC_PROT_ERR;
-	shm_atomic_apply((uint64_t *)(void *)far, SHM_ATOMIC_WRITE, 0, word);
+	hca_atomic_apply((uint64_t *)(void *)far, HCA_WR_ATOMIC_WRITE, 0, word);
 	return IBV_WC_SUCCESS;
 }
 
@@ -164,10 +165,8 @@ static enum ibv_wc_status atomic_mapped(const struct hca_qp *qp,
 	if ((uintptr_t)far % sizeof(uint64_t))
 		return IBV_WC_REM_OP_ERR;
 	return shm_atomic_result(
-		qp, e, shm_atomic_apply((uint64_t *)(void *)far,
-					e->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ?
-						SHM_COMPARE_SWAP : SHM_FETCH_ADD,
-					e->atomic.compare_add, e->atomic.swap));
+		qp, e, hca_atomic_apply((uint64_t *)(void *)far, e->opcode, e->atomic.compare_add,
+					e->atomic.swap));
 }
 
 /* True if the protection of the peer's pages matters (on-demand memory) and the way of

@@ -145,10 +145,6 @@ bool shm_xrc_serves(const struct hca_qp_public *srq, uint32_t srqn,
 /* Fills the slot's payload with a request. `word`: the data of an ATOMIC WRITE. */
 void shm_atomic_request(const struct hca_swqe *e, uint64_t word, struct shm_slot *slot);
 
-/* Executes SHM_COMPARE_SWAP, SHM_FETCH_ADD or SHM_ATOMIC_WRITE. Returns the original
- * value; 0 for SHM_ATOMIC_WRITE. */
-uint64_t shm_atomic_apply(uint64_t *at, enum shm_op op, uint64_t compare_add, uint64_t swap);
-
 /* At the responder: checks and executes the request in the slot, and stores the original
  * value there. rx_lock is held. */
 enum ibv_wc_status shm_atomic_execute(struct hca_qp *qp, struct shm_slot *slot, enum shm_op op);
