@@ -34,7 +34,7 @@ struct impair_params {
 	/* Of streams only: probabilities for each frame. */
 	double cut;         /* the stream ends within it */
 	double reset;       /* likewise, with a reset */
-	double stall;       /* nothing moves behind it for `pause_ns` */
+	double stall;       /* from it on nothing moves for `pause_ns` */
 	uint64_t pause_ns;  /* 0: IMPAIR_PAUSE_NS */
 	uint64_t after_bytes; /* the stream does not end before */
 };
@@ -74,7 +74,7 @@ struct impair_stream_fate {
 	bool corrupt;
 	enum impair_end end;
 	size_t end_at;     /* so many bytes of the frame come before the end */
-	uint64_t pause_ns; /* the stream stalls behind it; 0: it does not */
+	uint64_t pause_ns; /* from it on the stream stalls for so long; 0: it does not */
 };
 
 void impair_lane_init(struct impair_lane *lane, uint64_t seed);

@@ -77,15 +77,15 @@ static bool goes_on(const struct iwarp_connection *c)
 	       !c->failed;
 }
 
+/* It is not in the port's epoll instance, and can be exchanged; iwarp_watch_again() follows. */
 static void unwatch(struct iwarp_stream *s)
 {
 	if (s->watched)
 		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	s->watched = false;
-	s->events = 0;
 }
 
-void iwarp_faults_meet(struct iwarp_stream *s)
+static void open_middlebox(struct iwarp_stream *s)
 {
 	const struct iwarp_middlebox_params p = {
 		.fd = s->fd,
@@ -96,23 +96,26 @@ void iwarp_faults_meet(struct iwarp_stream *s)
 		.out_markers = s->c.framer.markers,
 		.crc = s->c.framer.crc,
 	};
-	const uint32_t events = s->events;
-	int fd;
+	int fd = iwarp_middlebox_open(&p, &faults.set, &s->middlebox);
 
-	if (!atomic_load(&faults.on) || s->middlebox || s->fd < 0 || s->unsendable || !goes_on(&s->c))
-		return;
-	fd = iwarp_middlebox_open(&p, &faults.set, &s->middlebox);
-	if (fd < 0) {
-		log_warn("qp 0x%x: no middlebox: %s; no faults on its stream", p.qpn, strerror(-fd));
-		return;
-	}
-	if (corrupt(&faults.set) && !p.crc)
+	if (fd < 0)
+		log_warn("qp 0x%x: no middlebox: %s; no faults on its stream", p.qpn,
+			 strerror(-fd));
+	else
+		atomic_store(&s->fd, fd);
+	if (fd >= 0 && corrupt(&faults.set) && !p.crc)
 		log_warn("qp 0x%x: has no CRC (BUSBAR_IWARP_CRC), and takes corrupt bytes as they are",
 			 p.qpn);
+}
+
+void iwarp_faults_meet(struct iwarp_stream *s)
+{
+	if (!atomic_load(&faults.on) || s->middlebox || s->fd < 0 || s->unsendable || !goes_on(&s->c))
+		return;
 	unwatch(s);
-	atomic_store(&s->fd, fd);
-	if (events)
-		iwarp_watch(s, events);
+	open_middlebox(s);
+	if (s->events)
+		iwarp_watch_again(s);
 }
 
 /* ---- while the process runs ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One direction of a middlebox (middlebox.h): it reads FPDUs from one socket, decides about them (impair.h)
- * and sends them to the other socket when their time has come. Progress thread.
+ * One direction of a middlebox (middlebox.h): it reads FPDUs from one socket, decides about them
+ * (impair.h) and sends them to the other socket when their time has come. Progress thread.
  */
 #ifndef TRANSPORT_IWARP_FLOW_H
 #define TRANSPORT_IWARP_FLOW_H
@@ -44,27 +44,27 @@ enum iwarp_step {
 	IWARP_STEP_LOST, /* the connection is, or has to be */
 };
 
-/* `w` has its sockets and what the log needs. `frames`: where the stream is; its buffer, if it has
+/* `f` has its sockets and what the log needs. `frames`: where the stream is; its buffer, if it has
  * one, is copied. False: no memory, and iwarp_flow_close() follows. */
-bool iwarp_flow_open(struct iwarp_flow *w, const struct iwarp_receiver *frames);
-void iwarp_flow_close(struct iwarp_flow *w);
+bool iwarp_flow_open(struct iwarp_flow *f, const struct iwarp_receiver *frames);
+void iwarp_flow_close(struct iwarp_flow *f);
 /* These faults from now on; with none what is held leaves at once. */
-void iwarp_flow_set(struct iwarp_flow *w, const struct impair_params *p, uint64_t seed);
+void iwarp_flow_set(struct iwarp_flow *f, const struct impair_params *p, uint64_t seed);
 
-static inline bool iwarp_flow_is_parted(const struct iwarp_flow *w)
+static inline bool iwarp_flow_is_parted(const struct iwarp_flow *f)
 {
-	return w->lane.params[0].partition;
+	return f->lane.params[0].partition;
 }
 
 /* Would it read now? */
-bool iwarp_flow_reads(const struct iwarp_flow *w);
+bool iwarp_flow_reads(const struct iwarp_flow *f);
 /* Reads some. `last`: nothing comes behind what is there. */
-enum iwarp_step iwarp_flow_read(struct iwarp_flow *w, bool last, uint64_t now_ns);
+enum iwarp_step iwarp_flow_read(struct iwarp_flow *f, bool last, uint64_t now_ns);
 /* Sends what is due. */
-enum iwarp_step iwarp_flow_send(struct iwarp_flow *w, uint64_t now_ns);
+enum iwarp_step iwarp_flow_send(struct iwarp_flow *f, uint64_t now_ns);
 /* Drops all, now and later. */
-void iwarp_flow_drop(struct iwarp_flow *w);
+void iwarp_flow_drop(struct iwarp_flow *f);
 /* When it has something to do; UINT64_MAX: not before a socket is ready. */
-uint64_t iwarp_flow_next_ns(const struct iwarp_flow *w);
+uint64_t iwarp_flow_next_ns(const struct iwarp_flow *f);
 
 #endif

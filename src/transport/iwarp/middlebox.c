@@ -36,148 +36,178 @@ struct iwarp_middlebox {
 
 static struct {
 	pthread_mutex_t lock;
+	pthread_cond_t fewer;  /* iwarp_middleboxes_stop() waits until there are none */
 	struct list list;
-	bool stopping;         /* iwarp_middleboxes_stop() frees them */
+	bool stopping;         /* each one ends with its next turn */
 	uint64_t count;        /* since the faults were set: each middlebox has another seed */
 } middleboxes = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.fewer = PTHREAD_COND_INITIALIZER,
 	.list = { &middleboxes.list, &middleboxes.list },
 };
 
 /* ---- the end ---- */
 
-static void close_both(struct iwarp_middlebox *r, bool reset)
+static void close_both(struct iwarp_middlebox *m, bool reset)
 {
-	if (r->tcp < 0)
+	if (m->tcp < 0)
 		return;
-	if (r->watched[0])
-		progress_unwatch(r->tcp);
-	if (r->watched[1])
-		progress_unwatch(r->local);
+	if (m->watched[0])
+		progress_unwatch(m->tcp);
+	if (m->watched[1])
+		progress_unwatch(m->local);
 	if (reset)
-		iwarp_socket_reset(r->tcp);
+		iwarp_socket_reset(m->tcp);
 	else
-		close(r->tcp);
-	close(r->local);
-	r->tcp = r->local = -1;
-	r->watched[0] = r->watched[1] = false;
-	iwarp_flow_drop(&r->flows[OUT]);
-	iwarp_flow_drop(&r->flows[IN]);
+		close(m->tcp);
+	close(m->local);
+	m->tcp = m->local = -1;
+	m->watched[0] = m->watched[1] = false;
+	iwarp_flow_drop(&m->flows[OUT]);
+	iwarp_flow_drop(&m->flows[IN]);
 }
 
-static void lose(struct iwarp_middlebox *r)
+static void lose(struct iwarp_middlebox *m)
 {
-	atomic_store(&r->lost, true);
-	close_both(r, true);
+	atomic_store(&m->lost, true);
+	close_both(m, true);
 }
 
-static void middlebox_free(struct iwarp_middlebox *r)
+static void middlebox_free(struct iwarp_middlebox *m)
 {
-	iwarp_flow_close(&r->flows[OUT]);
-	iwarp_flow_close(&r->flows[IN]);
-	free(r);
+	iwarp_flow_close(&m->flows[OUT]);
+	iwarp_flow_close(&m->flows[IN]);
+	free(m);
 }
 
 /* ---- a turn ---- */
 
 /* TCP gives up a peer that does not answer for so long. True: it would now. */
-static bool is_given_up(struct iwarp_middlebox *r, uint64_t now_ns)
+static bool is_given_up(struct iwarp_middlebox *m, uint64_t now_ns)
 {
-	const bool parted = iwarp_flow_is_parted(&r->flows[OUT]) ||
-			    iwarp_flow_is_parted(&r->flows[IN]);
+	const bool parted = iwarp_flow_is_parted(&m->flows[OUT]) ||
+			    iwarp_flow_is_parted(&m->flows[IN]);
 
 	if (!parted)
-		r->parted_ns = 0;
-	else if (!r->parted_ns)
-		r->parted_ns = now_ns;
-	else if (now_ns - r->parted_ns >= IWARP_SILENT_NS) {
-		log_info("qp 0x%x: faults: the partition lasts longer than TCP waits", r->qpn);
+		m->parted_ns = 0;
+	else if (!m->parted_ns)
+		m->parted_ns = now_ns;
+	else if (now_ns - m->parted_ns >= IWARP_SILENT_NS) {
+		log_info("qp 0x%x: faults: the partition lasts longer than TCP waits", m->qpn);
 		return true;
 	}
 	return false;
 }
 
-static void move(struct iwarp_middlebox *r, uint64_t now_ns)
+static void move(struct iwarp_middlebox *m, uint64_t now_ns)
 {
-	const unsigned left = atomic_load(&r->left);
-	bool goes_on = left != RESETS && !is_given_up(r, now_ns);
+	const unsigned left = atomic_load(&m->left);
+	bool goes_on = left != RESETS && !is_given_up(m, now_ns);
 
 	for (unsigned i = 0; i < 2 && goes_on; i++)
-		goes_on = iwarp_flow_read(&r->flows[i], left && i == OUT, now_ns) !=
+		goes_on = iwarp_flow_read(&m->flows[i], left && i == OUT, now_ns) !=
 				  IWARP_STEP_LOST &&
-			  iwarp_flow_send(&r->flows[i], now_ns) != IWARP_STEP_LOST;
+			  iwarp_flow_send(&m->flows[i], now_ns) != IWARP_STEP_LOST;
 	if (!goes_on)
-		lose(r);
-	else if (r->flows[OUT].done && (left || r->flows[IN].done))
-		close_both(r, false);
+		lose(m);
+	else if (m->flows[OUT].done && (left || m->flows[IN].done))
+		close_both(m, false);
 }
 
 static void ready(void *arg, uint32_t events);
 
-static int watch(struct iwarp_middlebox *r, unsigned i, uint32_t events)
+static int watch(struct iwarp_middlebox *m, unsigned i, uint32_t events)
 {
-	const int fd = i ? r->local : r->tcp;
+	const int fd = i ? m->local : m->tcp;
 	int ret = 0;
 
-	if (events == r->events[i])
+	if (events == m->events[i])
 		return 0;
-	if (r->watched[i])
+	if (m->watched[i])
 		ret = progress_rewatch(fd, events);
 	else
-		ret = progress_watch(fd, events, ready, r);
-	r->watched[i] |= !ret;
-	r->events[i] = events;
+		ret = progress_watch(fd, events, ready, m);
+	m->watched[i] |= !ret;
+	m->events[i] = events;
 	return ret;
 }
 
-static int watch_both(struct iwarp_middlebox *r)
+static int watch_both(struct iwarp_middlebox *m)
 {
-	const struct iwarp_flow *out = &r->flows[OUT], *in = &r->flows[IN];
-	int ret = watch(r, 0, (iwarp_flow_reads(in) ? EPOLLIN : 0) | (out->blocked ? EPOLLOUT : 0));
+	const struct iwarp_flow *out = &m->flows[OUT], *in = &m->flows[IN];
+	int ret = watch(m, 0, (iwarp_flow_reads(in) ? EPOLLIN : 0) | (out->blocked ? EPOLLOUT : 0));
 
-	return ret ? ret : watch(r, 1, (iwarp_flow_reads(out) ? EPOLLIN : 0) | (in->blocked ? EPOLLOUT : 0));
+	return ret ? ret : watch(m, 1, (iwarp_flow_reads(out) ? EPOLLIN : 0) | (in->blocked ? EPOLLOUT : 0));
 }
 
-static uint64_t next_ns(const struct iwarp_middlebox *r)
+static uint64_t next_ns(const struct iwarp_middlebox *m)
 {
-	uint64_t next = MIN(iwarp_flow_next_ns(&r->flows[OUT]), iwarp_flow_next_ns(&r->flows[IN]));
+	uint64_t next = MIN(iwarp_flow_next_ns(&m->flows[OUT]), iwarp_flow_next_ns(&m->flows[IN]));
 
-	return r->parted_ns ? MIN(next, r->parted_ns + IWARP_SILENT_NS) : next;
+	return m->parted_ns ? MIN(next, m->parted_ns + IWARP_SILENT_NS) : next;
 }
 
-static void turn(struct iwarp_middlebox *r)
+static void turn(struct iwarp_middlebox *m)
 {
 	uint64_t next;
 	int ret = 0;
 
-	if (r->tcp >= 0)
-		move(r, progress_now_ns());
-	if (r->tcp >= 0)
-		ret = watch_both(r);
+	if (m->tcp >= 0)
+		move(m, progress_now_ns());
+	if (m->tcp >= 0)
+		ret = watch_both(m);
 	if (ret) {
-		log_error("qp 0x%x: its middlebox cannot be watched: %s", r->qpn, strerror(-ret));
-		lose(r);
+		log_error("qp 0x%x: its middlebox cannot be watched: %s", m->qpn, strerror(-ret));
+		lose(m);
 	}
-	next = r->tcp >= 0 ? next_ns(r) : UINT64_MAX;
+	next = m->tcp >= 0 ? next_ns(m) : UINT64_MAX;
 	if (next != UINT64_MAX)
-		progress_timer_hasten(&r->timer, next);
+		progress_timer_hasten(&m->timer, next);
+}
+
+static void set_flows(struct iwarp_middlebox *m, const struct impair_settings *faults)
+{
+	const uint64_t seed = 2 * (faults->seed + middleboxes.count++);
+
+	iwarp_flow_set(&m->flows[OUT], &faults->out, seed);
+	iwarp_flow_set(&m->flows[IN], &faults->in, seed + 1);
+}
+
+/* The device closes. What the stream has sent leaves without a delay, as far as TCP takes it. False:
+ * not all of it does. */
+static bool flush(struct iwarp_middlebox *m)
+{
+	static const struct impair_settings none;
+	struct iwarp_flow *out = &m->flows[OUT];
+
+	if (iwarp_flow_is_parted(out))
+		return false;
+	set_flows(m, &none);
+	while (!out->done && !out->blocked)
+		if (iwarp_flow_read(out, true, 0) == IWARP_STEP_LOST ||
+		    iwarp_flow_send(out, 0) == IWARP_STEP_LOST)
+			return false;
+	return out->done;
 }
 
 /* Frees the middlebox when its stream does not use it any more. */
-static void turn_or_end(struct iwarp_middlebox *r)
+static void turn_or_end(struct iwarp_middlebox *m)
 {
-	bool over;
-
-	turn(r);
 	pthread_mutex_lock(&middleboxes.lock);
-	over = r->tcp < 0 && atomic_load(&r->left) && !middleboxes.stopping;
-	if (over)
-		list_remove(&r->entry);
+	if (!middleboxes.stopping) {
+		pthread_mutex_unlock(&middleboxes.lock);
+		turn(m);
+		pthread_mutex_lock(&middleboxes.lock);
+	} else if (m->tcp >= 0) {
+		close_both(m, atomic_load(&m->left) == RESETS || !flush(m));
+	}
+	if (m->tcp < 0 && atomic_load(&m->left)) {
+		progress_timer_cancel(&m->timer);
+		list_remove(&m->entry);
+		middlebox_free(m);
+		pthread_cond_signal(&middleboxes.fewer);
+	}
 	pthread_mutex_unlock(&middleboxes.lock);
-	if (!over)
-		return;
-	progress_timer_cancel(&r->timer);
-	middlebox_free(r);
 }
 
 static void ready(void *arg, uint32_t events)
@@ -193,23 +223,15 @@ static void due(struct progress_timer *t)
 
 /* ---- the beginning ---- */
 
-static void set_flows(struct iwarp_middlebox *r, const struct impair_settings *faults)
+static bool open_flows(struct iwarp_middlebox *m, const struct iwarp_middlebox_params *p)
 {
-	const uint64_t seed = 2 * (faults->seed + middleboxes.count++);
-
-	iwarp_flow_set(&r->flows[OUT], &faults->out, seed);
-	iwarp_flow_set(&r->flows[IN], &faults->in, seed + 1);
-}
-
-static bool open_flows(struct iwarp_middlebox *r, const struct iwarp_middlebox_params *p)
-{
-	struct iwarp_flow *out = &r->flows[OUT], *in = &r->flows[IN];
+	struct iwarp_flow *out = &m->flows[OUT], *in = &m->flows[IN];
 	struct iwarp_receiver leaves;
 
 	iwarp_receiver_init(&leaves, p->out_markers, false, NULL);
 	leaves.position = p->out_position;
-	*out = (struct iwarp_flow){ .from = r->local, .to = r->tcp, .text = "leaves" };
-	*in = (struct iwarp_flow){ .from = r->tcp, .to = r->local, .text = "arrives" };
+	*out = (struct iwarp_flow){ .from = m->local, .to = m->tcp, .text = "leaves" };
+	*in = (struct iwarp_flow){ .from = m->tcp, .to = m->local, .text = "arrives" };
 	out->qpn = in->qpn = p->qpn;
 	out->crc = in->crc = p->crc;
 	if (!iwarp_flow_open(out, &leaves) || !iwarp_flow_open(in, p->in))
@@ -219,53 +241,54 @@ static bool open_flows(struct iwarp_middlebox *r, const struct iwarp_middlebox_p
 	return true;
 }
 
-int iwarp_middlebox_open(const struct iwarp_middlebox_params *p, const struct impair_settings *faults,
-		     struct iwarp_middlebox **middlebox)
+int iwarp_middlebox_open(const struct iwarp_middlebox_params *p,
+			 const struct impair_settings *faults,
+			 struct iwarp_middlebox **middlebox)
 {
-	struct iwarp_middlebox *r = calloc(1, sizeof(*r));
+	struct iwarp_middlebox *m = calloc(1, sizeof(*m));
 	int fd[2];
 
-	if (!r)
+	if (!m)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd)) {
 		const int ret = -errno;
 
-		free(r);
+		free(m);
 		return ret;
 	}
-	r->tcp = p->fd;
-	r->local = fd[1];
-	r->qpn = p->qpn;
-	r->crc = p->crc;
-	progress_timer_init(&r->timer, due);
-	r->timer.light = true;
-	if (!open_flows(r, p)) {
+	m->tcp = p->fd;
+	m->local = fd[1];
+	m->qpn = p->qpn;
+	m->crc = p->crc;
+	progress_timer_init(&m->timer, due);
+	m->timer.light = true;
+	if (!open_flows(m, p)) {
 		close(fd[0]);
 		close(fd[1]);
-		middlebox_free(r);
+		middlebox_free(m);
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&middleboxes.lock);
-	set_flows(r, faults);
-	list_push(&middleboxes.list, &r->entry);
-	progress_timer_arm(&r->timer, progress_now_ns());
+	set_flows(m, faults);
+	list_push(&middleboxes.list, &m->entry);
+	progress_timer_arm(&m->timer, progress_now_ns());
 	pthread_mutex_unlock(&middleboxes.lock);
-	*middlebox = r;
+	*middlebox = m;
 	return fd[0];
 }
 
 /* ---- the stream's side ---- */
 
-bool iwarp_middlebox_lost(const struct iwarp_middlebox *r)
+bool iwarp_middlebox_lost(const struct iwarp_middlebox *m)
 {
-	return atomic_load(&r->lost);
+	return atomic_load(&m->lost);
 }
 
-void iwarp_middlebox_leave(struct iwarp_middlebox *r, bool reset)
+void iwarp_middlebox_leave(struct iwarp_middlebox *m, bool reset)
 {
 	pthread_mutex_lock(&middleboxes.lock);
-	atomic_store(&r->left, reset ? RESETS : CLOSES);
-	progress_timer_arm(&r->timer, progress_now_ns());
+	atomic_store(&m->left, reset ? RESETS : CLOSES);
+	progress_timer_arm(&m->timer, progress_now_ns());
 	pthread_mutex_unlock(&middleboxes.lock);
 }
 
@@ -277,75 +300,38 @@ unsigned iwarp_middleboxes_set(const struct impair_settings *faults)
 
 	pthread_mutex_lock(&middleboxes.lock);
 	middleboxes.count = 0;
-	list_for_each(r, &middleboxes.list, struct iwarp_middlebox, entry) {
-		set_flows(r, faults);
-		progress_timer_arm(&r->timer, progress_now_ns());
-		without_crc += !r->crc;
+	list_for_each(m, &middleboxes.list, struct iwarp_middlebox, entry) {
+		set_flows(m, faults);
+		progress_timer_arm(&m->timer, progress_now_ns());
+		without_crc += !m->crc;
 	}
 	pthread_mutex_unlock(&middleboxes.lock);
 	return without_crc;
 }
 
-/* Without a delay from here on. False: the connection is lost. */
-static bool flush(struct iwarp_middlebox *r)
-{
-	static const struct impair_settings none;
-	struct iwarp_flow *w = &r->flows[OUT];
-	enum iwarp_step step;
-
-	if (iwarp_flow_is_parted(w))
-		return false;
-	set_flows(r, &none);
-	do {
-		step = iwarp_flow_read(w, true, 0);
-		if (step == IWARP_STEP_LOST || iwarp_flow_send(w, 0) == IWARP_STEP_LOST)
-			return false;
-	} while (step == IWARP_STEP_DONE && !w->blocked);
-	return w->done;
-}
-
-/* It has no more turns. */
-static void rest(struct iwarp_middlebox *r)
-{
-	progress_timer_cancel(&r->timer);
-	for (unsigned i = 0; i < 2; i++)
-		if (r->watched[i])
-			progress_unwatch(i ? r->local : r->tcp);
-	/* A turn may have armed it again. */
-	progress_timer_cancel(&r->timer);
-	r->watched[0] = r->watched[1] = false;
-}
-
 void iwarp_middleboxes_stop(void)
 {
-	struct list all;
-
-	list_init(&all);
 	pthread_mutex_lock(&middleboxes.lock);
-	list_splice(&all, &middleboxes.list);
 	middleboxes.stopping = true;
-	pthread_mutex_unlock(&middleboxes.lock);
-	list_for_each(r, &all, struct iwarp_middlebox, entry)
-		rest(r);
-	list_for_each_safe(r, &all, struct iwarp_middlebox, entry) {
-		const bool reset = r->tcp >= 0 &&
-				   (atomic_load(&r->left) == RESETS || !flush(r));
-
-		close_both(r, reset);
-		middlebox_free(r);
-	}
+	list_for_each(m, &middleboxes.list, struct iwarp_middlebox, entry)
+		progress_timer_arm(&m->timer, progress_now_ns());
+	while (!list_empty(&middleboxes.list))
+		pthread_cond_wait(&middleboxes.fewer, &middleboxes.lock);
 	middleboxes.stopping = false;
+	pthread_mutex_unlock(&middleboxes.lock);
 }
 
 void iwarp_middleboxes_forked(void)
 {
 	pthread_mutex_init(&middleboxes.lock, NULL);
-	list_for_each(r, &middleboxes.list, struct iwarp_middlebox, entry) {
-		if (r->tcp >= 0)
-			close(r->tcp);
-		if (r->local >= 0)
-			close(r->local);
-		r->tcp = r->local = -1;
+	pthread_cond_init(&middleboxes.fewer, NULL);
+	middleboxes.stopping = false;
+	list_for_each(m, &middleboxes.list, struct iwarp_middlebox, entry) {
+		if (m->tcp >= 0)
+			close(m->tcp);
+		if (m->local >= 0)
+			close(m->local);
+		m->tcp = m->local = -1;
 	}
 	list_init(&middleboxes.list);
 }
