@@ -20,7 +20,7 @@
  * length the receiver would wait for bytes that do not come. */
 #define FRONT_BYTES ((size_t)IWARP_LENGTH_BYTES + IWARP_MARKER_BYTES)
 
-enum piece_end { PIECE_GOES_ON, PIECE_ENDS, PIECE_IS_CUT, PIECE_RESETS };
+enum piece_end { PIECE_GOES_ON, PIECE_ENDS, PIECE_IS_LOST, PIECE_IS_CUT, PIECE_RESETS };
 
 struct iwarp_piece {
 	struct iwarp_piece *next;
@@ -158,7 +158,8 @@ static void take(struct iwarp_flow *f, const uint8_t *data, size_t bytes,
 	}
 }
 
-static void end_flow(struct iwarp_flow *f)
+/* The end comes behind what is held. */
+static void end_flow(struct iwarp_flow *f, enum piece_end end)
 {
 	struct iwarp_piece *p;
 
@@ -167,7 +168,7 @@ static void end_flow(struct iwarp_flow *f)
 		return;
 	p = push_plain(f, f->frame, f->frame_bytes);
 	if (p)
-		p->end = PIECE_ENDS;
+		p->end = end;
 }
 
 bool iwarp_flow_reads(const struct iwarp_flow *f)
@@ -179,19 +180,21 @@ bool iwarp_flow_reads(const struct iwarp_flow *f)
 enum iwarp_step iwarp_flow_read(struct iwarp_flow *f, bool last, uint64_t now_ns)
 {
 	ssize_t n;
+	bool lost;
 
 	if (!iwarp_flow_reads(f))
 		return IWARP_STEP_NONE;
 	n = recv(f->from, bytes_read, sizeof(bytes_read), MSG_DONTWAIT);
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		return IWARP_STEP_LOST;
+	lost = n < 0 && errno != EAGAIN && errno != EINTR;
 	if (n > 0)
 		take(f, bytes_read, (size_t)n, now_ns);
+	else if (lost)
+		end_flow(f, PIECE_IS_LOST);
 	else if (!n || (last && errno == EAGAIN))
-		end_flow(f);
+		end_flow(f, PIECE_ENDS);
 	else
 		return IWARP_STEP_NONE;
-	return f->failed ? IWARP_STEP_LOST : IWARP_STEP_DONE;
+	return f->failed || (lost && f->drops) ? IWARP_STEP_LOST : IWARP_STEP_DONE;
 }
 
 /* ---- sending ---- */
@@ -202,17 +205,16 @@ static bool end_piece(struct iwarp_flow *f, enum piece_end end)
 	if (end == PIECE_RESETS) {
 		HCA_COUNT_PROCESS(STREAMS_RESET, 1);
 		log_info("qp 0x%x: faults: a reset of what %s", f->qpn, f->text);
-		return false;
 	}
 	if (end == PIECE_IS_CUT) {
 		HCA_COUNT_PROCESS(STREAMS_CUT, 1);
 		log_info("qp 0x%x: faults: the stream that %s is cut", f->qpn, f->text);
 	}
-	if (end != PIECE_GOES_ON) {
+	if (end == PIECE_ENDS || end == PIECE_IS_CUT) {
 		shutdown(f->to, SHUT_WR);
 		f->done = true;
 	}
-	return true;
+	return end != PIECE_RESETS && end != PIECE_IS_LOST;
 }
 
 /* True: the other side has all of it. */
@@ -227,6 +229,7 @@ static bool send_piece(struct iwarp_flow *f, struct iwarp_piece *p)
 		return false;
 	}
 	if (n < 0) {
+		f->gone = true;
 		iwarp_flow_drop(f);
 		return false;
 	}

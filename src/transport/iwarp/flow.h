@@ -34,6 +34,7 @@ struct iwarp_flow {
 	bool drops;            /* what comes behind an end */
 	bool ended;            /* nothing comes any more */
 	bool done;             /* the other side has the end, or is gone */
+	bool gone;             /* the other side is */
 	bool blocked;          /* the other side takes nothing */
 	bool failed;           /* there was no memory */
 };

@@ -108,6 +108,9 @@ static void move(struct iwarp_middlebox *m, uint64_t now_ns)
 		goes_on = iwarp_flow_read(&m->flows[i], left && i == OUT, now_ns) !=
 				  IWARP_STEP_LOST &&
 			  iwarp_flow_send(&m->flows[i], now_ns) != IWARP_STEP_LOST;
+	/* The stream takes the end as a loss then, behind what has come. */
+	if (m->flows[OUT].gone)
+		atomic_store(&m->lost, true);
 	if (!goes_on)
 		lose(m);
 	else if (m->flows[OUT].done && (left || m->flows[IN].done))

@@ -263,6 +263,19 @@ static void a_reset_comes_behind_a_part_of_a_frame(void)
 	finish();
 }
 
+static void what_came_before_a_reset_comes_out_first(void)
+{
+	begin("delay=1ms");
+	frames();
+	feed(0, b.sent_bytes);
+	check(send(b.flow.from, "", 1, 0) == 1); /* which nobody reads: so it is a reset */
+	close(b.near);
+	check(turn(0) == IWARP_STEP_NONE && !out());
+	check(turn(MS) == IWARP_STEP_LOST && is_same() && !counted(HCA_STREAMS_RESET));
+	b.near = dup(b.far);
+	finish();
+}
+
 static void a_peer_that_takes_nothing_more_is_no_signal(void)
 {
 	begin("delay=1ms");
@@ -270,7 +283,7 @@ static void a_peer_that_takes_nothing_more_is_no_signal(void)
 	feed(0, b.sent_bytes);
 	turn(0);
 	close(b.far);
-	check(turn(MS) == IWARP_STEP_NONE && b.flow.done && !b.flow.held_bytes);
+	check(turn(MS) == IWARP_STEP_NONE && b.flow.gone && b.flow.done && !b.flow.held_bytes);
 	feed(0, b.sent_bytes);
 	check(turn(MS) == IWARP_STEP_NONE && iwarp_flow_reads(&b.flow));
 	b.far = dup(b.near);
@@ -389,6 +402,7 @@ int main(void)
 	run_test(nothing_moves_in_a_stall_or_a_partition);
 	run_test(a_cut_is_an_end_within_a_frame);
 	run_test(a_reset_comes_behind_a_part_of_a_frame);
+	run_test(what_came_before_a_reset_comes_out_first);
 	run_test(a_peer_that_takes_nothing_more_is_no_signal);
 	run_test(corruption_is_found_by_the_crc_and_by_nothing_else);
 	run_test(a_stream_may_be_within_a_frame_when_faults_begin);
