@@ -19,7 +19,7 @@ enum {
 	MS = 1000000,
 	FRAMES = 10,
 	FRAME = 600,        /* about as long as one of them is */
-	ROOM = 64 << 20,
+	ROOM = 20 << 20,
 	HELD = 4 << 20,     /* of flow.c */
 	AROUND = 2 << 20,   /* in sockets, and one reading more than that */
 };
@@ -28,11 +28,12 @@ static struct bench {
 	int near, far;      /* where the test writes, and reads */
 	struct iwarp_flow flow;
 	struct iwarp_framer framer;
-	uint8_t *sent, *got;
 	size_t sent_bytes, got_bytes;
 	size_t frame_at[FRAMES + 1];
 	bool ended;
 } b;
+
+static uint8_t sent[ROOM], got[ROOM];
 
 static uint64_t counted(unsigned counter)
 {
@@ -53,9 +54,7 @@ static void begin_at(const struct iwarp_receiver *at, const char *text)
 	const int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	int from[2], to[2];
 
-	free(b.sent);
-	free(b.got);
-	b = (struct bench){ .sent = calloc(1, ROOM), .got = calloc(1, ROOM) };
+	b = (struct bench){ .near = -1 };
 	memset(hca_process.segment->counters.at, 0, sizeof(hca_process.segment->counters.at));
 	check(!socketpair(AF_UNIX, kind, 0, from) && !socketpair(AF_UNIX, kind, 0, to));
 	b.near = from[0];
@@ -95,7 +94,7 @@ static void frame(size_t bytes)
 					 { payload, bytes } };
 
 	memset(payload, (int)b.sent_bytes, sizeof(payload));
-	b.sent_bytes += iwarp_framer_write(&b.framer, pieces, 2, b.sent + b.sent_bytes);
+	b.sent_bytes += iwarp_framer_write(&b.framer, pieces, 2, sent + b.sent_bytes);
 }
 
 static void frames(void)
@@ -109,20 +108,20 @@ static void frames(void)
 
 static void feed(size_t from, size_t to)
 {
-	check(send(b.near, b.sent + from, to - from, 0) == (ssize_t)(to - from));
+	check(send(b.near, sent + from, to - from, 0) == (ssize_t)(to - from));
 }
 
 /* Lets the flow do all that it can do now. */
 static enum iwarp_step turn(uint64_t now_ns)
 {
-	enum iwarp_step read, sent;
+	enum iwarp_step came, went;
 
 	do {
-		read = iwarp_flow_read(&b.flow, false, now_ns);
-		sent = iwarp_flow_send(&b.flow, now_ns);
-		if (read == IWARP_STEP_LOST || sent == IWARP_STEP_LOST)
+		came = iwarp_flow_read(&b.flow, false, now_ns);
+		went = iwarp_flow_send(&b.flow, now_ns);
+		if (came == IWARP_STEP_LOST || went == IWARP_STEP_LOST)
 			return IWARP_STEP_LOST;
-	} while (read == IWARP_STEP_DONE || sent == IWARP_STEP_DONE);
+	} while (came == IWARP_STEP_DONE || went == IWARP_STEP_DONE);
 	return IWARP_STEP_NONE;
 }
 
@@ -131,7 +130,7 @@ static size_t out(void)
 {
 	ssize_t n;
 
-	while ((n = recv(b.far, b.got + b.got_bytes, ROOM - b.got_bytes, 0)) > 0)
+	while ((n = recv(b.far, got + b.got_bytes, ROOM - b.got_bytes, 0)) > 0)
 		b.got_bytes += (size_t)n;
 	b.ended |= !n;
 	return b.got_bytes;
@@ -139,7 +138,7 @@ static size_t out(void)
 
 static bool is_same(void)
 {
-	return out() == b.sent_bytes && !memcmp(b.sent, b.got, b.sent_bytes);
+	return out() == b.sent_bytes && !memcmp(sent, got, b.sent_bytes);
 }
 
 /* ---- time ---- */
@@ -226,7 +225,7 @@ static void expect_within(size_t bytes, size_t after)
 	while (b.frame_at[i + 1] <= after)
 		i++;
 	check(bytes > b.frame_at[i] && bytes < b.frame_at[i + 1] && bytes >= after);
-	check(!memcmp(b.sent, b.got, bytes));
+	check(!memcmp(sent, got, bytes));
 }
 
 static void a_cut_is_an_end_within_a_frame(void)
@@ -309,11 +308,11 @@ static void corruption_is_found_by_the_crc_and_by_nothing_else(void)
 			turn(0);
 			check(out() == b.sent_bytes && counted(HCA_FPDUS_CORRUPTED) == 1);
 			for (size_t i = 0; i < b.sent_bytes; i++)
-				differ += b.sent[i] != b.got[i];
+				differ += sent[i] != got[i];
 			check(differ == 1);
-			data = b.got;
+			data = got;
 			bytes = b.got_bytes;
-			at.buffer = b.got + b.got_bytes;
+			at.buffer = got + b.got_bytes;
 			check(iwarp_receiver_take(&at, &data, &bytes) == IWARP_BROKEN);
 			check(at.error == IWARP_FPDU_CRC && !bytes);
 			finish();
@@ -331,7 +330,7 @@ static void a_stream_may_be_within_a_frame_when_faults_begin(void)
 	begin("");
 	frames();
 	iwarp_receiver_init(&at, false, true, buffer);
-	data = b.sent;
+	data = sent;
 	check(iwarp_receiver_take(&at, &data, &bytes) == IWARP_NOTHING);
 	finish();
 	begin_at(&at, "cut=1");
@@ -341,12 +340,12 @@ static void a_stream_may_be_within_a_frame_when_faults_begin(void)
 	turn(0);
 	first = b.frame_at[1] - 100;
 	check(out() > first && out() < b.frame_at[2] - 100 && b.ended);
-	check(!memcmp(b.got, b.sent + 100, out()));
+	check(!memcmp(got, sent + 100, out()));
 	finish();
 	begin("cut=1");
 	b.flow.partial = 50;
 	b.framer.position = 50;
-	memset(b.sent, 0xff, 50);
+	memset(sent, 0xff, 50);
 	b.sent_bytes = 50;
 	frames();
 	feed(0, b.sent_bytes);
@@ -359,6 +358,7 @@ static void bytes_that_are_no_frames_pass(void)
 {
 	begin("cut=1");
 	b.sent_bytes = 5000; /* an FPDU of length 0 */
+	memset(sent, 0, b.sent_bytes);
 	feed(0, b.sent_bytes);
 	turn(0);
 	check(is_same() && !b.ended);
@@ -373,7 +373,7 @@ static void what_is_held_has_a_limit(void)
 	while (b.sent_bytes < (size_t)4 * HELD)
 		frame(40);
 	while (fed < b.sent_bytes) {
-		ssize_t n = send(b.near, b.sent + fed, b.sent_bytes - fed, 0);
+		ssize_t n = send(b.near, sent + fed, b.sent_bytes - fed, 0);
 
 		if (n < 0 && turn(0) == IWARP_STEP_NONE && !iwarp_flow_reads(&b.flow))
 			break;
@@ -383,7 +383,7 @@ static void what_is_held_has_a_limit(void)
 	check(fed < HELD + AROUND);
 	set("");
 	while (out() < b.sent_bytes) {
-		ssize_t n = send(b.near, b.sent + fed, b.sent_bytes - fed, MSG_NOSIGNAL);
+		ssize_t n = send(b.near, sent + fed, b.sent_bytes - fed, MSG_NOSIGNAL);
 
 		fed += n < 0 ? 0 : (size_t)n;
 		turn(0);
@@ -408,8 +408,6 @@ int main(void)
 	run_test(a_stream_may_be_within_a_frame_when_faults_begin);
 	run_test(bytes_that_are_no_frames_pass);
 	run_test(what_is_held_has_a_limit);
-	free(b.sent);
-	free(b.got);
 	free(hca_process.segment);
 	return 0;
 }
