@@ -102,9 +102,6 @@ void iwarp_act(struct iwarp_stream *s)
 		} else {
 			iwarp_end_socket(s, action == IWARP_RESET);
 		}
-	/* A peer that has ended its direction makes the socket readable for ever. */
-	if (s->fd >= 0 && s->c.input == IWARP_IN_ENDED && s->events & EPOLLIN)
-		iwarp_watch(s, s->events & ~(uint32_t)EPOLLIN);
 	if (s->fd >= 0)
 		arm(s);
 }

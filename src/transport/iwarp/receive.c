@@ -2,6 +2,7 @@
 /* From the socket into posted receives and memory. The engine says what a segment needs. */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "hca/memory/window.h"
@@ -232,18 +233,19 @@ static bool read_some(struct iwarp_stream *s, ssize_t *n)
 
 bool iwarp_receive(struct iwarp_stream *s)
 {
+	const uint32_t events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	struct hca_qp *qp = s->qp;
 	ssize_t n;
 	bool none;
 
 	if (s->fd < 0)
 		return false;
-	if (s->c.input == IWARP_IN_ENDED)
+	if (!(events & EPOLLIN))
 		return send_on(s);
 	if (!read_some(s, &n))
 		return false;
 	none = n < 0 && errno == EAGAIN;
-	if (none && s->rest_at == s->rest_bytes)
+	if (none && !(events & EPOLLOUT))
 		return false;
 	if (!qp) {
 		/* Bytes that come behind the queue pair's end are dropped. Before it lingers the

@@ -382,13 +382,20 @@ static void send_all(struct iwarp_stream *s)
 			take_new(s);
 }
 
+/* A peer that has ended its direction makes the socket readable for ever. */
+static uint32_t wanted_events(const struct iwarp_stream *s)
+{
+	return (s->c.input == IWARP_IN_ENDED ? 0 : EPOLLIN) |
+	       (s->rest_at != s->rest_bytes ? EPOLLOUT : 0);
+}
+
 void iwarp_send(struct iwarp_stream *s)
 {
 	if (s->fd < 0)
 		return;
 	if (!s->unsendable && !is_quiet(s))
 		send_all(s);
-	if (s->fd >= 0)
-		iwarp_watch(s, EPOLLIN | (s->rest_at != s->rest_bytes ? EPOLLOUT : 0));
 	iwarp_act(s);
+	if (s->fd >= 0)
+		iwarp_watch(s, wanted_events(s));
 }

@@ -50,7 +50,9 @@ struct iwarp_stream {
 	atomic_bool reading;   /* a thread that closes it waits for one that reads without sq_lock */
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
-	uint32_t events;       /* that matter; 0: none yet, or the peer has ended its direction */
+	/* That matter. EPOLLIN: the peer has not ended its direction, which changes under receive_lock,
+	 * too. EPOLLOUT: bytes wait for TCP. 0 also before it begins. Changes under sq_lock. */
+	_Atomic uint32_t events;
 	bool watched;          /* by the port's epoll instance, for them */
 
 	/* Under sq_lock. */
