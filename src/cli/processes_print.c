@@ -97,6 +97,17 @@ static void print_links(FILE *out, const struct hca_process_view *p)
 	fprintf(out, "\n");
 }
 
+/* What BUSBAR_FAULTS has done to streams. */
+static void print_faults(FILE *out, const uint64_t *c)
+{
+	if (c[HCA_FPDUS_DELAYED] || c[HCA_FPDUS_CORRUPTED] || c[HCA_STREAMS_STALLED] ||
+	    c[HCA_STREAMS_CUT] || c[HCA_STREAMS_RESET])
+		fprintf(out, "    faults       FPDUs delayed %" PRIu64 ", corrupted %" PRIu64
+			     ", streams stalled %" PRIu64 ", cut %" PRIu64 ", reset %" PRIu64 "\n",
+			c[HCA_FPDUS_DELAYED], c[HCA_FPDUS_CORRUPTED], c[HCA_STREAMS_STALLED],
+			c[HCA_STREAMS_CUT], c[HCA_STREAMS_RESET]);
+}
+
 static void print_known(FILE *out, const struct hca_view *v,
 			const struct hca_process_view *p)
 {
@@ -134,6 +145,7 @@ static void print_known(FILE *out, const struct hca_view *v,
 			     ", with a wrong Q_Key %" PRIu64 "\n",
 			c[HCA_BAD_ICRC], c[HCA_BAD_PACKETS], c[HCA_STRANGERS],
 			c[HCA_WRONG_QKEYS]);
+	print_faults(out, c);
 }
 
 static void print_totals(FILE *out, const struct hca_view *v)

@@ -131,7 +131,9 @@ def json_has_all_of_it(pair):
     for name in ("polls", "progress_ticks", "kicks_sent", "kicks_received",
                  "cq_events", "async_events", "cq_overruns",
                  "packets_bad_icrc", "packets_malformed",
-                 "packets_from_strangers", "packets_wrong_qkey"):
+                 "packets_from_strangers", "packets_wrong_qkey",
+                 "fpdus_delayed", "fpdus_corrupted", "streams_stalled",
+                 "streams_cut", "streams_reset"):
         assert isinstance(a["counters"][name], int), name
     assert a["traffic"]["tx_send_messages"] == 7, a
     assert a["traffic"]["tx_send_bytes"] == 700, a

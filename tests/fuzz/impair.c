@@ -27,12 +27,14 @@ static void must(bool good)
 
 static void check_range(const struct impair_params *p)
 {
-	const double shares[] = { p->loss, p->duplicate, p->reorder, p->corrupt };
+	const double shares[] = { p->loss, p->duplicate, p->reorder, p->corrupt,
+				  p->cut, p->reset, p->stall };
 
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
 		must(shares[i] >= 0 && shares[i] <= 1);
 	must(p->delay_ns <= HOUR_NS && p->jitter_ns <= HOUR_NS && p->gap_ns <= HOUR_NS);
 	must(p->rate_bps <= UINT64_C(1000000000000000));
+	must(p->pause_ns <= HOUR_NS && p->after_bytes <= UINT64_C(1) << 50);
 }
 
 /* Nothing that can be set makes a decision overflow or fall back in time. */
@@ -49,12 +51,19 @@ static void use(const struct impair_params *p, uint64_t seed)
 		for (unsigned k = 0; k < fate.copies; k++)
 			must(fate.copy[k].due_ns >= 1000 * i);
 	}
+	for (unsigned i = 0; i < 8; i++) {
+		struct impair_stream_fate s;
+
+		impair_decide_stream(&lane, 2 + i, 1000 * i, &s);
+		must(s.due_ns >= 1000 * i);
+		must(s.end == IMPAIR_NO_END || (s.end_at > 0 && s.end_at < 2 + i));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct impair_settings s, was;
-	char *text = malloc(size + 1), error[120];
+	char *text = malloc(size + 1), error[240];
 	int err;
 
 	must(text);
@@ -94,6 +103,7 @@ int main(void)
 		("loss=0.01,dup=0.01,reorder=0.05,delay=100us,jitter=20us,rate=1Gbit,"
 		 "corrupt=0.001,seed=7"),
 		"in.loss=1%, in.delay = 1.5 ms, partition=1, gap=3600s",
+		"cut=1%,after=64k,reset=0.1,stall=1%,pause=10ms,in.cut=1",
 		"rate=1000000Gbit,in.rate=1bit,seed=18446744073709551615",
 		"",
 	};
@@ -102,7 +112,7 @@ int main(void)
 	uint8_t data[512];
 
 	for (unsigned run = 0; run % 64 || now() < end; run++) {
-		const char *text = texts[random_below(4)];
+		const char *text = texts[random_below(sizeof(texts) / sizeof(*texts))];
 		size_t size = strlen(text);
 
 		memcpy(data, text, size);

@@ -222,7 +222,7 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 	*notes = 0;
 	for (unsigned i = 0; i < hca_transports.paths; i++) {
 		const struct hca_transport_ops *ops = hca_transports.at[i];
-		char note[200] = "";
+		char note[256] = "";
 		int ret = ops->faults ? ops->faults(text, note, sizeof(note)) : -EOPNOTSUPP;
 
 		/* The first one that reads the text finds it. */
@@ -231,7 +231,7 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 			return ret;
 		}
 		done += !ret;
-		if (ret && at < notes_bytes)
+		if ((ret || *note) && at < notes_bytes)
 			at += (size_t)snprintf(notes + at, notes_bytes - at, "%s: %s\n",
 					       ops->name, *note ? note : strerror(-ret));
 	}

@@ -167,7 +167,8 @@ struct hca_transport_ops {
 	 * BUSBAR_FAULTS does; "": none. Whether there are queue pairs or not. 0; -EINVAL:
 	 * nothing has changed, as `text` cannot be read, and `note` says why; -EOPNOTSUPP:
 	 * this transport has no faults now, and `note` says why; or another error.
-	 * `note` is one line. Progress thread, without a lock. NULL: it has none. */
+	 * With 0 `note` may say what a user has to know. It is one line. Progress thread, without
+	 * a lock. NULL: the transport has none. */
 	int (*faults)(const char *text, char *note, size_t note_bytes);
 
 	struct hca_fence_ops fence;

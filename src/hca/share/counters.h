@@ -88,7 +88,13 @@
 	/* Written at each poll or tick: a line of their own. */ \
 	X(POLLS, 16, "polls")                                   \
 	X(TICKS, 17, "progress_ticks")                          \
-	X(WRONG_QKEYS, 18, "packets_wrong_qkey")
+	X(WRONG_QKEYS, 18, "packets_wrong_qkey")                \
+	/* Faults that were asked for, on streams. */           \
+	X(FPDUS_DELAYED, 19, "fpdus_delayed")                   \
+	X(FPDUS_CORRUPTED, 20, "fpdus_corrupted")               \
+	X(STREAMS_STALLED, 21, "streams_stalled")               \
+	X(STREAMS_CUT, 22, "streams_cut")                       \
+	X(STREAMS_RESET, 23, "streams_reset")
 
 #define HCA_COUNTER_ENTRY(name, place, text) HCA_##name = (place),
 enum hca_qp_counter {

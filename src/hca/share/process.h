@@ -52,7 +52,7 @@
 #define HCA_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 #define HCA_SEGMENT_MAGIC UINT64_C(0x31306261627375)
 /* To be incremented with each change of struct hca_segment or of the counters. */
-#define HCA_SEGMENT_VERSION 7
+#define HCA_SEGMENT_VERSION 8
 
 /* A process that this one exchanges messages with; for inspection. */
 struct hca_link_public {

@@ -85,6 +85,37 @@ void impair_decide(struct impair_lane *lane, unsigned class, size_t bytes,
 	decide_copy(lane, p, count, leaves, !cut && !lost && twice, fate);
 }
 
+/* Within the frame; where the stream has to reach a certain byte first, behind that one at the
+ * earliest. */
+static size_t end_within(struct impair_lane *lane, const struct impair_params *p, size_t bytes)
+{
+	size_t at = 1 + (size_t)prng_below(&lane->random, bytes - 1);
+
+	return p->after_bytes > lane->passed ? (size_t)(p->after_bytes - lane->passed) : at;
+}
+
+void impair_decide_stream(struct impair_lane *lane, size_t bytes, uint64_t now_ns,
+			  struct impair_stream_fate *fate)
+{
+	const struct impair_params *p = &lane->params[0];
+	struct prng *r = &lane->random;
+	bool cut = prng_chance(r, p->cut), reset = prng_chance(r, p->reset);
+	bool stall = prng_chance(r, p->stall), corrupt = prng_chance(r, p->corrupt);
+	bool may_end = lane->passed + bytes > p->after_bytes;
+	uint64_t due = leave_ns(lane, p, bytes, now_ns) + p->delay_ns +
+		       prng_below(r, p->jitter_ns + 1);
+
+	*fate = (struct impair_stream_fate){ .corrupt = corrupt,
+					     .end_at = end_within(lane, p, bytes) };
+	if (may_end && (cut || reset))
+		fate->end = cut ? IMPAIR_CUT : IMPAIR_RESET;
+	if (stall)
+		fate->pause_ns = p->pause_ns ? p->pause_ns : IMPAIR_PAUSE_NS;
+	lane->last_ns = due > lane->last_ns ? due : lane->last_ns;
+	lane->passed += bytes;
+	fate->due_ns = lane->last_ns;
+}
+
 void impair_corrupt(struct impair_lane *lane, uint8_t *bytes, size_t n)
 {
 	size_t at = (size_t)prng_below(&lane->random, n);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a network does to packets, decided packet by packet from a seed: loss, copies,
- * wrong order, delay, corruption, a limit of the rate, a partition. Only decisions, no
- * packets: the filter `fault` and the network `sim` carry them out.
+ * wrong order, delay, corruption, a limit of the rate, a partition. And to streams, decided frame by
+ * frame: delay, corruption and the rate likewise, stalls, and ends. Only decisions, no
+ * packets: the filter `fault` and the network `sim` carry them out, and transport/iwarp those on
+ * streams.
  */
 #ifndef TRANSPORT_CARRIER_IMPAIR_H
 #define TRANSPORT_CARRIER_IMPAIR_H
@@ -18,6 +20,7 @@
 #define IMPAIR_CLASSES 8
 #define IMPAIR_ALL_CLASSES ((1u << IMPAIR_CLASSES) - 1)
 #define IMPAIR_GAP_NS UINT64_C(50000)
+#define IMPAIR_PAUSE_NS UINT64_C(100000000)
 
 /* All zero: nothing happens. */
 struct impair_params {
@@ -28,6 +31,12 @@ struct impair_params {
 			     * overtake it; 0: IMPAIR_GAP_NS */
 	uint64_t rate_bps;  /* bits a second of all classes together; 0: no limit */
 	bool partition;     /* nothing gets through */
+	/* Of streams only: probabilities for each frame. */
+	double cut;         /* the stream ends within it */
+	double reset;       /* likewise, with a reset */
+	double stall;       /* from it on nothing moves for `pause_ns` */
+	uint64_t pause_ns;  /* 0: IMPAIR_PAUSE_NS */
+	uint64_t after_bytes; /* the stream does not end before */
 };
 
 struct impair_counters {
@@ -43,6 +52,7 @@ struct impair_lane {
 	struct prng random;
 	uint64_t free_ns;  /* the last packet has left the link */
 	uint64_t last_ns;  /* and comes */
+	uint64_t passed;   /* bytes of the stream */
 	struct impair_params params[IMPAIR_CLASSES];
 	struct impair_counters count[IMPAIR_CLASSES];
 };
@@ -56,6 +66,17 @@ struct impair_fate {
 	} copy[2];
 };
 
+enum impair_end { IMPAIR_NO_END, IMPAIR_CUT, IMPAIR_RESET };
+
+/* What becomes of a frame of a stream. */
+struct impair_stream_fate {
+	uint64_t due_ns;
+	bool corrupt;
+	enum impair_end end;
+	size_t end_at;     /* so many bytes of the frame come before the end */
+	uint64_t pause_ns; /* from it on the stream stalls for so long; 0: it does not */
+};
+
 void impair_lane_init(struct impair_lane *lane, uint64_t seed);
 /* The random numbers begin anew; all else stays. */
 void impair_lane_seed(struct impair_lane *lane, uint64_t seed);
@@ -67,7 +88,19 @@ void impair_lane_set(struct impair_lane *lane, unsigned classes,
 static inline bool impair_is_none(const struct impair_params *p)
 {
 	return p->loss <= 0 && p->duplicate <= 0 && p->reorder <= 0 && p->corrupt <= 0 &&
-	       !p->delay_ns && !p->jitter_ns && !p->rate_bps && !p->partition;
+	       !p->delay_ns && !p->jitter_ns && !p->rate_bps && !p->partition &&
+	       p->cut <= 0 && p->reset <= 0 && p->stall <= 0;
+}
+
+/* What only packets, and only streams, can meet. */
+static inline bool impair_has_packet_faults(const struct impair_params *p)
+{
+	return p->loss > 0 || p->duplicate > 0 || p->reorder > 0;
+}
+
+static inline bool impair_has_stream_faults(const struct impair_params *p)
+{
+	return p->cut > 0 || p->reset > 0 || p->stall > 0;
 }
 
 /* Decides and counts. The same seed and the same packets give the same fates, and
@@ -75,6 +108,11 @@ static inline bool impair_is_none(const struct impair_params *p)
  * which draws more numbers). */
 void impair_decide(struct impair_lane *lane, unsigned class, size_t bytes,
 		   uint64_t now_ns, struct impair_fate *fate);
+
+/* The same of the next frame of a stream, which has `bytes` (2 at least), by the parameters of
+ * class 0. Counts nothing. The caller carries a partition out. */
+void impair_decide_stream(struct impair_lane *lane, size_t bytes, uint64_t now_ns,
+			  struct impair_stream_fate *fate);
 
 /* Changes one byte. */
 void impair_corrupt(struct impair_lane *lane, uint8_t *bytes, size_t n);
@@ -85,6 +123,9 @@ void impair_corrupt(struct impair_lane *lane, uint8_t *bytes, size_t n);
  *   delay, jitter, gap           time: 100us (ns, us, ms, s), up to an hour
  *   rate                         1Gbit (bit, Kbit, Mbit, Gbit: 1000 each) a second
  *   partition                    0 or 1
+ *   cut, reset, stall            probability; of streams
+ *   pause                        time; of streams
+ *   after                        bytes: 64k (k, m, g: 1024 each); of streams
  *   seed                         a whole number
  * They are for what leaves; behind "in." for what arrives ("in.loss=0.01"). Blanks
  * around keys and values do not count, and an empty text means no faults.

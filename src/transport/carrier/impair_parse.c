@@ -9,11 +9,13 @@
 #include "util/container_of.h"
 #include "util/num.h"
 
-enum kind { PROBABILITY, TIME, RATE, SWITCH };
+enum kind { PROBABILITY, TIME, RATE, SWITCH, BYTES };
 
 #define HOUR_NS 3600e9
 #define RATE_MAX 1e15
-#define KEYS "loss, dup, reorder, gap, corrupt, delay, jitter, rate, partition, seed"
+#define BYTES_MAX 0x1p50
+#define KEYS "loss, dup, reorder, gap, corrupt, delay, jitter, rate, partition, seed, and of " \
+	     "streams cut, reset, after, stall, pause"
 
 static const struct key {
 	const char *name;
@@ -29,6 +31,11 @@ static const struct key {
 	{ "gap", TIME, offsetof(struct impair_params, gap_ns) },
 	{ "rate", RATE, offsetof(struct impair_params, rate_bps) },
 	{ "partition", SWITCH, offsetof(struct impair_params, partition) },
+	{ "cut", PROBABILITY, offsetof(struct impair_params, cut) },
+	{ "reset", PROBABILITY, offsetof(struct impair_params, reset) },
+	{ "after", BYTES, offsetof(struct impair_params, after_bytes) },
+	{ "stall", PROBABILITY, offsetof(struct impair_params, stall) },
+	{ "pause", TIME, offsetof(struct impair_params, pause_ns) },
 };
 
 static const char *const wanted[] = {
@@ -36,6 +43,7 @@ static const char *const wanted[] = {
 	[TIME] = "a time up to an hour with its unit (ns, us, ms, s), such as 100us",
 	[RATE] = "bits a second with their unit (bit, Kbit, Mbit, Gbit), such as 1Gbit",
 	[SWITCH] = "0 or 1",
+	[BYTES] = "a number of bytes (k, m, g: 1024 each), such as 64k",
 };
 
 struct unit {
@@ -48,6 +56,9 @@ static const struct unit time_units[] = {
 };
 static const struct unit rate_units[] = {
 	{ "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 }, { NULL, 0 },
+};
+static const struct unit byte_units[] = {
+	{ "", 1 }, { "k", 0x1p10 }, { "m", 0x1p20 }, { "g", 0x1p30 }, { NULL, 0 },
 };
 static const struct unit share_units[] = { { "", 1 }, { "%", 0.01 }, { NULL, 0 } };
 
@@ -117,6 +128,11 @@ static bool take_value(const struct key *k, struct piece text, void *field)
 		return true;
 	case RATE:
 		if (!number(text, rate_units, 1, RATE_MAX, &v))
+			return false;
+		*(uint64_t *)field = (uint64_t)(v + 0.5);
+		return true;
+	case BYTES:
+		if (!number(text, byte_units, 1, BYTES_MAX, &v))
 			return false;
 		*(uint64_t *)field = (uint64_t)(v + 0.5);
 		return true;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "transport/iwarp/middlebox.h"
 #include "transport/iwarp/stream.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -60,6 +61,9 @@ void iwarp_end_socket(struct iwarp_stream *s, bool reset)
 	atomic_store(&s->fd, -1);
 	while (atomic_load(&s->reading))
 		spin_wait(++tries);
+	if (s->middlebox)
+		iwarp_middlebox_leave(s->middlebox, reset);
+	s->middlebox = NULL;
 	if (reset)
 		iwarp_socket_reset(fd);
 	else

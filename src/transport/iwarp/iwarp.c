@@ -8,6 +8,7 @@
 
 #include "hca/path/path.h"
 #include "hca/run/elide.h"
+#include "transport/iwarp/middlebox.h"
 #include "transport/iwarp/stream.h"
 #include "transport/list.h"
 
@@ -23,6 +24,7 @@ static int open_port(void)
 {
 	int ret = -ENOMEM;
 
+	iwarp_faults_read();
 	iwarp_port.bytes = malloc(IWARP_READ_BYTES);
 	if (!iwarp_port.bytes)
 		return ret;
@@ -60,6 +62,7 @@ static void iwarp_stop(void)
 	if (open) {
 		iwarp_polls_stop();
 		iwarp_end_lingering();
+		iwarp_middleboxes_stop();
 		close(iwarp_port.epoll_fd);
 		iwarp_port.epoll_fd = -1;
 		free(iwarp_port.bytes);
@@ -73,6 +76,7 @@ static void iwarp_forked(void)
 	iwarp_port.receive_lock = (struct spin){ 0 };
 	iwarp_polls_forked();
 	iwarp_streams_forked();
+	iwarp_middleboxes_forked();
 	hca_copies_forked(&iwarp_port.copies);
 	if (iwarp_port.epoll_fd >= 0)
 		close(iwarp_port.epoll_fd);
@@ -146,6 +150,7 @@ const struct hca_transport_ops iwarp_ops = {
 	.poll = iwarp_poll,
 	.polled_later = true,
 	.announces = iwarp_announces,
+	.faults = iwarp_faults_set,
 	.stream = &stream_ops,
 	.fence = {
 		.qp = qp_fence,

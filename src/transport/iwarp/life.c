@@ -329,6 +329,7 @@ static void begin(struct iwarp_stream *s, const struct hca_stream *from)
 		o = (struct iwarp_outcome){ .done = { s->completed, IBV_WC_SUCCESS } };
 	iwarp_outcome(s, &o);
 	iwarp_receive_bytes(s, from->early, from->early_bytes);
+	iwarp_faults_meet(s);
 	iwarp_send(s);
 }
 

@@ -9,6 +9,7 @@
 #include "hca/queue/complete.h"
 #include "hca/queue/receive.h"
 #include "hca/queue/scatter.h"
+#include "transport/iwarp/middlebox.h"
 #include "transport/iwarp/stream.h"
 #include "util/cancel_net.h"
 
@@ -259,8 +260,10 @@ bool iwarp_receive(struct iwarp_stream *s)
 		iwarp_show_bytes(s, false, iwarp_port.bytes, (size_t)n);
 		iwarp_receive_bytes(s, iwarp_port.bytes, (size_t)n);
 	} else if (!none) {
-		iwarp_show_end(s, false, n != 0);
-		end(s, n != 0 || s->unsendable);
+		const bool lost = n || (s->middlebox && iwarp_middlebox_lost(s->middlebox));
+
+		iwarp_show_end(s, false, lost);
+		end(s, lost || s->unsendable);
 	}
 	iwarp_send(s);
 	hca_unlock(&qp->sq_lock);

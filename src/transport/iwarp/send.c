@@ -14,6 +14,7 @@
 #include "hca/memory/window.h"
 #include "hca/queue/complete.h"
 #include "hca/queue/scatter.h"
+#include "hca/run/dma.h"
 #include "transport/iwarp/stream.h"
 #include "util/log.h"
 #include "util/probe.h"
@@ -256,7 +257,7 @@ static bool keep_rest(struct iwarp_stream *s, const struct batch *b, size_t take
 		size_t length = b->iov[i].iov_len, skip = MIN(taken, length);
 
 		taken -= skip;
-		memcpy(s->rest + s->rest_bytes, from + skip, length - skip);
+		hca_dma_copy(s->rest + s->rest_bytes, from + skip, length - skip);
 		s->rest_bytes += length - skip;
 	}
 	return true;

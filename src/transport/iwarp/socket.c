@@ -13,7 +13,7 @@
 #define KEEP_IDLE_S 5
 #define KEEP_INTERVAL_S 1
 #define KEEP_PROBES 5
-#define SILENT_MS 10000
+#define SILENT_MS ((int)(IWARP_SILENT_NS / 1000000))
 /* Where the kernel does not know one. */
 #define MSS_LEAST 536u
 

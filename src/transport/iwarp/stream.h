@@ -30,6 +30,8 @@
 #define IWARP_READ_BYTES (256u << 10)
 /* Handed to a socket at a time: about so much, and one FPDU at least. */
 #define IWARP_WRITE_BYTES (128u << 10)
+/* A peer that is silent for so long, although it was asked, is dead. */
+#define IWARP_SILENT_NS (10 * UINT64_C(1000000000))
 
 /* A posted entry as the engine sees it, and its place in the send queue, which also holds operations
  * that send nothing. */
@@ -39,6 +41,8 @@ struct iwarp_entry_of_sq {
 };
 
 typedef void iwarp_tell_fn(void *arg, enum hca_stream_event event);
+
+struct iwarp_middlebox;
 
 struct iwarp_stream {
 	struct hca_qp *qp;     /* NULL: it is gone, and the socket only waits for the peer's end */
@@ -79,6 +83,7 @@ struct iwarp_stream {
 	bool responder, begun; /* sq_lock */
 	struct progress_timer tell_timer;
 	struct progress_timer linger; /* ends the wait for the peer's end, and frees it */
+	struct iwarp_middlebox *middlebox; /* with faults: `fd` leads there; NULL: to the peer */
 };
 
 /* The place where all streams of the process are looked at. */
@@ -175,6 +180,15 @@ void iwarp_watch(struct iwarp_stream *s, uint32_t events);
 bool iwarp_watch_again(struct iwarp_stream *s);
 /* Closes it, if it is open; `reset`: the peer gets a reset. */
 void iwarp_end_socket(struct iwarp_stream *s, bool reset);
+
+/* ---- faults.c ---- */
+/* Reads BUSBAR_FAULTS, unless other faults were set. */
+void iwarp_faults_read(void);
+/* hca_transport_ops.faults. */
+int iwarp_faults_set(const char *text, char *note, size_t note_bytes);
+/* A stream begins, or goes on with faults: it gets a middlebox if there are faults. receive_lock and
+ * sq_lock are held. */
+void iwarp_faults_meet(struct iwarp_stream *s);
 
 /* ---- send.c; sq_lock is held ---- */
 /* Sends all that may leave. */

@@ -209,6 +209,7 @@ static void they_begin_and_end_while_threads_post_and_poll(struct pair *p)
 	uint64_t end;
 	int nothing = 0;
 
+	need_rnr();
 	if (!can_change())
 		exit(77);
 	p->conn.timeout = IN_TIME;

@@ -161,7 +161,7 @@ struct transport {
 	const char *device;
 	bool one_process;           /* it connects QPs of one process only */
 	bool hosts;                 /* two processes in two networks (ADAPTER_NETNS) only */
-	bool loses;                 /* it loses packets */
+	bool loses;                 /* it loses packets, or they are late */
 	bool streams;               /* its connections are made by a connection manager */
 	bool waits;                 /* a busy peer is one that does not answer in time */
 	const char *const *without; /* cases that it does not support, NULL at the end */

@@ -81,6 +81,64 @@ static void errors_name_the_key(void)
 	bad("in.seed=1", "in.seed: ", "no such key");
 	bad("loss=\x1b[31m\n", "loss: '?[31m'", "from 0 to 1");
 	bad("=1", ": ", "no such key");
+	bad("after=1.5t", "after: '1.5t'", "k, m, g");
+	bad("cut=64k", "cut: '64k'", "from 0 to 1");
+	/* All keys are named, to the last word. */
+	bad("a_key_that_is_longer_than_what_is_shown_of_it=1", "a_key", "for what arrives");
+}
+
+static void keys_of_streams_are_read(void)
+{
+	struct impair_settings s = good("cut=1%,reset=0.5,in.stall=1,in.pause=20ms,after=64k");
+
+	check(s.out.cut == 0.01 && s.out.reset == 0.5 && s.out.after_bytes == 65536);
+	check(s.in.stall == 1 && s.in.pause_ns == 20000000 && !s.in.after_bytes);
+	check(!impair_is_none(&s.out) && !impair_is_none(&s.in));
+	check(impair_has_stream_faults(&s.out) && !impair_has_packet_faults(&s.out));
+	s = good("after=1g,pause=1s");
+	check(impair_is_none(&s.out));
+}
+
+static void a_stream_ends_within_a_frame_behind_so_many_bytes(void)
+{
+	const struct impair_params p = { .cut = 1, .after_bytes = 1000 };
+	struct impair_stream_fate fate;
+	struct impair_lane lane;
+
+	impair_lane_init(&lane, 3);
+	impair_lane_set(&lane, 1, &p);
+	for (unsigned i = 0; i < 10; i++) {
+		impair_decide_stream(&lane, 96, 0, &fate);
+		check(fate.end == IMPAIR_NO_END);
+	}
+	impair_decide_stream(&lane, 96, 0, &fate);
+	check(fate.end == IMPAIR_CUT && fate.end_at == 40);
+	for (unsigned i = 0; i < 100; i++) {
+		impair_decide_stream(&lane, 2 + i, 0, &fate);
+		check(fate.end == IMPAIR_CUT && fate.end_at > 0 && fate.end_at < 2 + i);
+	}
+}
+
+static void frames_of_a_stream_do_not_overtake_and_stalls_have_a_length(void)
+{
+	const struct impair_params p = { .delay_ns = 100, .jitter_ns = 1000, .stall = 0.5,
+					 .corrupt = 0.5 };
+	struct impair_stream_fate fate;
+	unsigned stalls = 0, corrupt = 0;
+	struct impair_lane lane;
+	uint64_t last = 0;
+
+	impair_lane_init(&lane, 3);
+	impair_lane_set(&lane, 1, &p);
+	for (uint64_t i = 0; i < 1000; i++) {
+		impair_decide_stream(&lane, 96, i, &fate);
+		check(fate.due_ns >= last && fate.due_ns >= i + 100 && fate.due_ns <= i + 1100);
+		check(!fate.pause_ns || fate.pause_ns == IMPAIR_PAUSE_NS);
+		last = fate.due_ns;
+		stalls += fate.pause_ns != 0;
+		corrupt += fate.corrupt;
+	}
+	check(stalls > 400 && stalls < 600 && corrupt > 400 && corrupt < 600);
 }
 
 static void lanes_of_one_seed_agree(void)
@@ -110,5 +168,8 @@ int main(void)
 	run_test(directions_blanks_and_units);
 	run_test(errors_name_the_key);
 	run_test(lanes_of_one_seed_agree);
+	run_test(keys_of_streams_are_read);
+	run_test(a_stream_ends_within_a_frame_behind_so_many_bytes);
+	run_test(frames_of_a_stream_do_not_overtake_and_stalls_have_a_length);
 	return 0;
 }

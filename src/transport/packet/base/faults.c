@@ -22,30 +22,36 @@
 
 #define NO_CORRUPTION                                                                      \
 	"corrupt is not offered, as nothing inside of a process would notice it; no faults"
+#define NO_STREAMS "cut, reset and stall are for the streams of iwarp; no faults"
 
 static bool are_wanted(const struct impair_settings *s)
 {
 	return !impair_is_none(&s->out) || !impair_is_none(&s->in);
 }
 
-static bool corrupt(const struct impair_settings *s)
+/* Why not; NULL: all of it is possible. */
+static const char *not_offered(const struct packet_port *port, const struct impair_settings *s)
 {
-	return s->out.corrupt > 0 || s->in.corrupt > 0;
+	if (!port->medium->seal && (s->out.corrupt > 0 || s->in.corrupt > 0))
+		return NO_CORRUPTION;
+	if (impair_has_stream_faults(&s->out) || impair_has_stream_faults(&s->in))
+		return NO_STREAMS;
+	return NULL;
 }
 
 /* Reads BUSBAR_FAULTS. A setting that cannot be used means no faults. */
 static void read_setting(struct packet_port *port)
 {
 	struct impair_settings wanted;
-	char error[160];
+	const char *why;
+	char error[256];
 
 	port->faults_known = true;
 	if (impair_parse(hca_settings.faults, &wanted, error, sizeof(error)))
 		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s; no faults",
 			 hca_settings.faults, error);
-	else if (!port->medium->seal && corrupt(&wanted))
-		log_warn("BUSBAR_FAULTS='%.80s' not usable: " NO_CORRUPTION,
-			 hca_settings.faults);
+	else if ((why = not_offered(port, &wanted)))
+		log_warn("BUSBAR_FAULTS='%.80s' not usable: %s", hca_settings.faults, why);
 	else
 		port->faults = wanted;
 }
@@ -118,11 +124,13 @@ int packet_faults_set(struct packet_port *port, const char *text, char *note,
 {
 	struct impair_settings wanted;
 	int ret = impair_parse(text, &wanted, note, note_bytes), err = 0;
+	const char *why;
 
 	if (ret)
 		return ret;
-	if (!port->medium->seal && corrupt(&wanted)) {
-		snprintf(note, note_bytes, NO_CORRUPTION);
+	why = not_offered(port, &wanted);
+	if (why) {
+		snprintf(note, note_bytes, "%s", why);
 		wanted = (struct impair_settings){ .seed = wanted.seed };
 		ret = -EOPNOTSUPP;
 	}

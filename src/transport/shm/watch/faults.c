@@ -34,7 +34,8 @@ static bool is_offered(const struct impair_settings *s)
 
 	for (unsigned i = 0; i < 2; i++)
 		more |= both[i]->duplicate > 0 || both[i]->reorder > 0 ||
-			both[i]->corrupt > 0 || both[i]->rate_bps;
+			both[i]->corrupt > 0 || both[i]->rate_bps ||
+			impair_has_stream_faults(both[i]);
 	return !more;
 }
 
@@ -43,7 +44,7 @@ static bool is_offered(const struct impair_settings *s)
 static void read_settings(void)
 {
 	const char *text = hca_settings.faults;
-	char error[160];
+	char error[256];
 
 	faults.read = true;
 	if (!*text)
