@@ -8,7 +8,7 @@
 #define TICK_NS UINT64_C(1000000)
 /* A queue pair that has not completed what it had by then does not: Linux' siw flushes what was
  * posted before the error, and never completes what a program posts behind it. */
-#define DRAIN_NS UINT64_C(200000000)
+#define DRAIN_NS UINT64_C(1000000000)
 /* After REJECT_CROSSING: how long the other one is waited for, and how often: for longer
  * than the peer may take each for one that crossed. */
 #define CROSSED_NS UINT64_C(100000000)
