@@ -8,7 +8,7 @@
 #   --time SECONDS     limit for all of it (60)
 #   --cpus N           processors of the guest (2)
 #   --no-rxe           without the module and the device
-#   --siw VARIANT      with siw0 (iWARP) and not rxe0; the variants of siw.sh
+#   --siw WORDS        with siw0 (iWARP) and not rxe0; the words of siw_load.sh
 #   --netdev OPTIONS   QEMU's network behind the guest's eth0
 #                      (user,restrict=on: nobody)
 #   --device OPTIONS   further options of the network device, as mac=...,csum=off

@@ -57,11 +57,14 @@ class GuestProgram:
 
 class Guest:
     """A virtual machine on a tap device, with rxe0 or siw0."""
+    is_guest = True
 
     def __init__(self, name, tap, addresses, options, mtu_bytes):
         self.name = name
         self.device = 'siw0' if options.siw else 'rxe0'
         self.kernel = os.path.realpath(options.kernel)
+        self.busbar = options.busbar
+        self.siw = 'p2p' if options.siw else ''  # what it calls with
         self.addresses = addresses
         self.indexes = {}
         # Without checksum and segmentation offload: frames of the guest are those of a wire.
@@ -74,7 +77,7 @@ class Guest:
              '--netdev', f'tap,ifname={tap},script=no,downscript=no',
              '--device', f'mac=52:54:00:86:00:{int(number):02x},{off}',
              '--address', f'{addresses[0]}/24', '--address', f'{addresses[1]}/64',
-             '--mtu', str(mtu_bytes), *(['--siw', 'plain'] if options.siw else []),
+             '--mtu', str(mtu_bytes), *(['--siw', self.siw] if options.siw else []),
              options.kernel, '--', 'python3', f'{HERE}/agent.py', str(AGENT_PORT)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -92,7 +95,10 @@ class Guest:
         print(text or 'the guest did not start in time')
         sys.exit(77 if self.machine.returncode == 77 else 1)
 
-    def start(self, words):
+    def start(self, words, by_library=False):
+        """by_library: with busbar's libraries on the kernel's device."""
+        if by_library:
+            words = ['env', 'BUSBAR_DEVICES=system', self.busbar, 'exec', '-q', '--', *words]
         return GuestProgram(self.addresses[0], {'run': words})
 
     def command(self, *words):
@@ -113,15 +119,14 @@ class Guest:
         self.command('tc', 'qdisc', 'replace', 'dev', 'eth0', 'root',
                      *(['netem', *netem.split()] if netem else ['pfifo']))
 
-    def set_siw(self, variant):
-        """Loads this variant of siw (siw.sh) in place of the one that it has."""
-        self.command(f'{HERE}/siw_load.sh', self.kernel, variant)
+    def set_way(self, way):
+        """What siw calls with from now on (iwarp_pairs.WAYS)."""
+        if way.siw != self.siw:
+            self.command(f'{HERE}/siw_load.sh', self.kernel, *way.siw.split())
+            self.siw = way.siw
 
     def set_faults(self, _):
         """Of busbar, in whose place this is."""
-
-    def set_settings(self, _):
-        """Of busbar, too."""
 
     def gid_index(self, address):
         if address not in self.indexes:

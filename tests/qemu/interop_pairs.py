@@ -16,7 +16,7 @@ class Pair:
     name: str
     server: str
     client: str
-    ready: str = 'tcp'  # how the server is known to listen: tcp or cm
+    ready: str = 'tcp'  # how the server is known to listen: tcp, cm, or says (server_says)
     mtu: int = 0        # path MTU in bytes
     size: int = 0       # of a message
     client_says: str = ''
@@ -36,8 +36,15 @@ class Pair:
     later: str = ''     # why it may fail today
     skip: str = ''      # why it cannot be run
     busbar_skip: str = ''  # why not with busbar
+    library: bool = False  # in the guest, too, by busbar's libraries, on the kernel's device
+    ways: tuple = ()    # the only ones (iwarp_pairs.WAYS)
     reads_as_offered: bool = False  # the server does as many READs as the request offers
     responder_first: bool = False  # the server sends first; by iWARP it may not without an RTR
+
+    @property
+    def row(self):
+        """Its name in a table."""
+        return f'{self.name} {self.size or ""}'.strip() + (' IPv6' if self.family == IPV6 else '')
 
 
 PAIRS = []

@@ -115,8 +115,8 @@ def run(lab):
     request(lab, 'connect_p2p_0', 'variant p2p: rdma_connect with IRD 0, ORD 0', 'ird=0', 'ord=0')
     for name, text, reply in RTR_REPLIES:
         answer(lab, name, 'variant p2p: reply with ' + text, reply, 'work=send:5')
-    for variant in ('crc', 'strict'):
-        lab.load(variant)
+    for variant, words in (('crc', ['crc']), ('strict', ['crc', 'strict'])):
+        lab.load(*words)
         request(lab, f'connect_{variant}', f'variant {variant}: rdma_connect with IRD 2, ORD 3',
                 'ird=2', 'ord=3')
         for name, text, reply in CRC_REPLIES:

@@ -131,8 +131,8 @@ class Lab:
         self.port = 9000
         self.facts = {}
 
-    def load(self, variant):
-        subprocess.run([f'{HERE}/siw_load.sh', self.kernel, variant], check=True)
+    def load(self, *words):
+        subprocess.run([f'{HERE}/siw_load.sh', self.kernel, *words], check=True)
 
     def listener(self, *words):
         self.port += 1

@@ -6,6 +6,9 @@
 #include "ripc/instance/connect.h"
 
 #define TICK_NS UINT64_C(1000000)
+/* A queue pair that has not completed what it had by then does not: Linux' siw flushes what was
+ * posted before the error, and never completes what a program posts behind it. */
+#define DRAIN_NS UINT64_C(1000000000)
 /* After REJECT_CROSSING: how long the other one is waited for, and how often: for longer
  * than the peer may take each for one that crossed. */
 #define CROSSED_NS UINT64_C(100000000)
@@ -13,7 +16,7 @@
 
 /* ---- ends ---- */
 
-/* The queue pair completes nothing behind these. */
+/* The queue pair completes nothing behind these, if it completes them. */
 static void drain(struct conn *c)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
@@ -85,7 +88,7 @@ void conn_end(struct conn *c)
 	if (c->ending)
 		return;
 	c->ending = true;
-	c->until_ns = 0;
+	c->until_ns = now_ns() + DRAIN_NS;
 	spin_lock(&c->receive_lock);
 	atomic_store(&c->dead, true);
 	spin_unlock(&c->receive_lock);
@@ -102,6 +105,8 @@ static void conn_destroy(struct conn *c)
 {
 	if (c->qp)
 		rdma_destroy_qp(c->id);
+	if (atomic_load(&c->drained) != 2)
+		pump_past(c->r);
 	pump_pass(c->r); /* a thread may have what came before in hand */
 	rdma_destroy_id(c->id);
 	if (c->reserved)
@@ -220,7 +225,7 @@ uint64_t connect_timers(struct ripc *r, uint64_t now)
 
 		e = e->next;
 		if (c->ending) {
-			if (atomic_load(&c->drained) == 2)
+			if (atomic_load(&c->drained) == 2 || c->until_ns <= now)
 				conn_destroy(c);
 			else
 				next = now + TICK_NS;

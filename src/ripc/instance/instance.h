@@ -304,7 +304,7 @@ struct conn {
 	atomic_bool established;
 	atomic_uint drained;    /* of two */
 	uint64_t nonce, peer_nonce; /* of the request and the acceptance */
-	atomic_uint_fast64_t until_ns; /* of connecting; 0: none */
+	atomic_uint_fast64_t until_ns; /* of connecting, or of draining; 0: none */
 	uint64_t since_ns;      /* of being established */
 	/* Sending. */
 	/* Messages that the peer has had receives for since the beginning (pump_lock), and that
@@ -413,6 +413,8 @@ void address_text(const union sockaddr_any *a, char *out, size_t bytes);
 bool pump(struct ripc *r);
 /* The same by who has taken pump_lock. */
 bool pump_locked(struct ripc *r);
+/* Takes all completions that have come before the call. */
+void pump_past(struct ripc *r);
 /* Whoever had pump_lock before has released it when it returns. */
 void pump_pass(struct ripc *r);
 /* No thread looks by itself any more; from now on the instance's own does. */

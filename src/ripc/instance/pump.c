@@ -185,6 +185,18 @@ bool pump(struct ripc *r)
 	return any;
 }
 
+void pump_past(struct ripc *r)
+{
+	int rounds = r->device.cq->cqe / BATCH + 1;
+	bool any = true;
+
+	for (int i = 0; i < rounds && any; i++) {
+		spin_lock(&r->pump_lock);
+		any = pump_locked(r);
+		spin_unlock(&r->pump_lock);
+	}
+}
+
 void pump_pass(struct ripc *r)
 {
 	spin_lock(&r->pump_lock);
