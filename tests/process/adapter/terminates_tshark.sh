@@ -17,9 +17,10 @@ BUSBAR_CAPTURE=$dir/%p.pcapng "$program" >"$dir/log" 2>&1 || {
 sed -n 's/^TERMINATE //p' "$dir/log" >"$dir/want"
 mergecap -w "$dir/all" "$dir"/*.pcapng || exit 1
 t=iwarp_rdma.term
-# It shows a code under the name of its layer and type; of a local error of DDP it shows none.
-tshark -r "$dir/all" --disable-protocol rpcordma --disable-protocol smb_direct \
-	-Y 'iwarp_rdma.opcode == 7' -T fields -E separator=, \
+# It shows a code under the name of its layer and type; of a local error of DDP it shows none. Some of
+# the ports that the kernel gives are other protocols'.
+tshark -r "$dir/all" -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma \
+	--disable-protocol smb_direct -Y 'iwarp_rdma.opcode == 7' -T fields -E separator=, \
 	-e ${t}_layer -e ${t}_etype_rdma -e ${t}_etype_ddp -e ${t}_etype_llp -e ${t}_errcode_rdma \
 	-e ${t}_errcode_ddp_tagged -e ${t}_errcode_ddp_untagged -e ${t}_errcode_llp \
 	-e ${t}_errcode 2>/dev/null |

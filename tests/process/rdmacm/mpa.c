@@ -473,6 +473,7 @@ _Noreturn static void fork_among_connections(uint16_t silent_port, int tell, int
 	CHECK(write(tell, &t, sizeof(t)) == sizeof(t));
 	CHECK(rdma_accept(take(callee_ch), NULL) == 0);
 	CHECK(cm_expect_ack(callee_ch, RDMA_CM_EVENT_ESTABLISHED) == 0);
+	CHECK(write(tell, &t, sizeof(t)) == sizeof(t));
 	take(callee_ch);
 	t.child = fork();
 	if (t.child == 0)
@@ -508,6 +509,7 @@ static void peers_see_the_end_of_a_process_whose_child_lives(void)
 	say(established, request, sizeof(request));
 	CHECK(recv(established, answer, 20, MSG_WAITALL) == 20);
 	say(established, empty_write, sizeof(empty_write));
+	CHECK(read(tell[0], &t, sizeof(t)) == sizeof(t));
 	waiting = dial(t.port);
 	say(waiting, request, sizeof(request));
 	CHECK(read(tell[0], &t, sizeof(t)) == sizeof(t));
