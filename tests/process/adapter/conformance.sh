@@ -36,7 +36,7 @@ The others are produced one by one under "status".
 | LOC_EEC_OP_ERR, LOC_RDD_VIOL_ERR, REM_INV_RD_REQ_ERR, INV_EECN_ERR, INV_EEC_STATE_ERR | of the reliable datagram service, which the verbs cannot ask for |
 | LOC_ACCESS_ERR | of a WRITE with immediate that is refused when it has taken a receive: its rights are checked before it takes one |
 | REM_ABORT_ERR | of messages of several packets that the sender of a reliable datagram, or of an unreliable service with a shared receive queue, gives up half way: a datagram is one packet, and UC has no shared receive queues (ibv_create_qp(3)) |
-| BAD_RESP_ERR | an answer to nothing that was asked: a peer that breaks the rules loses the link, and what is outstanding ends with RETRY_EXC_ERR |
+| BAD_RESP_ERR but over iWARP ("terminates") | an answer to nothing that was asked: a peer that breaks the rules loses the link, and what is outstanding ends with RETRY_EXC_ERR |
 | FATAL_ERR, RESP_TIMEOUT_ERR, GENERAL_ERR | of faults inside a real adapter |
 | TM_ERR, TM_RNDV_INCOMPLETE | of tag matching, which is not offered |
 
@@ -58,10 +58,7 @@ EOF
 		title=$(basename "$program")
 		printf '\n## %s\n\n| rule | case |\n|---|---|\n' "${title#adapter-}"
 		"$program" --rules | LC_ALL=C sort -s -t '	' -k 1,1 -V |
-			while IFS='	' read -r rule name; do
-				printf '| %s | %s |\n' "$rule" \
-					"$(echo "$name" | tr _ ' ')"
-			done
+			awk -F '	' '{ gsub("_", " ", $2); printf "| %s | %s |\n", $1, $2 }'
 	done
 }
 
