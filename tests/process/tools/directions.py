@@ -23,6 +23,7 @@ TEXT = "".join("%d.5(%d)\t%d.25\n" % (1000 + i, i, i) for i in range(COUNT))
 # Words with which a refusal or a loss is reported.
 TOLD = re.compile(r"cannot be (read|written)|lost|did not take|needs|required|are missing|has no hook|listen"
                   r"|cannot be loaded")
+GROUPS = [(), ("in",), ("out",), ("in", "out")]
 # These go on though nothing comes any more.
 STAY = ("shmem", "ripc", "infiniband", "websocket", "test_rtt")
 failed = False
@@ -41,6 +42,8 @@ class Case:
         self.folder, self.kind, self.groups = folder, kind, groups
         self.node = {"type": kind}
         self.socket = None
+        # Cases with the same type of node run side by side.
+        self.number = GROUPS.index(groups)
         make = getattr(self, "make_" + re.sub(r"\W", "_", kind), None)
         for group in groups:
             self.node[group] = {}
@@ -86,15 +89,15 @@ class Case:
                     "out": {"address": "127.0.0.1:%d" % self.socket.getsockname()[1]}})
 
     def make_shmem(self):
-        name = "/busbar-shmem-directions-%d-%d" % (os.getpid(), len(self.groups))
+        name = "/busbar-shmem-directions-%d-%d" % (os.getpid(), self.number)
         self.put(**{"in": {"name": name}, "out": {"name": name}})
 
     def make_ripc(self):
-        name = "directions-%d-%d" % (os.getpid(), len(self.groups))
+        name = "directions-%d-%d" % (os.getpid(), self.number)
         self.put(**{"in": {"name": name}, "out": {"name": name}})
 
     def make_infiniband(self):
-        address = "127.0.0.1:%d" % (20000 + 4 * (os.getpid() % 2500) + len(self.groups))
+        address = "127.0.0.1:%d" % (20000 + 4 * (os.getpid() % 2500) + self.number)
         self.put(**{"in": {"address": address}, "out": {"address": address}})
 
     def taken(self, out):
@@ -184,10 +187,10 @@ kinds = json.loads(subprocess.run([BUSBAR, "node", "-C"], capture_output=True, t
 statuses = {}
 with tempfile.TemporaryDirectory() as top, concurrent.futures.ThreadPoolExecutor(4) as pool:
     for done in [pool.submit(one, top, *c) for c in itertools.product(
-            kinds, [(), ("in",), ("out",), ("in", "out")])]:
+            kinds, GROUPS)]:
         done.result()
 # What must work, so that not everything is refused.
-for groups in ((), ("in",), ("out",), ("in", "out")):
+for groups in GROUPS:
     for kind in ("exec", "loopback"):
         for what in ("data", "path"):
             if statuses[kind, groups, what]:
