@@ -127,15 +127,16 @@ static void record_age(struct node_stats *st, struct sample *smps[],
 				sample_time_since_ns(now, smps[i]->received));
 }
 
-/* Whether the path is paused and nobody else waits for its thread; as hold_back() of sources. */
-static bool keeps_back(struct path *p)
+/* May the path's thread wait for the end of a pause, as nobody else waits for it? As hold_back() of
+ * sources. */
+static bool may_wait(struct path *p)
 {
 	if (p->polled || path_stopping(p))
 		return false;
 	for (unsigned i = 0; i < p->source_count; i++)
 		if (p->sources[i].primary || path_source_feeds_others(&p->sources[i]))
 			return false;
-	return gate_reasons(&p->gate) & GATE_PAUSED;
+	return true;
 }
 
 /*
@@ -144,15 +145,22 @@ static bool keeps_back(struct path *p)
  */
 static __attribute__((noinline)) bool pass_late(struct path *p)
 {
-	do {
-		if (!keeps_back(p))
+	while (may_wait(p)) {
+		unsigned why = gate_reasons(&p->gate);
+
+		if (why & GATE_PAUSED) {
+			if (p->direct)
+				p->sources[0].rested = true;
+			turn_spinner_ends();
+			gate_wait(&p->gate, 50000000);
+		} else if (why & GATE_STOPPED) {
 			return false;
-		if (p->direct)
-			p->sources[0].rested = true;
-		turn_spinner_ends();
-		gate_wait(&p->gate, 50000000);
-	} while (!gate_pass(&p->gate));
-	return true;
+		} else if (gate_pass(&p->gate)) {
+			/* Also when the pause has ended since the gate was found shut. */
+			return true;
+		}
+	}
+	return false;
 }
 
 /* `fresh`: it has come, and was not sent before. */
