@@ -16,15 +16,20 @@ static bool is_polled(const struct iwarp_stream *s)
 	return atomic_load(&iwarp_port.unwatched) && s->qp && s->events == EPOLLIN;
 }
 
+void iwarp_unwatch(struct iwarp_stream *s)
+{
+	if (s->watched)
+		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->watched = false;
+}
+
 bool iwarp_watch_again(struct iwarp_stream *s)
 {
 	struct epoll_event ev = { .events = s->events, .data.ptr = s };
 	int op = s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
 	if (is_polled(s)) {
-		if (s->watched)
-			epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-		s->watched = false;
+		iwarp_unwatch(s);
 		return true;
 	}
 	if (epoll_ctl(iwarp_port.epoll_fd, op, s->fd, &ev)) {
@@ -51,9 +56,7 @@ void iwarp_end_socket(struct iwarp_stream *s, bool reset)
 	if (fd < 0)
 		return;
 	/* close() does not take it out when a forked child has the socket, too. */
-	if (s->watched)
-		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	s->watched = false;
+	iwarp_unwatch(s);
 	s->events = 0;
 	if (reset)
 		iwarp_show_end(s, true, true);

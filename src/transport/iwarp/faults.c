@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The faults of streams, from BUSBAR_FAULTS or as they are asked for while the process runs. Streams
- * that meet them have a middlebox (middlebox.h), from their beginning or from the moment when the first fault
- * is set; they keep it to their end. The set-up of MPA meets no faults, nor do the bytes that came
+ * that meet them have a middlebox (middlebox.h), from their beginning or from the moment when the first
+ * fault is set; they keep it to their end. The set-up of MPA meets no faults, nor do the bytes that came
  * with it.
  */
 #define LOG_ROOM "iwarp"
@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "hca/host/settings.h"
 #include "hca/run/elide.h"
@@ -77,14 +76,6 @@ static bool goes_on(const struct iwarp_connection *c)
 	       !c->failed;
 }
 
-/* It is not in the port's epoll instance, and can be exchanged; iwarp_watch_again() follows. */
-static void unwatch(struct iwarp_stream *s)
-{
-	if (s->watched)
-		epoll_ctl(iwarp_port.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	s->watched = false;
-}
-
 static void open_middlebox(struct iwarp_stream *s)
 {
 	const struct iwarp_middlebox_params p = {
@@ -112,7 +103,7 @@ void iwarp_faults_meet(struct iwarp_stream *s)
 {
 	if (!atomic_load(&faults.on) || s->middlebox || s->fd < 0 || s->unsendable || !goes_on(&s->c))
 		return;
-	unwatch(s);
+	iwarp_unwatch(s);
 	open_middlebox(s);
 	if (s->events)
 		iwarp_watch_again(s);

@@ -135,12 +135,17 @@ static int watch(struct iwarp_middlebox *m, unsigned i, uint32_t events)
 	return ret;
 }
 
+/* Of the socket where one flow comes from and the other one goes to. */
+static uint32_t events_of(const struct iwarp_flow *from, const struct iwarp_flow *to)
+{
+	return (iwarp_flow_reads(from) ? EPOLLIN : 0) | (to->blocked ? EPOLLOUT : 0);
+}
+
 static int watch_both(struct iwarp_middlebox *m)
 {
-	const struct iwarp_flow *out = &m->flows[OUT], *in = &m->flows[IN];
-	int ret = watch(m, 0, (iwarp_flow_reads(in) ? EPOLLIN : 0) | (out->blocked ? EPOLLOUT : 0));
+	const int ret = watch(m, 0, events_of(&m->flows[IN], &m->flows[OUT]));
 
-	return ret ? ret : watch(m, 1, (iwarp_flow_reads(out) ? EPOLLIN : 0) | (in->blocked ? EPOLLOUT : 0));
+	return ret ? ret : watch(m, 1, events_of(&m->flows[OUT], &m->flows[IN]));
 }
 
 static uint64_t next_ns(const struct iwarp_middlebox *m)

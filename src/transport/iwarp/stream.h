@@ -175,6 +175,8 @@ void iwarp_show_end(struct iwarp_stream *s, bool out, bool reset);
 void iwarp_act(struct iwarp_stream *s);
 /* These events of the socket matter: the port's epoll instance watches them, or polls do. */
 void iwarp_watch(struct iwarp_stream *s, uint32_t events);
+/* The socket leaves the epoll instance; iwarp_watch_again() or its end follows. */
+void iwarp_unwatch(struct iwarp_stream *s);
 /* The same events, when iwarp_port.unwatched has changed, or the queue pair has gone (then under
  * receive_lock). False: they cannot be watched. */
 bool iwarp_watch_again(struct iwarp_stream *s);
