@@ -191,7 +191,8 @@ def arguments():
     parser.add_argument('--capture', metavar='FILE', help='all packets, by tcpdump')
     parser.add_argument('--inside', action='append', default=[], metavar='COMMAND',
                         help='runs it in the guest, after the pairs; may be given again')
-    parser.add_argument('--time', default='300', help='limit of a guest in seconds')
+    parser.add_argument('--time', help='limit of a guest in seconds (300; with --siw 300 for '
+                                       'each way)')
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('busbar')
     parser.add_argument('kernel')
@@ -201,6 +202,7 @@ def arguments():
     options.siw = known if options.siw == 'all' else options.siw.split(',') if options.siw else []
     if unknown := set(options.siw) - set(known):
         parser.error(f'no such way: {", ".join(unknown)}; there are {", ".join(known)}')
+    options.time = options.time or str(300 * max(1, len(options.siw)))
     return options
 
 

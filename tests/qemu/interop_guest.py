@@ -90,10 +90,19 @@ class Guest:
             except OSError:
                 time.sleep(0.1)
         if self.machine.poll() is None:
+            print('the guest did not start in time')
             self.machine.terminate()
-        text = self.machine.communicate()[0].decode(errors='replace')
-        print(text or 'the guest did not start in time')
+        print(self.machine.communicate()[0].decode(errors='replace'))
         sys.exit(77 if self.machine.returncode == 77 else 1)
+
+    def check(self):
+        """Ends this program, with what guest.sh says, where the guest has ended by itself."""
+        try:
+            self.machine.wait(1)
+        except subprocess.TimeoutExpired:
+            return
+        print(self.machine.communicate()[0].decode(errors='replace'))
+        sys.exit(1)
 
     def start(self, words, by_library=False):
         """by_library: with busbar's libraries on the kernel's device."""

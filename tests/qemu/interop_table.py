@@ -83,6 +83,8 @@ def run_pair(pair, client_side, server_side, port):
             return None
         return '\n'.join([wrong, f'--- client, {client_side.name}', client.output(),
                           f'--- server, {server_side.name}', server.output()])
+    except OSError as error:
+        return f'the guest does not answer: {error}'
     finally:
         for program in (client, server):
             if program:
@@ -140,6 +142,9 @@ class Table:
               f'{pair.size or "":>8}  {result:7} {note}', flush=True)
         if result == 'FAILED' or (wrong and self.options.verbose and not skip):
             print('\n'.join('    ' + line for line in wrong.splitlines()), flush=True)
+            for side in (client, server):
+                if side.is_guest:
+                    side.check()
         return result
 
     def print_head(self, column):
