@@ -28,8 +28,15 @@ void rc_requester_open(struct rc_requester *rq, const struct rc_requester_params
 		p->psn & RC_PSN_MASK;
 	rq->retries = p->retry_cnt;
 	rq->rnr_retries = p->rnr_retry;
+	rq->burst = p->burst;
 	rc_pace_open(&rq->pace, p->line_bps);
 	rc_window_open(&rq->window, p->window, p->window_usual, p->window_most);
+}
+
+/* When the packets that have left are sent again, if no answer comes. */
+static uint64_t timeout_at(const struct rc_requester *rq, uint64_t now_ns)
+{
+	return now_ns + (rq->burst ? rq->p.burst_ns / rq->p.burst : rq->p.timeout_ns);
 }
 
 /* Number of request packets of the entry: a READ has one, whatever its length. */
@@ -240,7 +247,7 @@ struct work_done rc_sent(struct rc_requester *rq, const struct rc_tx *tx, uint64
 		rq->unacked = rq->top_psn = rq->send_psn;
 		rq->tail = rq->next;
 	} else if (!rq->timeout_at_ns && rq->p.timeout_ns) {
-		rq->timeout_at_ns = now_ns + rq->p.timeout_ns;
+		rq->timeout_at_ns = timeout_at(rq, now_ns);
 	}
 	return done(rq);
 }
@@ -298,6 +305,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 	rq->went_back = rq->obeyed = false;
 	rq->retries = rq->p.retry_cnt;
 	rq->rnr_retries = rq->p.rnr_retry;
+	rq->burst = rq->p.burst;
 	/* After going back an answer may acknowledge packets that were to be sent again. */
 	if (rc_psn_diff(psn, rq->send_psn) > 0) {
 		rq->send_psn = rq->asked_psn = psn;
@@ -312,7 +320,7 @@ static void advance(struct rc_requester *rq, uint32_t psn, uint64_t now_ns)
 		rq->tail++;
 	}
 	rq->timeout_at_ns = rq->unacked == rq->send_psn || !rq->p.timeout_ns ?
-				    0 : now_ns + rq->p.timeout_ns;
+				    0 : timeout_at(rq, now_ns);
 	open_window(rq);
 }
 
@@ -426,6 +434,13 @@ static struct work_done take_response(struct rc_requester *rq,
 	return done(rq);
 }
 
+static uint64_t rnr_wait_ns(const struct rc_requester *rq, uint8_t code)
+{
+	uint64_t ns = rc_rnr_ns(code);
+
+	return rq->p.rnr_permille ? ns / 1000 * rq->p.rnr_permille : ns;
+}
+
 static struct work_done take_rnr(struct rc_requester *rq, const struct rc_packet *packet,
 				 uint64_t now_ns)
 {
@@ -434,7 +449,7 @@ static struct work_done take_rnr(struct rc_requester *rq, const struct rc_packet
 	if (rq->p.rnr_retry != RC_RNR_FOR_EVER)
 		rq->rnr_retries--;
 	go_back(rq, packet->psn);
-	rq->rnr_until_ns = now_ns + rc_rnr_ns(packet->syndrome & RC_SYN_VALUE);
+	rq->rnr_until_ns = now_ns + rnr_wait_ns(rq, packet->syndrome & RC_SYN_VALUE);
 	/* It says that the packet has arrived: a gap there is a new one. */
 	rq->obeyed = false;
 	return done(rq);
@@ -550,6 +565,17 @@ struct work_done rc_reply(struct rc_requester *rq, const struct rc_packet *packe
 	return done(rq);
 }
 
+void rc_hold(struct rc_requester *rq, uint64_t until_ns)
+{
+	go_back(rq, rq->unacked);
+	rq->rnr_until_ns = until_ns;
+}
+
+void rc_release(struct rc_requester *rq)
+{
+	rq->rnr_until_ns = 0;
+}
+
 uint64_t rc_deadline(const struct rc_requester *rq)
 {
 	if (rq->rnr_until_ns)
@@ -558,6 +584,13 @@ uint64_t rc_deadline(const struct rc_requester *rq)
 	    (!rq->timeout_at_ns || rq->pace_at_ns < rq->timeout_at_ns))
 		return rq->pace_at_ns;
 	return rq->timeout_at_ns;
+}
+
+/* One of the burst is sent. */
+static void count_burst(struct rc_requester *rq)
+{
+	if (--rq->burst == 0)
+		rq->retries = rq->retries > 2 ? rq->retries - 2 : 0;
 }
 
 struct work_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
@@ -571,9 +604,12 @@ struct work_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 		rq->pace_at_ns = 0;
 	if (!rq->timeout_at_ns || now_ns < rq->timeout_at_ns)
 		return done(rq);
-	if (!rq->retries)
+	if (rq->burst)
+		count_burst(rq);
+	else if (!rq->retries)
 		return fail(rq, IBV_WC_RETRY_EXC_ERR);
-	rq->retries--;
+	else
+		rq->retries--;
 	rc_window_lost(&rq->window);
 	go_back(rq, rq->unacked);
 	rq->went_back = rq->obeyed = false;

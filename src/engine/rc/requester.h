@@ -50,6 +50,12 @@ struct rc_requester_params {
 	uint8_t max_rd_atomic;
 	uint8_t retry_cnt, rnr_retry; /* 0 to 7 */
 	uint64_t timeout_ns;  /* 0: no retransmission by time */
+	/* The wait after an RNR NAK, in thousandths of what it asks for; 0: 1000. */
+	uint32_t rnr_permille;
+	/* A request without an answer is first sent again `burst` times within `burst_ns`, before the
+	 * first timeout; together they use two of the retries. 0: it is not. */
+	uint8_t burst;
+	uint64_t burst_ns;
 	uint64_t line_bps;    /* bits a second of the port, for pace.h; 0: unknown */
 	struct work_ring ring;
 };
@@ -72,6 +78,7 @@ struct rc_requester {
 	bool obeyed;         /* a sequence NAK at `unacked` was answered by going back */
 	bool failed;
 	uint8_t retries, rnr_retries; /* remaining numbers */
+	uint8_t burst;       /* how many are left of the burst */
 	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */
 	uint64_t timeout_at_ns; /* 0: no answer is expected */
 	uint64_t gone_back;  /* number of times, for counters */
@@ -125,6 +132,12 @@ void rc_reply_look(const struct rc_requester *rq, const struct rc_packet *packet
  * of copying the payload, IBV_WC_SUCCESS if there was none. */
 struct work_done rc_reply(struct rc_requester *rq, const struct rc_packet *packet,
 			  enum ibv_wc_status copied, uint64_t now_ns);
+
+/* The memory for a response is not there, so that this was dropped: the oldest unacknowledged
+ * packet and those behind it are sent again at `until_ns`, which uses no retry. */
+void rc_hold(struct rc_requester *rq, uint64_t until_ns);
+/* They are sent again now. */
+void rc_release(struct rc_requester *rq);
 
 /* The time at which rc_timer() is to be called, and rc_next() behind it; 0: never. */
 uint64_t rc_deadline(const struct rc_requester *rq);

@@ -344,6 +344,11 @@ static struct rc_taken take_expected(struct rc_responder *rs, const struct rc_pa
 	return taken;
 }
 
+void rc_rnr(struct rc_responder *rs, uint64_t now_ns)
+{
+	owe(rs, RC_SYN_RNR | (rs->p.min_rnr_timer & RC_SYN_VALUE), rs->expected_psn, now_ns);
+}
+
 struct rc_taken rc_take(struct rc_responder *rs, const struct rc_packet *packet,
 			const struct rc_look *look, enum rc_answer answer,
 			uint64_t old, uint64_t now_ns)
@@ -373,9 +378,11 @@ struct rc_taken rc_take(struct rc_responder *rs, const struct rc_packet *packet,
 	case RC_NO_RECEIVE:
 		if (!rs->p.reliable)
 			return refuse(rs, 0);
-		owe(rs, RC_SYN_RNR | (rs->p.min_rnr_timer & RC_SYN_VALUE),
-		    rs->expected_psn, now_ns);
+		rc_rnr(rs, now_ns);
 		/* Packets after it are out of sequence; no sequence NAK is sent. */
+		rs->told_sequence = true;
+		return nothing;
+	case RC_NOT_THERE:
 		rs->told_sequence = true;
 		return nothing;
 	case RC_NO_ACCESS: return refuse(rs, RC_SYN_ACCESS);

@@ -100,6 +100,9 @@ enum rc_answer {
 	RC_NO_OPERATION, /* local error: no room in the receive, or no access to it */
 	RC_NOT_VALID,
 	RC_NOT_NOW,      /* nothing was done; the packet counts as lost */
+	/* Its memory is not there: nothing was done; packets behind it are dropped without a NAK. The
+	 * caller calls rc_rnr(), or looks at the packet again. */
+	RC_NOT_THERE,
 };
 
 struct rc_taken {
@@ -125,6 +128,9 @@ void rc_look(const struct rc_responder *rs, const struct rc_packet *packet,
 struct rc_taken rc_take(struct rc_responder *rs, const struct rc_packet *packet,
 			const struct rc_look *look, enum rc_answer answer,
 			uint64_t old, uint64_t now_ns);
+
+/* The expected packet came and got RC_NOT_THERE: an RNR NAK becomes due. */
+void rc_rnr(struct rc_responder *rs, uint64_t now_ns);
 
 /* A packet that a switch has marked (CE in the IP header) came for this queue pair, a
  * request or an answer: a CNP becomes due, at most one in RC_PACE_CNP_NS. */

@@ -87,6 +87,11 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, faults),
 	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; shm offers loss, partition, in.delay and in.jitter of messages, iwarp delay, jitter, rate, corrupt, partition, cut, reset and stall of streams; empty for nothing" },
+	{ .env = "BUSBAR_PAGING",
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, paging),
+	  .help = "the adapter that soft0 behaves like where pages of regions on demand are missing, and after timeouts: connectx4, connectx5, connectx6, ideal, or a file with such a profile; transport shm is not used then; empty for none: pages are there at once" },
 	{ .env = "BUSBAR_IWARP_EXTENSIONS",
 	  .fallback = "off",
 	  .type = SETTING_BOOL,
@@ -154,6 +159,7 @@ const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm,roce",
 				     .network = "all",
+				     .paging = "",
 				     .faults = "",
 				     .without_text = "",
 				     .capture = "",
@@ -235,6 +241,7 @@ static void keep_closed(struct hca_settings *s)
 	s->peers = HCA_PEERS_USER;
 	s->memory = MIN(s->memory, HCA_MEMORY_PTRACE);
 	s->capture = ""; /* nor replace files with its rights */
+	s->paging = "";  /* nor read any */
 }
 
 /* What one side copies by itself, the other side does not see, and nothing of it is lost:
@@ -247,6 +254,13 @@ static void show_all(struct hca_settings *s)
 	s->copy_access = HCA_ACCESS_TARGET;
 }
 
+/* Nothing of an adapter's paging happens to messages of transport shm. */
+static void leave_out_shm(struct hca_settings *s)
+{
+	if (s->paging[0] && strstr(s->transports, "shm"))
+		s->transports = "roce";
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
@@ -257,6 +271,7 @@ static void load(void)
 	parse_old_peers(&hca_settings);
 	keep_closed(&hca_settings);
 	show_all(&hca_settings);
+	leave_out_shm(&hca_settings);
 	parse_map_memory(&hca_settings);
 	parse_without(&hca_settings);
 }

@@ -79,6 +79,7 @@ struct hca_settings {
 	const char *network;      /* addresses by which other hosts are reached: "all", "off", list */
 	uint64_t udp_port;       /* UDP */
 	bool rnic_extensions;   /* atomics and immediate data over streams (RFC 7306) */
+	const char *paging;       /* a profile of regions on demand, see memory/demand.h; "": none */
 	const char *faults;       /* what transports of packets do to packets; "": nothing */
 	/* A file for all packets ("": none), and its limits. */
 	const char *capture;

@@ -16,6 +16,7 @@
 #include "hca/memory/device_memory.h"
 #include "hca/memory/domain.h"
 #include "hca/memory/import.h"
+#include "hca/memory/demand.h"
 #include "hca/memory/key.h"
 #include "hca/memory/paging.h"
 #include "hca/memory/promising.h"
@@ -145,6 +146,7 @@ static int mr_withdraw(struct hca_mr *mr)
 	spin_unlock(&hca_key_lock);
 	hca_promise_release();
 	hca_fence_key(mr->ibv.lkey);
+	hca_demand_forget(hca_key_index(mr->ibv.lkey));
 	HCA_COUNT_PROCESS(MRS, (uint64_t)-1);
 	HCA_COUNT_PROCESS(MR_BYTES, -counted_bytes(mr));
 	PROBE(mr_dereg, mr->ibv.lkey, mr->ibv.length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_advise_mr(): faults pages of regions on demand in before they are used. The adapter
- * has no page table of its own, only that of the process is filled. That is always done when
- * the call returns, with and without IBV_ADVISE_MR_FLAG_FLUSH.
+ * ibv_advise_mr(): faults pages of regions on demand in before they are used, in the page table of
+ * the process, and in that of the adapter if it has one (demand.h). That is always done when the
+ * call returns, with and without IBV_ADVISE_MR_FLAG_FLUSH.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -10,6 +10,7 @@
 
 #include "hca/hca.h"
 #include "hca/host/mapping.h"
+#include "hca/memory/demand.h"
 #include "hca/memory/key.h"
 #include "hca/memory/sge.h"
 #include "hca/object/pd.h"
@@ -102,7 +103,7 @@ static int fetch(struct pages p, enum ibv_advise_mr_advice advice)
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 
-	/* The adapter uses the page table of the process: there is nothing to fill. */
+	/* The page table of the process is not to be filled. */
 	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
 		return mapped(p);
 	if (!madvise(p.first, p.bytes,
@@ -130,6 +131,8 @@ int hca_mr_advise(struct ibv_pd *ibpd, enum ibv_advise_mr_advice advice,
 
 		if (!ret && sge[i].length)
 			ret = fetch(pages_of(addr, sge[i].length), advice);
+		if (!ret)
+			hca_demand_prefetch(hca_key_index(sge[i].lkey), addr, sge[i].length);
 		if (ret)
 			return ret;
 	}

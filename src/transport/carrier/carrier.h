@@ -81,6 +81,8 @@ enum carrier_known {
 	/* Emission only: it may leave in fragments, from the port that the carrier has for
 	 * these (udp.h), where it is longer than the network takes. */
 	CARRIER_FRAGMENTS = 1 << 6,
+	/* Emission only: it gets lost behind all filters that show it (fault.h). */
+	CARRIER_LOST = 1 << 7,
 };
 
 #define CARRIER_IOV_MAX 256

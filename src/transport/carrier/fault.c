@@ -230,6 +230,8 @@ static int fault_emit(struct carrier *c, const struct carrier_unit *units, unsig
 	struct fault *f = fault_of(c);
 	struct side *s = &f->sides[CARRIER_OUT];
 
+	if (unlikely(n && units[0].known & CARRIER_LOST))
+		return 1;
 	if (likely(is_open(s)))
 		return carrier_emit(c->below, units, n);
 	for (unsigned i = 0; i < n; i++) {

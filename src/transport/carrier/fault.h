@@ -5,7 +5,7 @@
  * where no parameter is set and nothing is held back, units pass through as they are,
  * trains too. Otherwise trains are split.
  *
- * What it takes and loses counts as taken. It never returns -EAGAIN by itself. A packet that
+ * A unit with CARRIER_LOST is lost. What it takes and loses counts as taken. It never returns -EAGAIN by itself. A packet that
  * is too long for the carrier below is lost where it was held back; from then on all of its
  * length or more, without CARRIER_FRAGMENTS, are refused at once (-EMSGSIZE).
  */

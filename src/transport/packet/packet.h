@@ -64,6 +64,10 @@ void packet_ready(struct hca_qp *qp);
 void packet_close(struct packet_port *port, struct hca_qp *qp);
 void packet_expired(struct hca_qp *qp);
 
+/* ---- demand.c ---- */
+/* For hca_demand_open(); `arg` is the port. */
+void packet_on_demand(void *arg);
+
 /* ---- ud.c ---- */
 int packet_datagram(struct packet_port *port, struct hca_qp *qp,
 		    const struct hca_swqe *e);

@@ -13,9 +13,13 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	const struct carrier_upper upper = { .deliver = packet_deliver, .arg = port };
 	uint8_t *packet = malloc(PACKET_HEADER_BYTES + PACKET_MTU);
 	uint8_t *answers = malloc(PACKET_TRAIN_BYTES);
+	struct hca_demand *demand = NULL;
 	int ret = -ENOMEM;
 
 	if (!packet || !answers)
+		goto err;
+	ret = hca_demand_open(packet_on_demand, port, &demand);
+	if (ret)
 		goto err;
 	carrier_set_upper(carrier, &upper);
 	/* The progress thread may poll before the port opens and after it has closed. */
@@ -29,6 +33,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	}
 	port->packet = packet;
 	port->answers = answers;
+	port->demand = demand;
 	port->generation++;
 	packet_presence_open(port, packet_on_look);
 	list_init(&port->answering);
@@ -38,6 +43,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	return 0;
 
 err:
+	hca_demand_close(demand);
 	free(packet);
 	free(answers);
 	return ret;
@@ -56,10 +62,14 @@ static void release(struct packet_port *port)
 
 void packet_port_close(struct packet_port *port)
 {
+	struct hca_demand *demand = port->demand;
+
 	packet_presence_close(port);
 	hca_lock(&port->receive_lock);
+	port->demand = NULL;
 	release(port);
 	hca_unlock(&port->receive_lock);
+	hca_demand_close(demand);
 }
 
 void packet_port_end(struct packet_port *port)
@@ -91,6 +101,8 @@ void packet_port_end(struct packet_port *port)
 void packet_port_forked(struct packet_port *port)
 {
 	release(port);
+	port->demand = NULL;
+	hca_demand_forked();
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
 	packet_presence_forked(port, packet_on_look);

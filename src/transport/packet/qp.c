@@ -140,6 +140,8 @@ void packet_close(struct packet_port *port, struct hca_qp *qp)
 	/* The timer may be looking at the state. */
 	hca_lock(&qp->sq_lock);
 	packet_part(qp)->state = NULL;
+	if (port->demand)
+		hca_demand_forget_qp(port->demand, qp->ibv.qp_num);
 	atomic_store(&packet_part(qp)->unfinished, 0);
 	hca_unlock(&qp->sq_lock);
 	hca_unlock(&port->receive_lock);

@@ -73,5 +73,6 @@ int main(int argc, char **argv)
 	run_all(virtual_times, argc, argv);
 	run_all(virtual_ends, argc, argv);
 	run_all(virtual_order, argc, argv);
+	run_all(virtual_paging, argc, argv);
 	return 0;
 }

@@ -147,6 +147,10 @@ void side_error(struct side *s);
 /* To RESET and INIT; then side_connect(). */
 void side_reset(struct side *s);
 
+/* Is the memory of sides that are opened next registered on demand? */
+extern bool virtual_on_demand;
+void side_prefetch(struct side *s, uint32_t at, uint32_t bytes);
+
 struct request {
 	enum ibv_wr_opcode opcode;
 	uint64_t id;
@@ -222,11 +226,12 @@ struct played virtual_play(const struct plan *plan, uint64_t seed);
 struct plan virtual_plan(uint64_t seed);
 int virtual_random(uint64_t seed, uint64_t runs);
 
-/* ---- virtual_times.c, virtual_ends.c, virtual_order.c ---- */
+/* ---- virtual_times.c, virtual_ends.c, virtual_order.c, virtual_paging.c ---- */
 struct virtual_test {
 	const char *name;
 	void (*fn)(void);
 };
-extern const struct virtual_test virtual_times[], virtual_ends[], virtual_order[];
+extern const struct virtual_test virtual_times[], virtual_ends[], virtual_order[],
+	virtual_paging[];
 
 #endif

@@ -88,7 +88,7 @@ static int emit_packet(struct host *h, const struct carrier_unit *u, size_t at, 
 
 	expect(bytes <= sizeof(packet));
 	carrier_unit_gather(u, at, bytes, packet);
-	if (is_judged_lost(h, u, packet))
+	if (is_judged_lost(h, u, packet) || u->known & CARRIER_LOST)
 		return 0;
 	one.iov = &iov;
 	one.count = 1;

@@ -12,8 +12,10 @@
 
 struct side sides[SIDES];
 uint64_t virtual_poll_ns;
-static uint8_t memory[SIDES][SIDE_BYTES];
+static _Alignas(4096) uint8_t memory[SIDES][SIDE_BYTES];
 static struct ibv_mr *region;
+bool virtual_on_demand;
+static bool region_on_demand;
 static const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			  IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -93,8 +95,14 @@ void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o)
 	struct side *x = &sides[first], *y = x + 1;
 	struct options second = *o;
 
+	if (region && region_on_demand != virtual_on_demand) {
+		expect_eq(ibv_dereg_mr(region), 0);
+		region = NULL;
+	}
+	region_on_demand = virtual_on_demand;
 	if (!region)
-		region = ibv_reg_mr(virtual_pd, memory, sizeof(memory), rights);
+		region = ibv_reg_mr(virtual_pd, memory, sizeof(memory),
+				    rights | (virtual_on_demand ? IBV_ACCESS_ON_DEMAND : 0));
 	expect(region && first + 1 < SIDES && !x->qp && !y->qp);
 	x->peer = y;
 	y->peer = x;
@@ -190,6 +198,14 @@ void side_receive(struct side *s, uint64_t id, uint32_t at, uint32_t bytes)
 	expect(at + bytes <= SIDE_BYTES);
 	expect_eq(s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) :
 			   ibv_post_recv(s->qp, &wr, &bad), 0);
+}
+
+void side_prefetch(struct side *s, uint32_t at, uint32_t bytes)
+{
+	struct ibv_sge sge = { (uintptr_t)s->memory + at, bytes, region->lkey };
+
+	expect_eq(ibv_advise_mr(virtual_pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+				IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), 0);
 }
 
 uint8_t pattern(uint64_t seed, uint64_t at)

@@ -72,7 +72,7 @@ int packet_faults(struct packet_port *port, struct carrier **carrier)
 	port->fault = NULL;
 	if (!port->faults_known)
 		read_setting(port);
-	if (are_wanted(&port->faults) || packet_show_wanted())
+	if (are_wanted(&port->faults) || packet_show_wanted() || hca_settings.paging[0])
 		ret = open_filter(port, *carrier);
 	if (!ret && port->fault)
 		*carrier = port->fault;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hca/memory/demand.h"
 #include "hca/object/qp.h"
 #include "hca/run/copies.h"
 #include "hca/run/progress.h"
@@ -156,12 +157,15 @@ struct packet_port {
 	/* Until then all of the backlog are acknowledgements that wait for a reply; 0: not all. */
 	_Atomic uint64_t reply_until_ns;
 	struct hca_copies copies; /* threads that look at keys and copy by them */
+	/* Regions on demand as an adapter of BUSBAR_PAGING has them; NULL: their pages are there at
+	 * once. Set while the port is open. */
+	struct hca_demand *demand;
 };
 
 /* ---- faults.c ---- */
 /* Puts the filter of faults over *carrier if faults are wanted, by BUSBAR_FAULTS or since then
  * by packet_faults_set(); also if packets are shown, as it belongs below the filter that shows
- * them. Before packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged and
+ * them, and where packets may have CARRIER_LOST. Before packet_port_open(). 0 or -ENOMEM. A setting that cannot be used is logged and
  * has no effect; corruption is for media that seal their packets. */
 int packet_faults(struct packet_port *port, struct carrier **carrier);
 /* As the entry of hca_transport_ops; the port may be open or not. A port gets the filter when

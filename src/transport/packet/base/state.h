@@ -16,6 +16,20 @@ struct packet_entry {
 	uint32_t sq_index;
 };
 
+/* What a queue pair does about pages that are missing; only where the port has `demand`. */
+struct packet_demand {
+	/* Of the responder, under receive_lock. */
+	bool nak_due;          /* a reminder of the NAK, or of the answer to `read`, will come */
+	bool answers;          /* the reminder is of the answer */
+	struct rc_packet read; /* the READ that waits for its pages; other operations: none */
+	/* Of the requester, under sq_lock. */
+	bool pending;          /* it waits to repeat a request */
+	bool waits;            /* to be sent again, or at all, when a fault was served */
+	/* Packets that were posted meanwhile: [lost_psn, lost_end). Each is lost when it leaves for
+	 * the first time, if the adapter loses them. */
+	uint32_t lost_psn, lost_end;
+};
+
 struct packet_qp {
 	struct hca_qp *qp;
 	struct packet_port *port;
@@ -54,6 +68,7 @@ struct packet_qp {
 	 * target its stand-in at the SRQ (responder/xrc.c). */
 	struct hca_qp *as;
 	struct packet_xrc *xrc;
+	struct packet_demand demand;
 	/* The protection domains of the READs in responder.resources. */
 	uint32_t read_pd[RC_RESOURCES_MAX];
 };

@@ -139,7 +139,8 @@ static int emit(const struct packet_train *t)
 		.segment = t->packets > 1 ? t->segment : 0,
 		.to = r->to,
 		.from = r->from,
-		.known = (uint16_t)(r->known | (t->fragments ? CARRIER_FRAGMENTS : 0)),
+		.known = (uint16_t)(r->known | (t->fragments ? CARRIER_FRAGMENTS : 0) |
+				    (t->lost ? CARRIER_LOST : 0)),
 		.tos = r->tos,
 		.ttl = r->ttl,
 		.interface = r->interface,

@@ -26,6 +26,7 @@ struct packet_train {
 	uint32_t segment; /* length of the first packet */
 	uint32_t bytes, text_bytes;
 	bool ended;       /* no packet may follow */
+	bool lost;        /* it is shown, and gets lost (CARRIER_LOST) */
 	uint32_t length;  /* length of the header of the packet that is being added */
 	struct packet_part_of_train packet[PACKET_TRAIN_MAX];
 	struct iovec iov[CARRIER_IOV_MAX];
@@ -40,11 +41,12 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->port = port;
 	t->route = route;
 	t->series = series;
-	t->most = port->train();
+	/* What is lost, or held back, is one packet. */
+	t->most = port->demand ? 1 : port->train();
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
 	t->packets = t->pieces = 0;
 	t->bytes = t->text_bytes = 0;
-	t->ended = false;
+	t->ended = t->lost = false;
 }
 
 /* Begins one more packet. Returns room for up to HCA_MAX_SGE pieces of its payload, or NULL: the

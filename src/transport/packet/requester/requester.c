@@ -13,6 +13,8 @@
 
 /* Enough for several emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
+/* Packets; adapters send all that is posted, without a window. */
+#define DEMAND_WINDOW 4096u
 
 uint32_t packet_mtu(const struct packet_qp *pq)
 {
@@ -29,13 +31,15 @@ static void set_limits(struct packet_qp *pq)
 	p->retry_cnt = a->retry_cnt;
 	p->rnr_retry = a->rnr_retry;
 	p->timeout_ns = rc_timeout_ns(a->timeout);
+	if (unlikely(pq->port->demand))
+		packet_demand_limits(pq, p);
 	atomic_store_explicit(&pq->timeout_ns, p->timeout_ns, memory_order_relaxed);
 }
 
 void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 {
 	const uint32_t mtu = packet_mtu(pq), buffer_bytes = pq->port->buffer_bytes;
-	const struct rc_requester_params params = {
+	struct rc_requester_params params = {
 		.reliable = pq->service != PACKET_UC,
 		.mtu = mtu,
 		.psn = psn,
@@ -52,6 +56,10 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 		.ring.mask = pq->qp->sq.mask,
 	};
 
+	if (unlikely(pq->port->demand)) {
+		packet_demand_limits(pq, &params);
+		params.window = params.window_usual = params.window_most = DEMAND_WINDOW;
+	}
 	rc_requester_open(&pq->requester, &params);
 	pq->epoch = pq->qp->tx_epoch;
 	pq->completed = 0;
@@ -107,13 +115,19 @@ bool packet_finish(struct packet_qp *pq, struct work_done done)
 	return false;
 }
 
+static const struct hca_swqe *entry_of(const struct packet_qp *pq, const struct rc_place *where)
+{
+	const struct packet_entry *entry = container_of(
+		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
+
+	return hca_sq_entry(&pq->qp->sq, entry->sq_index);
+}
+
 /* Writes a response into the buffers of its entry. Each payload of a run has where->bytes. */
 static enum ibv_wc_status place(struct packet_qp *pq, const struct rc_place *where,
 				const struct packet_frame *f, const uint8_t *payload)
 {
-	const struct packet_entry *entry = container_of(
-		rc_entry(&pq->requester, where->index), struct packet_entry, rc);
-	const struct hca_swqe *e = hca_sq_entry(&pq->qp->sq, entry->sq_index);
+	const struct hca_swqe *e = entry_of(pq, where);
 	unsigned turn = hca_copy_begin(&pq->port->copies);
 	int ret = 0;
 
@@ -139,10 +153,17 @@ static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
 	packet_settle(pq);
 	next = pq->requester.next;
 	rc_reply_look(&pq->requester, &f->rc, &where);
+	if (unlikely(pq->port->demand) && packet_discards(pq, f, &where, entry_of(pq, &where))) {
+		packet_count_repeated(pq, next, false);
+		packet_arm(pq);
+		return 1 + f->rc.more;
+	}
 	if (where.wanted && where.bytes)
 		copied = place(pq, &where, f, payload);
 	done = rc_reply(&pq->requester, &f->rc, copied, pq->port->now_ns);
 	packet_count_repeated(pq, next, rnr);
+	if (unlikely(pq->port->demand))
+		packet_demand_replied(pq, f);
 	/* The last RNR NAK makes the entry fail, so it starts no wait that would be counted. */
 	if (unlikely(done.status == IBV_WC_RNR_RETRY_EXC_ERR))
 		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);

@@ -29,6 +29,24 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
 uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 		      const uint8_t *payload);
 
+/* ---- demand.c; the port has `demand`, and sq_lock is held ---- */
+/* The times and numbers that differ from those of the attributes. */
+void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params *p);
+/* Are the pages of the packet's payload there? False: an event will say so. */
+bool packet_source_there(struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx);
+/* A wait to send again may be over: what was posted in it is known now. */
+void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns);
+/* Does the packet get lost behind the adapter? */
+bool packet_gets_lost(const struct packet_qp *pq, uint32_t psn);
+/* Is the answer discarded, because the queue pair waits, or because the pages of its place are
+ * missing? Then the queue pair waits. receive_lock is held, too. */
+bool packet_discards(struct packet_qp *pq, const struct packet_frame *f,
+		     const struct rc_place *where, const struct hca_swqe *e);
+/* An answer was taken. */
+void packet_demand_replied(struct packet_qp *pq, const struct packet_frame *f);
+/* A fault of the side of the requester was served. sq_lock is not held. */
+void packet_source_event(struct packet_qp *pq);
+
 /* ---- send.c ---- */
 /* As the entry of hca_transport_ops. */
 void packet_transmit(struct hca_qp *qp);

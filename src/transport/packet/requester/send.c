@@ -183,6 +183,11 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	f.rc.more = 0;
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
+	if (unlikely(pq->port->demand)) {
+		if (!packet_source_there(pq, e, tx))
+			return -ENOENT;
+		train->lost = packet_gets_lost(pq, f.rc.psn);
+	}
 	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
@@ -267,6 +272,8 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 	int ret = 0;
 
 	packet_train_open(&train, pq->port, &pq->route, &pq->request_series);
+	if (unlikely(pq->port->demand))
+		packet_demand_resume(pq, now_ns);
 	turn = hca_copy_begin(&pq->port->copies);
 	while (!ret && rc_next(rq, rq->head, now_ns, &tx)) {
 		ret = add_packet(pq, &train, &tx, bounce);

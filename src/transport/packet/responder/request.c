@@ -202,7 +202,7 @@ static void count_answer(const struct request *r)
 		return;
 	if (r->answer == RC_NO_RECEIVE)
 		HCA_COUNT_RARE(r->pq->as, RX_RNR_SENT, 1);
-	else if (r->answer != RC_NOT_NOW)
+	else if (r->answer != RC_NOT_NOW && r->answer != RC_NOT_THERE)
 		HCA_COUNT_RARE(r->pq->as, RX_NAKS_SENT, 1);
 }
 
@@ -236,7 +236,10 @@ static void take_expected(struct request *r)
 		hca_lock(&as->recv->consume_lock);
 		r->receive = hca_recv_first(as);
 	}
-	if (uses && !r->receive)
+	if (unlikely(r->pq->port->demand) && (!uses || r->receive) &&
+	    !packet_target_there(r->pq, r->f, &r->look, r->receive))
+		r->answer = RC_NOT_THERE;
+	else if (uses && !r->receive)
 		carry_out_nothing(r);
 	else
 		carry_out(r);

@@ -25,6 +25,12 @@ enum ibv_wc_status packet_atomic(const struct packet_qp *pq, uint32_t pd_id,
 				 const struct rc_packet *p, const void *data,
 				 uint64_t *old);
 
+/* ---- demand.c; the port has `demand` ---- */
+/* Are the pages there that the request needs, a receive among them? False: it gets an RNR NAK, or
+ * its answer, later. */
+bool packet_target_there(struct packet_qp *pq, const struct packet_frame *f,
+			 const struct rc_look *look, const struct hca_rwqe *receive);
+
 /* ---- xrc.c ---- */
 /* Makes the target's stand-in; 0 or -ENOMEM. No lock is held. */
 int packet_xrc_new(struct packet_qp *pq);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Regions on demand by the model of an adapter; see demand.h. */
+#define LOG_ROOM "hca"
+#include "hca/memory/demand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/paging/table.h"
+#include "hca/host/mapping.h"
+#include "hca/host/settings.h"
+#include "hca/memory/key.h"
+#include "hca/run/progress.h"
+#include "util/clock.h"
+#include "util/list.h"
+#include "util/log.h"
+#include "util/spin.h"
+
+/* Of pages of the adapter, whatever those of the host are. */
+#define PAGE_SHIFT 12
+#define PROFILE_BYTES_MAX 65536
+/* Pages of the host that one look at its table covers. */
+#define LOOK_PAGES 64u
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+
+struct hca_demand {
+	struct list entry; /* of `all` */
+	struct spin lock;  /* a leaf */
+	struct paging *paging;
+	/* Pages that the host could not bring: they count as there, and who uses one gets an
+	 * error. */
+	struct paging_table unusable;
+	struct progress_timer timer;
+	void (*due)(void *arg);
+	void *arg;
+	int pagemap; /* /proc/self/pagemap; -1: not readable */
+};
+
+static struct list all = { &all, &all };
+/* Protects `all`. Taken before the lock of an element. */
+static struct spin all_lock;
+
+/* ---- profiles ---- */
+
+/* The text of a file, to be freed; NULL and errno. */
+static char *file_text(const char *path)
+{
+	char *text = calloc(1, PROFILE_BYTES_MAX + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 && text ? read(fd, text, PROFILE_BYTES_MAX) : -1;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (n >= 0)
+		return text;
+	free(text);
+	errno = error;
+	return NULL;
+}
+
+/* The profile that BUSBAR_PAGING names. False: not usable, which is logged. */
+static bool read_profile(struct paging_profile *profile)
+{
+	const char *name = hca_settings.paging, *text = paging_profile_text(name);
+	char *own = NULL;
+	char why[160];
+	int ret;
+
+	if (!text)
+		text = own = file_text(name);
+	if (!text) {
+		log_warn("BUSBAR_PAGING='%.80s' not usable: %s; a profile is a file or one of %s",
+			 name, strerror(errno), paging_profile_names);
+		return false;
+	}
+	ret = paging_profile_parse(text, profile, why, sizeof(why));
+	free(own);
+	if (ret)
+		log_warn("BUSBAR_PAGING='%.80s' not usable: %s", name, why);
+	return !ret;
+}
+
+/* ---- life ---- */
+
+static void on_timer(struct progress_timer *t)
+{
+	struct hca_demand *d = container_of(t, struct hca_demand, timer);
+
+	d->due(d->arg);
+}
+
+int hca_demand_open(void (*due)(void *arg), void *arg, struct hca_demand **out)
+{
+	struct paging_profile profile;
+	struct hca_demand *d;
+
+	*out = NULL;
+	if (!*hca_settings.paging || !read_profile(&profile))
+		return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->paging = paging_open(&profile);
+	if (!d->paging) {
+		free(d);
+		return -ENOMEM;
+	}
+	d->due = due;
+	d->arg = arg;
+	d->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	progress_timer_init(&d->timer, on_timer);
+	spin_lock(&all_lock);
+	list_push(&all, &d->entry);
+	spin_unlock(&all_lock);
+	*out = d;
+	return 0;
+}
+
+void hca_demand_close(struct hca_demand *d)
+{
+	if (!d)
+		return;
+	spin_lock(&all_lock);
+	list_remove(&d->entry);
+	spin_unlock(&all_lock);
+	progress_timer_cancel(&d->timer);
+	paging_close(d->paging);
+	paging_table_free(&d->unusable);
+	if (d->pagemap >= 0)
+		close(d->pagemap);
+	free(d);
+}
+
+const struct paging_profile *hca_demand_profile(const struct hca_demand *d)
+{
+	return paging_profile_of(d->paging);
+}
+
+/* ---- pages of the host ---- */
+
+static void *address_of(uint64_t page)
+{
+	return (void *)(uintptr_t)(page << PAGE_SHIFT);
+}
+
+/* Forgets pages that the host has taken back. The lock is held. */
+static void look_at_host(struct hca_demand *d, const struct paging_range *r)
+{
+	uint64_t shown[LOOK_PAGES];
+
+	for (uint32_t at = 0; at < r->pages; at += LOOK_PAGES) {
+		uint32_t n = MIN(r->pages - at, LOOK_PAGES);
+		long got = syscall(SYS_pread64, d->pagemap, shown, n * sizeof(*shown),
+				   (r->first + at) * sizeof(*shown));
+
+		for (uint32_t i = 0; (long)((i + 1) * sizeof(*shown)) <= got; i++) {
+			const struct paging_range one = { r->region, 1, r->first + at + i };
+
+			if (!(shown[i] & PAGEMAP_PRESENT) &&
+			    !paging_table_get(&d->unusable, one.region, one.first))
+				paging_invalidate(d->paging, &one);
+		}
+	}
+}
+
+/* Has the host bring the pages of a fault. */
+static void bring(struct hca_demand *d, const struct paging_range *r)
+{
+	for (uint32_t i = 0; i < r->pages; i++)
+		if (!hca_page_usable(address_of(r->first + i), true) &&
+		    !hca_page_usable(address_of(r->first + i), false)) {
+			spin_lock(&d->lock);
+			paging_table_set(&d->unusable, r->region, r->first + i, 1);
+			spin_unlock(&d->lock);
+		}
+}
+
+/* ---- ranges ---- */
+
+static struct paging_range range_of(uint32_t index, uint64_t addr, uint64_t length)
+{
+	uint64_t first = addr >> PAGE_SHIFT, last = (addr + length - 1) >> PAGE_SHIFT;
+
+	return (struct paging_range){
+		.region = index,
+		.first = first,
+		.pages = length ? (uint32_t)MIN(last - first + 1, (uint64_t)UINT32_MAX) : 0,
+	};
+}
+
+/* False: no key of a region on demand that has all of the range. */
+static bool range_by_key(uint32_t key, uint64_t addr, uint64_t length, struct paging_range *out)
+{
+	struct hca_key k;
+
+	if (!length || !hca_key_look_own(key, &k) ||
+	    !(k.flags & HCA_KEY_ON_DEMAND) || addr < k.iova || length > k.length ||
+	    addr - k.iova > k.length - length)
+		return false;
+	*out = range_of(hca_key_index(key), k.addr + (addr - k.iova), length);
+	return true;
+}
+
+/* The lock is held. */
+static void arm(struct hca_demand *d, uint64_t now_ns)
+{
+	uint64_t next = paging_next_ns(d->paging);
+
+	if (next == UINT64_MAX)
+		return;
+	progress_timer_hasten(&d->timer,
+			      progress_now_ns() + (next > now_ns ? next - now_ns : 0));
+}
+
+bool hca_demand_use(struct hca_demand *d, uint32_t qpn, enum paging_side side, uint32_t key,
+		    uint64_t addr, uint64_t length)
+{
+	struct paging_range range;
+	uint64_t now_ns;
+	bool there;
+
+	if (!range_by_key(key, addr, length, &range))
+		return true;
+	now_ns = clock_now_ns();
+	spin_lock(&d->lock);
+	if (d->pagemap >= 0)
+		look_at_host(d, &range);
+	there = paging_use(d->paging, qpn, side, &range, now_ns);
+	if (!there)
+		arm(d, now_ns);
+	spin_unlock(&d->lock);
+	return there;
+}
+
+bool hca_demand_use_sges(struct hca_demand *d, uint32_t qpn, enum paging_side side,
+			 const struct ibv_sge *sge, unsigned count, uint32_t at, uint32_t length)
+{
+	bool there = true;
+
+	for (unsigned i = 0; i < count && length; i++) {
+		uint32_t part;
+
+		if (at >= sge[i].length) {
+			at -= sge[i].length;
+			continue;
+		}
+		part = MIN(length, sge[i].length - at);
+		there &= hca_demand_use(d, qpn, side, sge[i].lkey, sge[i].addr + at, part);
+		length -= part;
+		at = 0;
+	}
+	return there;
+}
+
+bool hca_demand_first_use(struct hca_demand *d, uint32_t key, uint64_t addr, uint64_t length)
+{
+	struct paging_range range;
+	bool first;
+
+	if (!range_by_key(key, addr, length, &range))
+		return false;
+	spin_lock(&d->lock);
+	first = paging_first_use(d->paging, &range);
+	spin_unlock(&d->lock);
+	return first;
+}
+
+void hca_demand_remind(struct hca_demand *d, uint32_t qpn, enum paging_side side,
+		       uint64_t after_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	spin_lock(&d->lock);
+	paging_remind(d->paging, qpn, side, now_ns + after_ns);
+	arm(d, now_ns);
+	spin_unlock(&d->lock);
+}
+
+bool hca_demand_take(struct hca_demand *d, struct paging_event *event)
+{
+	uint64_t now_ns = clock_now_ns();
+	bool taken;
+
+	spin_lock(&d->lock);
+	taken = paging_take(d->paging, now_ns, event);
+	if (!taken)
+		arm(d, now_ns);
+	spin_unlock(&d->lock);
+	if (taken)
+		bring(d, &event->range);
+	return taken;
+}
+
+void hca_demand_forget_qp(struct hca_demand *d, uint32_t qpn)
+{
+	spin_lock(&d->lock);
+	paging_forget_qp(d->paging, qpn);
+	spin_unlock(&d->lock);
+}
+
+/* ---- in all ports ---- */
+
+void hca_demand_forked(void)
+{
+	list_init(&all);
+	all_lock = (struct spin){ 0 };
+}
+
+void hca_demand_prefetch(uint32_t index, uint64_t addr, uint64_t length)
+{
+	const struct paging_range range = range_of(index, addr, length);
+
+	spin_lock(&all_lock);
+	list_for_each(d, &all, struct hca_demand, entry) {
+		spin_lock(&d->lock);
+		paging_prefetch(d->paging, &range);
+		spin_unlock(&d->lock);
+	}
+	spin_unlock(&all_lock);
+}
+
+void hca_demand_forget(uint32_t index)
+{
+	spin_lock(&all_lock);
+	list_for_each(d, &all, struct hca_demand, entry) {
+		spin_lock(&d->lock);
+		paging_forget_region(d->paging, index);
+		paging_table_remove_all(&d->unusable, UINT32_MAX, index);
+		spin_unlock(&d->lock);
+	}
+	spin_unlock(&all_lock);
+}
