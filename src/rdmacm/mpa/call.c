@@ -17,6 +17,10 @@
 /* As Linux's siw. */
 #define REPLY_NS (10 * UINT64_C(1000000000))
 #define REQUEST_NS (5 * UINT64_C(1000000000))
+/* A call where nobody listens is repeated, as long as a request over RoCE waits there
+ * (transport/roce/dispatch.h): programs that call twice rely on it. */
+#define PATIENCE_NS UINT64_C(500000000)
+#define AGAIN_NS UINT64_C(10000000)
 
 void mpa_params(struct iwarp_setup_params *p, bool initiator)
 {
@@ -46,39 +50,58 @@ static bool fail(struct mpa_call *c, int result)
 	return true;
 }
 
+/* TCP has no connection, for this reason. */
+static void fail_to_connect(struct mpa_call *c, int error)
+{
+	const uint64_t now = clock_monotonic_ns_slow();
+
+	if (error == ECONNREFUSED && now < c->patient_until_ns)
+		c->again_ns = now + AGAIN_NS;
+	else
+		fail(c, -error);
+}
+
+/* 0 or a negative errno. A failure of TCP is reported as what comes later is. */
+static int dial(struct mpa_call *c)
+{
+	const struct sockaddr *from = (struct sockaddr *)&c->from, *to = (struct sockaddr *)&c->to;
+	int ret, on = 1;
+
+	c->again_ns = 0;
+	c->fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return -errno;
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* The port of a caller must not keep a listener from it. */
+	setsockopt(c->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	if (bind(c->fd, from, cma_addr_len(from))) {
+		ret = -errno;
+		mpa_call_close(c);
+		return ret;
+	}
+	if (connect(c->fd, to, cma_addr_len(to)) && errno != EINPROGRESS)
+		fail_to_connect(c, errno);
+	return 0;
+}
+
 int mpa_call_open(struct mpa_call *c, const struct sockaddr *from, const struct sockaddr *to,
 		  const struct iwarp_setup_params *p, uint64_t timeout_ns)
 {
-	struct sockaddr_storage local;
 	const uint64_t now = clock_monotonic_ns_slow();
-	int ret = iwarp_setup_open(&c->setup, p, now), on = 1;
+	int ret = iwarp_setup_open(&c->setup, p, now);
 
 	c->result = 0;
 	c->fd = -1;
 	if (ret)
 		return ret;
-	c->fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0)
-		return -errno;
-	cma_addr_copy(&local, from);
-	cma_addr_set_port((struct sockaddr *)&local, 0);
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	/* The port of a caller must not keep a listener from it. */
-	setsockopt(c->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-	if (bind(c->fd, (struct sockaddr *)&local, cma_addr_len((struct sockaddr *)&local)))
-		goto err;
+	cma_addr_copy(&c->from, from);
+	cma_addr_set_port((struct sockaddr *)&c->from, 0);
+	cma_addr_copy(&c->to, to);
 	c->connecting = true;
 	c->deadline_ns = now + timeout_ns;
-	if (connect(c->fd, to, cma_addr_len(to)) && errno != EINPROGRESS)
-		/* It is reported as what comes later is. */
-		c->result = -errno;
-	return 0;
-
-err:
-	ret = -errno;
-	mpa_call_close(c);
-	return ret;
+	c->patient_until_ns = now + MIN(timeout_ns, PATIENCE_NS);
+	return dial(c);
 }
 
 int mpa_call_take(struct mpa_call *c, int fd)
@@ -106,7 +129,7 @@ static bool finish_connecting(struct mpa_call *c)
 	struct sockaddr_storage peer;
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &length) || error) {
-		fail(c, error ? -error : -EIO);
+		fail_to_connect(c, error ? error : EIO);
 		return false;
 	}
 	length = sizeof(peer);
@@ -168,6 +191,8 @@ bool mpa_call_step(struct mpa_call *c)
 
 	if (c->result)
 		return true;
+	if (c->again_ns)
+		return false;
 	if (c->connecting && !finish_connecting(c))
 		return c->result != 0;
 	send_output(c);
@@ -183,9 +208,17 @@ bool mpa_call_step(struct mpa_call *c)
 bool mpa_call_expire(struct mpa_call *c)
 {
 	const uint64_t now = clock_monotonic_ns_slow();
+	int ret;
 
 	if (c->connecting && now >= c->deadline_ns)
 		return fail(c, -ETIMEDOUT);
+	if (c->again_ns) {
+		if (now < c->again_ns)
+			return false;
+		mpa_call_close(c);
+		ret = dial(c);
+		return ret ? fail(c, ret) : c->result != 0;
+	}
 	if (!c->connecting && c->setup.deadline_ns && now >= c->setup.deadline_ns) {
 		iwarp_setup_timer(&c->setup, now);
 		if (c->setup.state == IWARP_SETUP_FAILED)
@@ -198,7 +231,7 @@ uint32_t mpa_call_events(const struct mpa_call *c)
 {
 	size_t bytes;
 
-	if (c->fd < 0 || c->result)
+	if (c->fd < 0 || c->result || c->again_ns)
 		return 0;
 	iwarp_setup_output(&c->setup, &bytes);
 	if (c->connecting || (bytes && c->setup.state != IWARP_SETUP_DONE))
@@ -210,6 +243,8 @@ uint64_t mpa_call_deadline(const struct mpa_call *c)
 {
 	if (c->fd < 0 || c->result)
 		return 0;
+	if (c->again_ns)
+		return c->again_ns;
 	return c->connecting ? c->deadline_ns : c->setup.deadline_ns;
 }
 

@@ -35,6 +35,9 @@ struct mpa_call {
 	bool connecting;    /* TCP has no connection yet */
 	int result;         /* why the call failed before or in the set-up: a negative errno; 0 */
 	uint64_t deadline_ns; /* of TCP; of progress time */
+	uint64_t again_ns;    /* nobody listened: when TCP is asked again; 0: it is under way */
+	uint64_t patient_until_ns; /* then who listens is waited for no longer */
+	struct sockaddr_storage from, to; /* of TCP */
 	struct iwarp_setup setup;
 };
 

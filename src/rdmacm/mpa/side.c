@@ -17,11 +17,9 @@ void mpa_side_update(struct mpa_side *s)
 	uint32_t events = s->state == MPA_CALLING ? mpa_call_events(&s->call) : 0;
 	uint64_t due = s->state == MPA_CALLING ? mpa_call_deadline(&s->call) : 0;
 
-	if (!events) {
+	if (!events)
 		mpa_side_unwatch(s);
-		return;
-	}
-	if (s->watched)
+	else if (s->watched)
 		busbar_progress_rewatch(s->call.fd, events);
 	else
 		s->watched = !busbar_progress_watch(s->call.fd, events, s->on_events, s);

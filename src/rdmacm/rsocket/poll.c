@@ -38,6 +38,15 @@ static short wanted(const struct pollfd *p)
 	return p->events | POLLERR | POLLHUP | POLLNVAL;
 }
 
+/* Programs take POLLHUP for the end, and look no more at POLLIN (rstream). So who waits for bytes is
+ * told of them first. */
+static short told(const struct rs *rs, const struct pollfd *p, short events)
+{
+	if ((p->events & (POLLIN | POLLRDNORM)) && rs->rx.ready_bytes && !rs->rx.shut)
+		events &= (short)~POLLHUP;
+	return events & wanted(p);
+}
+
 static int socket_look(struct poll_set *s, nfds_t i, bool arm)
 {
 	struct rs *rs = s->watches[i].rs;
@@ -49,8 +58,8 @@ static int socket_look(struct poll_set *s, nfds_t i, bool arm)
 	} else {
 		rs_progress(rs);
 	}
-	s->fds[i].revents = (s->for_tcp ? rs_events_tcp(rs) : rs_events(rs)) &
-			    wanted(&s->fds[i]);
+	s->fds[i].revents = s->for_tcp ? rs_events_tcp(rs) & wanted(&s->fds[i]) :
+					 told(rs, &s->fds[i], rs_events(rs));
 	pthread_mutex_unlock(&rs->lock);
 	return s->fds[i].revents != 0;
 }

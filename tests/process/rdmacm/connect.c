@@ -3,6 +3,8 @@
 #include "cm_help.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
 
 static void expect_patience(struct rdma_cm_id *id)
 {
@@ -238,9 +240,91 @@ static void a_wildcard_listener_is_reached_by_every_local_address(void)
 	rdma_destroy_event_channel(ch);
 }
 
+struct gap {
+	struct rdma_event_channel *ch, *callee_ch;
+	struct rdma_cm_id *listener, *caller;
+	uint16_t port;
+	unsigned wait_us;
+	uint64_t called_ms;
+};
+
+static void *call_in_between(void *arg)
+{
+	struct gap *g = arg;
+
+	usleep(g->wait_us);
+	g->called_ms = cm_now_ms();
+	CHECK(rdma_connect(g->caller, NULL) == 0);
+	return NULL;
+}
+
+/* At the same port, or another one if somebody has taken that meanwhile. False: another one. */
+static bool listen_again(struct gap *g)
+{
+	CHECK(rdma_create_id(g->callee_ch, &g->listener, NULL, RDMA_PS_TCP) == 0);
+	if (!rdma_bind_addr(g->listener, cm_loopback(g->port)) && !rdma_listen(g->listener, 4))
+		return true;
+	cm_id_free(g->listener);
+	g->listener = cm_listener(g->callee_ch, RDMA_PS_TCP, 4, &g->port);
+	return false;
+}
+
+/* The call has reached the first listener, which rejects it by its end, or the second one. */
+static void find_call(struct gap *g, bool in_time)
+{
+	struct pollfd at[2] = { { g->ch->fd, POLLIN, 0 }, { g->callee_ch->fd, POLLIN, 0 } };
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *callee;
+
+	CHECK(poll(at, 2, -1) > 0);
+	if (!at[0].revents) {
+		ev = cm_expect(g->callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+		callee = ev->id;
+		rdma_ack_cm_event(ev);
+		CHECK(rdma_destroy_id(callee) == 0);
+	}
+	if (in_time)
+		CHECK(cm_expect_ack(g->ch, RDMA_CM_EVENT_REJECTED) == 28);
+	else
+		cm_expect_ack(g->ch, RDMA_CM_EVENT_REJECTED);
+}
+
+/* perftest's server closes its listener and opens it again while its client calls. */
+static void a_call_between_two_listeners_reaches_one(void)
+{
+	struct gap g = { .ch = rdma_create_event_channel(),
+			 .callee_ch = rdma_create_event_channel() };
+	struct cm_pair first;
+	pthread_t thread;
+	bool again;
+
+	/* Beside a connection, as perftest's second call. */
+	cm_pair_make(&first);
+	g.listener = cm_listener(g.callee_ch, RDMA_PS_TCP, 4, &g.port);
+	for (unsigned i = 0; i < 200; i++) {
+		g.caller = cm_caller(g.ch, RDMA_PS_TCP, g.port);
+		cm_qp(g.caller);
+		g.wait_us = i * 37 % 200;
+		CHECK(!pthread_create(&thread, NULL, call_in_between, &g));
+		usleep(i * 101 % 300);
+		CHECK(rdma_destroy_id(g.listener) == 0);
+		/* For those that have found it already. */
+		usleep(1000);
+		again = listen_again(&g);
+		CHECK(!pthread_join(thread, NULL));
+		find_call(&g, again && cm_now_ms() - g.called_ms < 40);
+		cm_id_free(g.caller);
+	}
+	cm_pair_free(&first);
+	cm_id_free(g.listener);
+	rdma_destroy_event_channel(g.callee_ch);
+	rdma_destroy_event_channel(g.ch);
+}
+
 CM_MAIN(CASE(both_sides_are_established_and_exchange_messages),
 	CASE(private_data_and_values_reach_the_other_side),
 	CASE(disconnect_ends_both_sides_and_flushes),
 	CASE(a_qp_that_was_destroyed_by_hand_is_not_touched),
 	CASE(qps_outside_the_identifier_are_connected_by_hand),
-	CASE(a_wildcard_listener_is_reached_by_every_local_address))
+	CASE(a_wildcard_listener_is_reached_by_every_local_address),
+	CASE(a_call_between_two_listeners_reaches_one))

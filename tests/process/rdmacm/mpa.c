@@ -109,6 +109,61 @@ static void a_rejection_carries_data(void)
 	rdma_destroy_event_channel(ch);
 }
 
+static struct rdma_cm_id *listen_at(struct rdma_event_channel *ch, uint16_t port)
+{
+	struct rdma_cm_id *id;
+
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) == 0);
+	if (rdma_bind_addr(id, cm_loopback(port)) || rdma_listen(id, 1)) {
+		rdma_destroy_id(id);
+		return NULL;
+	}
+	return id;
+}
+
+/* False: this process was late, or the port taken. */
+static bool call_before_who_listens(struct rdma_event_channel *ch, struct rdma_event_channel *callee_ch)
+{
+	struct rdma_cm_id *listener, *caller, *callee;
+	struct rdma_cm_event *ev;
+	uint64_t began_ms;
+	bool in_time;
+	uint16_t port;
+
+	listener = cm_listener(callee_ch, RDMA_PS_TCP, 1, &port);
+	caller = cm_caller(ch, RDMA_PS_TCP, port);
+	cm_qp(caller);
+	cm_id_free(listener);
+	began_ms = cm_now_ms();
+	CHECK(rdma_connect(caller, NULL) == 0);
+	poll(NULL, 0, 60);
+	listener = listen_at(callee_ch, port);
+	in_time = listener && cm_now_ms() - began_ms < 300;
+	if (in_time) {
+		cm_expect_quiet(ch, 0);
+		ev = cm_expect(callee_ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+		callee = ev->id;
+		rdma_ack_cm_event(ev);
+		cm_id_free(callee);
+	}
+	cm_id_free(caller);
+	if (listener)
+		cm_id_free(listener);
+	return in_time;
+}
+
+/* perftest's server closes its listener and opens it again while its client calls. */
+static void a_call_waits_a_while_for_who_listens(void)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *callee_ch = rdma_create_event_channel();
+
+	while (!call_before_who_listens(ch, callee_ch))
+		;
+	rdma_destroy_event_channel(callee_ch);
+	rdma_destroy_event_channel(ch);
+}
+
 static void a_disconnect_ends_both_sides_and_flushes(void)
 {
 	char buf[16];
@@ -584,7 +639,8 @@ static void a_port_of_0_is_free_for_tcp_too(void)
 }
 
 CM_MAIN(CASE(each_side_may_send_first), CASE(private_data_have_their_own_length),
-	CASE(a_rejection_carries_data), CASE(a_disconnect_ends_both_sides_and_flushes),
+	CASE(a_rejection_carries_data), CASE(a_call_waits_a_while_for_who_listens),
+	CASE(a_disconnect_ends_both_sides_and_flushes),
 	CASE(the_last_message_is_there_before_the_disconnect),
 	CASE(sockets_that_outlive_their_queue_pairs_end_once),
 	CASE(callers_that_speak_something_else_harm_nobody),

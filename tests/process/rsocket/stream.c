@@ -170,6 +170,27 @@ static void bytes_sent_before_close_are_read(void)
 	CHECK(rclose(p.listener) == 0);
 }
 
+/* rstream takes POLLHUP for the end, whatever is there beside it. */
+static void who_reads_hears_of_the_bytes_before_the_end(void)
+{
+	struct rs_pair p;
+	char in[8];
+
+	rs_pair_make(&p, NULL);
+	CHECK(rsend(p.caller, "the last", 8, 0) == 8);
+	CHECK(rclose(p.caller) == 0);
+	/* The end is here, behind the bytes, for who does not ask for them. */
+	CHECK(rs_poll(p.callee, 0, -1) & POLLHUP);
+	for (int left = 8; left; left--) {
+		CHECK((rs_poll(p.callee, POLLIN, -1) & (POLLIN | POLLHUP)) == POLLIN);
+		CHECK(rrecv(p.callee, in, 1, 0) == 1);
+	}
+	CHECK(rs_poll(p.callee, POLLIN, -1) & POLLHUP);
+	CHECK(rrecv(p.callee, in, 1, 0) == 0);
+	CHECK(rclose(p.callee) == 0);
+	CHECK(rclose(p.listener) == 0);
+}
+
 static void *read_one(void *arg)
 {
 	char byte;
@@ -260,5 +281,6 @@ CM_MAIN(CASE(a_number_collides_with_no_other_descriptor),
 	CASE(a_full_connection_says_eagain_and_recovers),
 	CASE(the_end_comes_after_all_bytes),
 	CASE(bytes_sent_before_close_are_read),
+	CASE(who_reads_hears_of_the_bytes_before_the_end),
 	CASE(a_waiting_reader_is_woken),
 	CASE(four_threads_use_both_directions_at_once))
