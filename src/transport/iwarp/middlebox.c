@@ -50,18 +50,23 @@ static struct {
 
 static void close_both(struct iwarp_middlebox *m, bool reset)
 {
-	if (m->tcp < 0)
+	const int tcp = m->tcp, local = m->local;
+
+	if (tcp < 0)
 		return;
 	if (m->watched[0])
-		progress_unwatch(m->tcp);
+		progress_unwatch(tcp);
 	if (m->watched[1])
-		progress_unwatch(m->local);
-	if (reset)
-		iwarp_socket_reset(m->tcp);
-	else
-		close(m->tcp);
-	close(m->local);
+		progress_unwatch(local);
+	/* First: a child that is forked now closes what it finds here. */
 	m->tcp = m->local = -1;
+	if (reset)
+		iwarp_socket_reset(tcp);
+	else
+		close(tcp);
+	/* The stream learns it also while a child that has run no handlers of fork() has the socket. */
+	shutdown(local, SHUT_RDWR);
+	close(local);
 	m->watched[0] = m->watched[1] = false;
 	iwarp_flow_drop(&m->flows[OUT]);
 	iwarp_flow_drop(&m->flows[IN]);

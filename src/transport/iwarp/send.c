@@ -23,6 +23,9 @@
 #define BATCH_TEXT 12288u /* headers, pads, CRCs and markers, and small payloads */
 #define SMALL_BYTES 512u
 #define BOUNCE_BYTES (IWARP_WRITE_BYTES + IWARP_MULPDU_MAX)
+/* Sent at once, about, as long as TCP takes it: then other connections come first. A peer that takes
+ * data as fast as it is sent decides how much there is, by READs. */
+#define SEND_BYTES (1u << 20)
 
 /* FPDUs that leave together. */
 struct batch {
@@ -377,23 +380,32 @@ static bool is_quiet(const struct iwarp_stream *s)
 
 static void send_all(struct iwarp_stream *s)
 {
+	const uint64_t before = s->c.taken;
+
 	take_new(s);
-	if (!s->unsendable && send_rest(s))
-		while (send_some(s) && !is_quiet(s))
-			take_new(s);
+	if (s->unsendable || !send_rest(s))
+		return;
+	while (send_some(s) && !is_quiet(s)) {
+		if (s->c.taken - before >= SEND_BYTES) {
+			s->sends_on = true;
+			return;
+		}
+		take_new(s);
+	}
 }
 
 /* A peer that has ended its direction makes the socket readable for ever. */
 static uint32_t wanted_events(const struct iwarp_stream *s)
 {
 	return (s->c.input == IWARP_IN_ENDED ? 0 : EPOLLIN) |
-	       (s->rest_at != s->rest_bytes ? EPOLLOUT : 0);
+	       (s->rest_at != s->rest_bytes || s->sends_on ? EPOLLOUT : 0);
 }
 
 void iwarp_send(struct iwarp_stream *s)
 {
 	if (s->fd < 0)
 		return;
+	s->sends_on = false;
 	if (!s->unsendable && !is_quiet(s))
 		send_all(s);
 	iwarp_act(s);

@@ -51,7 +51,7 @@ struct iwarp_stream {
 	bool listed;           /* in the port's list; receive_lock */
 	struct list entry;
 	/* That matter. EPOLLIN: the peer has not ended its direction, which changes under receive_lock,
-	 * too. EPOLLOUT: bytes wait for TCP. 0 also before it begins. Changes under sq_lock. */
+	 * too. EPOLLOUT: more is to be sent. 0 also before it begins. Changes under sq_lock. */
 	_Atomic uint32_t events;
 	bool watched;          /* by the port's epoll instance, for them */
 
@@ -65,6 +65,7 @@ struct iwarp_stream {
 	/* Framed bytes that TCP has not taken: [rest_at, rest_bytes) of `rest`. */
 	uint8_t *rest;
 	size_t rest_at, rest_bytes, rest_room;
+	bool sends_on;         /* more may leave, when other connections have been looked at */
 	bool unsendable;       /* TCP takes nothing any more: the rest is read, and then it is lost */
 	uint64_t armed_ns;     /* when hca_qp.retry is due; 0: not armed */
 	bool told;             /* the log has a line about its end */
@@ -193,7 +194,7 @@ int iwarp_faults_set(const char *text, char *note, size_t note_bytes);
 void iwarp_faults_meet(struct iwarp_stream *s);
 
 /* ---- send.c; sq_lock is held ---- */
-/* Sends all that may leave. */
+/* Sends what may leave, or some of it, and the rest when the socket is looked at again. */
 void iwarp_send(struct iwarp_stream *s);
 
 /* ---- receive.c ---- */

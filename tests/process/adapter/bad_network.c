@@ -4,8 +4,10 @@
  * an operation ends with a defined error, and nothing waits for ever. With BAD_NETWORK_ROUNDS, so
  * many connections on networks that do all of it at random (6).
  */
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -375,6 +377,33 @@ static void a_child_does_not_keep_the_stream(struct pair *p)
 	close(go[0]);
 }
 
+/* A child that has both, as vfork() makes one. */
+static void a_child_that_keeps_it_hides_no_end(struct pair *p)
+{
+	int go[2], status;
+	pid_t child;
+	char byte;
+
+	begin(p);
+	set(&p->a, "delay=1ms");
+	pair_connect_qp(p, 0);
+	expect(run_batch(p));
+	side_recv(&p->a, 2, DEST + SLOT, SLOT);
+	expect(!pipe(go));
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		close(go[1]);
+		_exit(read(go[0], &byte, 1) != 0);
+	}
+	set(&p->a, "reset=1");
+	read_one(&p->a, &p->b);
+	expect_failure(&p->a, IBV_WC_RETRY_EXC_ERR);
+	close(go[1]);
+	expect_eq(waitpid(child, &status, 0), child);
+	expect_eq(status, 0);
+	close(go[0]);
+}
+
 /* ---- threads ---- */
 
 enum { READ_MS = 700 };
@@ -451,6 +480,7 @@ static const struct test_case cases[] = {
 	/* In one process `b` keeps the device open. */
 	CASE_IN(ONLY_TWO_PROCESSES, what_is_held_leaves_when_the_device_is_closed),
 	CASE(a_child_does_not_keep_the_stream),
+	CASE_IN(ONLY_TWO_PROCESSES, a_child_that_keeps_it_hides_no_end),
 	CASE(they_begin_and_end_while_threads_poll),
 };
 

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ enum {
 	MUCH = 1 << 20,
 	PEERS = 400,
 	WAITING = 256,            /* of life.c */
+	VERY_MUCH = 64 << 20,
 };
 
 /* ---- who begins ---- */
@@ -265,6 +267,108 @@ static void few_sockets_wait_for_their_peers(struct pair *p)
 	}
 }
 
+/* ---- peers that take much ---- */
+
+/* A peer that asks for much, and whose TCP takes all of it at once. */
+struct taker {
+	struct raw raw;
+	int probe; /* the socket of `a` */
+};
+
+/* False: only root may have a socket that takes so much. */
+static bool taker_open(struct taker *t, struct pair *p)
+{
+	const int room = VERY_MUCH;
+	int fd[2];
+
+	*t = (struct taker){ .probe = -1 };
+	stream_sockets(fd);
+	t->raw.fd = fd[0];
+	if (setsockopt(fd[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room))) {
+		close(fd[0]);
+		close(fd[1]);
+		return false;
+	}
+	t->probe = dup(fd[1]);
+	expect(t->probe >= 0);
+	expect_eq(side_to_init(&p->a, 0, p->conn.access_a), 0);
+	expect_eq(stream_attach(p->a.end, 0, fd[1], &(struct stream_how){ 0 }), 0);
+	raw_begin(&t->raw);
+	raw_send(&t->raw);
+	return true;
+}
+
+/* Too much rather than too little while it changes. */
+static int taken(const struct taker *t)
+{
+	int sent, arrived;
+
+	expect(!ioctl(t->probe, TIOCOUTQ, &sent) && !ioctl(t->raw.fd, FIONREAD, &arrived));
+	return sent + arrived;
+}
+
+static void taker_close(struct taker *t, struct pair *p)
+{
+	close(t->raw.fd);
+	close(t->probe);
+	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+}
+
+/* From `b` to `a`. */
+static void message_on(struct pair *p, int i)
+{
+	const struct recv_req in = { .wr_id = 1, .num_sge = 1, .sge = { side_sge(&p->a, 0, 8) } };
+	const struct send_req out = send_req(&p->b, IBV_WR_SEND, 2, 0, 8);
+
+	expect_eq(side_post_recv(&p->a, i, &in, 1).ret, 0);
+	expect_eq(side_post_send(&p->b, i, &out, 1).ret, 0);
+	side_wait_ok(&p->b, SEND_CQ, 2);
+	side_wait_ok(&p->a, RECV_CQ, 1);
+}
+
+/* How many messages of the other connection arrive while the peer gets what it wants. */
+static unsigned messages_meanwhile(struct pair *p, const struct region *mr, struct taker *t)
+{
+	const int all = VERY_MUCH;
+	unsigned messages = 0;
+	int before = 0, now;
+
+	raw_add(&t->raw, &(struct iwarp_segment){
+		.opcode = IWARP_READ_REQUEST, .last = true, .msn = 1,
+		.read = { .sink_stag = 9, .source_stag = mr->rkey, .source_to = mr->addr,
+			  .bytes = VERY_MUCH } });
+	raw_send(&t->raw);
+	while (before < all) {
+		message_on(p, 1);
+		now = taken(t);
+		messages += before && now < all;
+		before = now;
+	}
+	return messages;
+}
+
+static void a_peer_that_reads_much_holds_up_no_other_connection(struct pair *p)
+{
+	const struct side_options opt = { .bytes = VERY_MUCH };
+	struct region mr;
+	struct taker t;
+	unsigned messages = 0;
+
+	pair_open(p, &opt);
+	expect_eq(side_qp_create(&p->a, NULL), 1);
+	expect_eq(side_qp_create(&p->b, NULL), 1);
+	pair_connect_qp(p, 1);
+	mr = side_reg(&p->a, 0, VERY_MUCH, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, 0);
+	/* A thread without a processor sends none. */
+	for (int i = 0; i < 20 && !messages; i++) {
+		if (!taker_open(&t, p))
+			return;
+		messages = messages_meanwhile(p, &mr, &t);
+		taker_close(&t, p);
+	}
+	expect(messages > 0);
+}
+
 static const struct test_case cases[] = {
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5044, 7.1.2",
 		a_responder_sends_nothing_before_the_first_message),
@@ -276,6 +380,7 @@ static const struct test_case cases[] = {
 	CASE_IN(ONLY_TWO_PROCESSES, a_peer_that_is_killed_ends_the_connection),
 	RULE("RFC 5040, 7.2", a_read_that_is_refused_fails_with_its_reason),
 	CASE_IN(ONLY_ONE_PROCESS, few_sockets_wait_for_their_peers),
+	CASE(a_peer_that_reads_much_holds_up_no_other_connection),
 	CASE_IN(ONLY_ONE_PROCESS, what_tcp_had_no_room_for_follows_the_peers_end),
 };
 

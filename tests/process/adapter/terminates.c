@@ -35,7 +35,8 @@ static void expect_terminate(struct raw *r, uint16_t says)
 
 	do
 		s = raw_receive(r);
-	while (s->opcode == IWARP_READ_RESPONSE || s->opcode == IWARP_READ_REQUEST);
+	while (s->opcode == IWARP_READ_RESPONSE || s->opcode == IWARP_READ_REQUEST ||
+	       s->opcode == IWARP_ATOMIC_RESPONSE || s->opcode == IWARP_ATOMIC_REQUEST);
 	expect_eq(s->opcode, IWARP_TERMINATE);
 	expect_eq(s->terminate.layer << 12 | s->terminate.type << 8 | s->terminate.code, says);
 	note(s->terminate.layer, s->terminate.type, s->terminate.code);
@@ -97,17 +98,38 @@ static void try_attack(struct pair *p, const struct attack *a, const struct prey
 	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
 }
 
-static void who_breaks_a_rule_gets_a_terminate_and_writes_nothing(struct pair *p)
+static void try_attacks(struct pair *p, const struct attack *list, unsigned count)
 {
 	struct prey prey;
 
 	side_open(&p->a, NULL);
 	prey.open = side_reg(&p->a, FROM, TO - FROM, RIGHTS, 0);
 	prey.closed = side_reg(&p->a, FROM, TO - FROM, IBV_ACCESS_LOCAL_WRITE, 0);
-	prey.foreign = side_reg(&p->a, FROM, TO - FROM, RIGHTS, 1);
-	expect(prey.open.index >= 0 && prey.closed.index >= 0 && prey.foreign.index >= 0);
-	for (unsigned i = 0; i < attack_count; i++)
-		try_attack(p, &attacks[i], &prey, i);
+	prey.atomic = side_reg(&p->a, FROM, TO - FROM,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC, 0);
+	prey.foreign = side_reg(&p->a, FROM, TO - FROM, RIGHTS | IBV_ACCESS_REMOTE_ATOMIC, 1);
+	expect(prey.open.index >= 0 && prey.closed.index >= 0 && prey.atomic.index >= 0 &&
+	       prey.foreign.index >= 0);
+	for (unsigned i = 0; i < count; i++)
+		try_attack(p, &list[i], &prey, i);
+}
+
+static void who_breaks_a_rule_gets_a_terminate_and_writes_nothing(struct pair *p)
+{
+	try_attacks(p, attacks, attack_count);
+}
+
+static void need_extensions(void)
+{
+	if (!offers(IBV_WR_ATOMIC_FETCH_AND_ADD))
+		need_no_rnic("it is about atomics and immediate data");
+}
+
+static void who_breaks_a_rule_of_the_extensions_likewise(struct pair *p)
+{
+	need_extensions();
+	p->conn.access_a |= IBV_ACCESS_REMOTE_ATOMIC;
+	try_attacks(p, extended_attacks, extended_attack_count);
 }
 
 /* ---- answers ---- */
@@ -187,6 +209,85 @@ static void an_answer_that_breaks_a_rule_writes_nothing(struct pair *p)
 	side_open(&p->a, NULL);
 	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		try_answer(p, &answers[i]);
+}
+
+static struct iwarp_segment answer_of(const struct iwarp_segment *request)
+{
+	return (struct iwarp_segment){
+		.opcode = IWARP_ATOMIC_RESPONSE, .last = true, .msn = 1,
+		.atomic_response = { .request = request->atomic.request, .original = 5 } };
+}
+
+static void answer_with_another_request(struct iwarp_segment *s)
+{
+	s->atomic_response.request++;
+}
+
+static void answer_of_a_later_number(struct iwarp_segment *s)
+{
+	s->msn++;
+}
+
+static void answer_as_to_a_read(struct iwarp_segment *s)
+{
+	*s = (struct iwarp_segment){ .opcode = IWARP_READ_RESPONSE, .last = true,
+				     .stag = s->atomic_response.request, .bytes = 8 };
+}
+
+static void answer_that_is_right(struct iwarp_segment *s)
+{
+	(void)s;
+}
+
+/* To an atomic; the right one comes once more. */
+static const struct atomic_answer {
+	void (*change)(struct iwarp_segment *s);
+	uint16_t says;
+	bool right;
+} atomic_answers[] = {
+	{ answer_with_another_request, 0x0207, false },
+	{ answer_of_a_later_number, 0x1203, false },
+	{ answer_as_to_a_read, 0x0206, false },
+	{ answer_that_is_right, 0x0206, true },
+};
+
+static void post_atomic(struct side *s)
+{
+	struct send_req r = rdma_req(s, s, IBV_WR_ATOMIC_FETCH_AND_ADD, 7, 0, 0, 8);
+
+	r.compare_add = 1;
+	expect_eq(side_post_send(s, 0, &r, 1).ret, 0);
+}
+
+static void try_atomic_answer(struct pair *p, const struct atomic_answer *a)
+{
+	struct iwarp_segment s;
+	struct raw r;
+
+	side_fill(&p->a, 8, p->a.bytes - 8, 3);
+	raw_open(&r, p, &(struct raw_how){ 0 });
+	raw_begin(&r);
+	raw_send(&r);
+	post_atomic(&p->a);
+	s = answer_of(raw_receive(&r));
+	a->change(&s);
+	raw_add(&r, &s);
+	if (a->right)
+		raw_add(&r, &s);
+	raw_send(&r);
+	expect_terminate(&r, a->says);
+	expect_status(side_wait(&p->a, SEND_CQ), a->right ? IBV_WC_SUCCESS : IBV_WC_BAD_RESP_ERR);
+	expect_failed(&p->a, IBV_EVENT_QP_REQ_ERR);
+	side_check(&p->a, 8, p->a.bytes - 8, 3);
+	expect_eq(side_to_state(&p->a, 0, IBV_QPS_RESET), 0);
+}
+
+static void an_answer_to_an_atomic_that_breaks_a_rule_likewise(struct pair *p)
+{
+	need_extensions();
+	side_open(&p->a, NULL);
+	for (unsigned i = 0; i < sizeof(atomic_answers) / sizeof(atomic_answers[0]); i++)
+		try_atomic_answer(p, &atomic_answers[i]);
 }
 
 /* ---- what fails at this end ---- */
@@ -310,7 +411,10 @@ static void every_terminate_is_understood_and_none_is_answered(struct pair *p)
 static const struct test_case cases[] = {
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5040, 5.4",
 		who_breaks_a_rule_gets_a_terminate_and_writes_nothing),
+	RULE_IN(ONLY_ONE_PROCESS, "RFC 7306, 8",
+		who_breaks_a_rule_of_the_extensions_likewise),
 	RULE_IN(ONLY_ONE_PROCESS, "RFC 5040, 7.2", an_answer_that_breaks_a_rule_writes_nothing),
+	CASE_IN(ONLY_ONE_PROCESS, an_answer_to_an_atomic_that_breaks_a_rule_likewise),
 	CASE_IN(ONLY_ONE_PROCESS, an_answer_that_finds_no_memory_ends_the_connection),
 	CASE_IN(ONLY_ONE_PROCESS, memory_that_goes_while_it_is_read_ends_the_connection),
 	CASE_IN(ONLY_ONE_PROCESS, a_send_that_cannot_be_read_ends_the_connection),

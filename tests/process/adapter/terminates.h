@@ -13,8 +13,9 @@ enum {
 
 /* Memory of the victim. */
 struct prey {
-	struct region open;       /* all rights, FROM to TO */
+	struct region open;       /* all rights but to atomics, FROM to TO */
 	struct region closed;     /* no rights */
+	struct region atomic;     /* the right to atomics */
 	struct region foreign;    /* all rights, of another protection domain */
 };
 
@@ -34,5 +35,8 @@ struct attack {
 /* attacks.c */
 extern const struct attack attacks[];
 extern const unsigned attack_count;
+/* attacks_extended.c: of a peer whose victim has BUSBAR_IWARP_EXTENSIONS. */
+extern const struct attack extended_attacks[];
+extern const unsigned extended_attack_count;
 
 #endif
