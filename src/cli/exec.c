@@ -34,14 +34,16 @@ struct exec_options {
 	bool preload, rsockets;
 	bool bare;  /* only the libraries, no entries and no settings */
 	bool quiet; /* no message at the end */
+	bool shield;
+	const char *shield_parts; /* NULL: all */
 	struct exec_trace trace;
 	const char *capture; /* NULL: none */
 };
 
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [--] PROGRAM\n"
-	      "                   [ARGUMENTS]\n"
+	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [-s[PARTS]]\n"
+	      "                   [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
@@ -60,6 +62,9 @@ static void print_help(FILE *out)
 	      "                 write each packet to FILE, a file or a pipe, for Wireshark; %p\n"
 	      "                 is the process id. A file of that size is the last one, or of\n"
 	      "                 several the latest are kept; of a packet snap bytes are\n"
+	      "  -s, --odp-shield[=PARTS]\n"
+	      "                 work around stalls of on-demand paging, with any adapter: by all\n"
+	      "                 of prefetch,rnr,probe or by these PARTS\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -196,6 +201,54 @@ static int append(const char *name, const char *last)
 	return strstr(old, last) ? 0 : set_joined(name, old, last);
 }
 
+/* Preloads a library of the folder before all others. 0 or a negative errno, logged. */
+static int preload(const char *dir, const char *name)
+{
+	char path[PATH_MAX + 64];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (access(path, R_OK)) {
+		log_error("%s was not found; build or install busbar completely", path);
+		return -ENOENT;
+	}
+	err = prepend("LD_PRELOAD", path);
+	if (err)
+		log_error("setting LD_PRELOAD: %s", strerror(-err));
+	return err;
+}
+
+/* "prefetch,rnr": 0, or -EINVAL, logged. */
+static int check_parts(const char *at)
+{
+	static const char *const parts[] = { "prefetch", "rnr", "probe" };
+
+	for (size_t length; *at; at += length + (at[length] == ',')) {
+		bool known = false;
+
+		length = strcspn(at, ",");
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+			known |= strlen(parts[i]) == length && !strncmp(at, parts[i], length);
+		if (!known) {
+			log_error("exec: --odp-shield has the parts prefetch, rnr and probe, not '%.*s'",
+				  (int)length, at);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int set_shield(const char *dir, const struct exec_options *o)
+{
+	const char *parts = o->shield_parts ? o->shield_parts : "";
+
+	if (!o->shield)
+		return 0;
+	if (check_parts(parts) || setenv("BUSBAR_ODP_SHIELD", parts, 1))
+		return -EINVAL;
+	return preload(dir, "libbusbar-odp-shield.so");
+}
+
 static int set_environment(const char *dir, const struct exec_options *o)
 {
 	char libs[2 * PATH_MAX + 64];
@@ -214,12 +267,10 @@ static int set_environment(const char *dir, const struct exec_options *o)
 			err = -errno;
 	}
 	/* Prepended last, so that it comes first. */
-	if (!err && o->trace.on) {
-		if (exec_trace_library(dir, libs, sizeof(libs)) ||
-		    exec_trace_set(&o->trace))
-			return -ENOENT;
-		err = prepend("LD_PRELOAD", libs);
-	}
+	if (!err && (set_shield(dir, o) ||
+		     (o->trace.on && (exec_trace_set(&o->trace) ||
+				      preload(dir, "libbusbar-trace.so")))))
+		return -ENOENT;
 	if (!err && !o->bare)
 		err = exec_others_set();
 	if (err)
@@ -259,7 +310,7 @@ static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 		return err;
 	}
 	if (strchr(dir, ':') ||
-	    ((o->preload || o->rsockets || o->trace.on) && strchr(dir, ' '))) {
+	    ((o->preload || o->rsockets || o->trace.on || o->shield) && strchr(dir, ' '))) {
 		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
 			  dir);
 		return -EINVAL;
@@ -295,6 +346,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 		{ "trace", optional_argument, NULL, 't' },
 		{ "trace-data", optional_argument, NULL, 'T' },
 		{ "capture", required_argument, NULL, 'c' },
+		{ "odp-shield", optional_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -302,7 +354,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 
 	*status = CLI_USAGE;
 	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
 		case 'r': o->rsockets = true; break;
@@ -315,6 +367,10 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 			o->trace.file = optarg ? optarg : o->trace.file;
 			break;
 		case 'c': o->capture = optarg; break;
+		case 's':
+			o->shield = true;
+			o->shield_parts = optarg;
+			break;
 		case 'h':
 			print_help(stdout);
 			*status = CLI_OK;

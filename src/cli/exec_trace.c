@@ -15,8 +15,6 @@
 
 #include "util/log.h"
 
-#define LIBRARY "libbusbar-trace.so"
-
 /* Empties the file; the processes append to it. */
 static int file_prepare(const char *file)
 {
@@ -33,17 +31,6 @@ static int file_prepare(const char *file)
 		return -errno;
 	}
 	return setenv("BUSBAR_TRACE", path, 1) ? -errno : 0;
-}
-
-int exec_trace_library(const char *dir, char *library, size_t size)
-{
-	if (snprintf(library, size, "%s/" LIBRARY, dir) >= (int)size)
-		return -ENAMETOOLONG;
-	if (access(library, R_OK)) {
-		log_error("%s was not found; build or install busbar completely", library);
-		return -ENOENT;
-	}
-	return 0;
 }
 
 int exec_trace_set(const struct exec_trace *trace)

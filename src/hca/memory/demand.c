@@ -43,7 +43,9 @@ struct hca_demand {
 };
 
 static struct list all = { &all, &all };
-/* Protects `all`. Taken before the lock of an element. */
+/* Pages that the program has asked for, also before a port was opened. */
+static struct paging_table prefetched;
+/* Protects both. Taken before the lock of an element. */
 static struct spin all_lock;
 
 /* ---- profiles ---- */
@@ -117,6 +119,12 @@ int hca_demand_open(void (*due)(void *arg), void *arg, struct hca_demand **out)
 	d->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	progress_timer_init(&d->timer, on_timer);
 	spin_lock(&all_lock);
+	for (size_t i = 0; i < prefetched.room; i++) {
+		const struct paging_slot *s = &prefetched.slots[i];
+
+		if (s->value)
+			paging_prefetch(d->paging, &(struct paging_range){ (uint32_t)s->a, 1, s->b });
+	}
 	list_push(&all, &d->entry);
 	spin_unlock(&all_lock);
 	*out = d;
@@ -310,6 +318,7 @@ void hca_demand_forget_qp(struct hca_demand *d, uint32_t qpn)
 void hca_demand_forked(void)
 {
 	list_init(&all);
+	paging_table_free(&prefetched);
 	all_lock = (struct spin){ 0 };
 }
 
@@ -317,7 +326,11 @@ void hca_demand_prefetch(uint32_t index, uint64_t addr, uint64_t length)
 {
 	const struct paging_range range = range_of(index, addr, length);
 
+	if (!*hca_settings.paging)
+		return;
 	spin_lock(&all_lock);
+	for (uint32_t i = 0; i < range.pages; i++)
+		paging_table_set(&prefetched, index, range.first + i, 1);
 	list_for_each(d, &all, struct hca_demand, entry) {
 		spin_lock(&d->lock);
 		paging_prefetch(d->paging, &range);
@@ -328,7 +341,10 @@ void hca_demand_prefetch(uint32_t index, uint64_t addr, uint64_t length)
 
 void hca_demand_forget(uint32_t index)
 {
+	if (!*hca_settings.paging)
+		return;
 	spin_lock(&all_lock);
+	paging_table_remove_all(&prefetched, UINT32_MAX, index);
 	list_for_each(d, &all, struct hca_demand, entry) {
 		spin_lock(&d->lock);
 		paging_forget_region(d->paging, index);

@@ -41,8 +41,7 @@ static inline void packet_train_open(struct packet_train *t, struct packet_port 
 	t->port = port;
 	t->route = route;
 	t->series = series;
-	/* What is lost, or held back, is one packet. */
-	t->most = port->demand ? 1 : port->train();
+	t->most = port->train();
 	t->fragments = atomic_load_explicit(&route->fragments, memory_order_relaxed);
 	t->packets = t->pieces = 0;
 	t->bytes = t->text_bytes = 0;

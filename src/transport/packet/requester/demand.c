@@ -4,6 +4,8 @@
  * missing are not sent; a response without a place is discarded, and its READ sent again after a
  * while. What is posted while the queue pair waits to send again may get lost.
  */
+#include <errno.h>
+
 #include "hca/queue/post.h"
 #include "transport/packet/requester/requester.h"
 
@@ -25,7 +27,7 @@ void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params
 	p->burst_ns = p->timeout_ns / 1000 * profile->burst_permille;
 }
 
-bool packet_source_there(struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx)
+static bool source_there(struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx)
 {
 	if (!tx->packet.bytes || e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD) ||
 	    hca_demand_use_sges(pq->port->demand, qpn_of(pq), PAGING_REQUESTER, e->sge,
@@ -52,13 +54,27 @@ void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns)
 	pq->demand.lost_end = pq->requester.post_psn;
 }
 
-bool packet_gets_lost(const struct packet_qp *pq, uint32_t psn)
+static bool gets_lost(const struct packet_qp *pq, uint32_t psn)
 {
 	const struct packet_demand *d = &pq->demand;
 
 	return hca_demand_profile(pq->port->demand)->loses_posted &&
 	       rc_psn_diff(psn, d->lost_psn) >= 0 && rc_psn_diff(psn, d->lost_end) < 0 &&
 	       rc_psn_diff(psn, pq->requester.top_psn) >= 0;
+}
+
+int packet_demand_send(struct packet_qp *pq, struct packet_train *train,
+		       const struct hca_swqe *e, struct rc_tx *tx)
+{
+	bool lost = gets_lost(pq, tx->packet.psn);
+
+	tx->packet.more = 0;
+	if (!source_there(pq, e, tx))
+		return -ENOENT;
+	if (train->packets && (lost || train->lost))
+		return -ENOBUFS;
+	train->lost = lost;
+	return 0;
 }
 
 bool packet_discards(struct packet_qp *pq, const struct packet_frame *f,

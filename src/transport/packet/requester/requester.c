@@ -13,8 +13,10 @@
 
 /* Enough for several emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
-/* Packets; adapters send all that is posted, without a window. */
+/* Packets: adapters send all that is posted, without a window. With a buffer that loses packets as
+ * many as it holds, where each takes so many bytes of it. */
 #define DEMAND_WINDOW 4096u
+#define DEMAND_PACKET_BYTES 4096u
 
 uint32_t packet_mtu(const struct packet_qp *pq)
 {
@@ -58,7 +60,8 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 
 	if (unlikely(pq->port->demand)) {
 		packet_demand_limits(pq, &params);
-		params.window = params.window_usual = params.window_most = DEMAND_WINDOW;
+		params.window = buffer_bytes ? buffer_bytes / DEMAND_PACKET_BYTES : DEMAND_WINDOW;
+		params.window_usual = params.window_most = params.window;
 	}
 	rc_requester_open(&pq->requester, &params);
 	pq->epoch = pq->qp->tx_epoch;

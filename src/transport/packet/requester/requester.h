@@ -4,6 +4,7 @@
 #define TRANSPORT_PACKET_REQUESTER_H
 
 #include "transport/packet/base/state.h"
+#include "transport/packet/base/train.h"
 
 /* ---- gather.c ---- */
 /* [at, at + length) of an entry's data, if it lies in one piece whose key needs no care; else
@@ -32,12 +33,13 @@ uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 /* ---- demand.c; the port has `demand`, and sq_lock is held ---- */
 /* The times and numbers that differ from those of the attributes. */
 void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params *p);
-/* Are the pages of the packet's payload there? False: an event will say so. */
-bool packet_source_there(struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx);
+/* The packet, not a run, is about to be added to the train: 0; -ENOENT: pages of its payload are
+ * missing, and an event will follow; -ENOBUFS: the train has to leave first, because the packet gets
+ * lost behind the adapter, or those of the train do. */
+int packet_demand_send(struct packet_qp *pq, struct packet_train *train,
+		       const struct hca_swqe *e, struct rc_tx *tx);
 /* A wait to send again may be over: what was posted in it is known now. */
 void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns);
-/* Does the packet get lost behind the adapter? */
-bool packet_gets_lost(const struct packet_qp *pq, uint32_t psn);
 /* Is the answer discarded, because the queue pair waits, or because the pages of its place are
  * missing? Then the queue pair waits. receive_lock is held, too. */
 bool packet_discards(struct packet_qp *pq, const struct packet_frame *f,

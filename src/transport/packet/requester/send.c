@@ -184,9 +184,10 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
 	if (unlikely(pq->port->demand)) {
-		if (!packet_source_there(pq, e, tx))
-			return -ENOENT;
-		train->lost = packet_gets_lost(pq, f.rc.psn);
+		int ret = packet_demand_send(pq, train, e, tx);
+
+		if (ret)
+			return ret;
 	}
 	iov = packet_train_begin(train, &f);
 	if (!iov)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which parts are wanted, the real functions, and the line at the end; see shield.h. */
+#include "shield/shield.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct shield_counts shield_counts;
+
+static const struct {
+	const char *name;
+	unsigned part;
+} names[] = {
+	{ "prefetch", SHIELD_PREFETCH },
+	{ "rnr", SHIELD_RNR },
+	{ "probe", SHIELD_PROBE },
+};
+
+static unsigned parts;
+
+static void read_parts(void)
+{
+	const char *at = getenv("BUSBAR_ODP_SHIELD");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!at || !*at || strstr(at, names[i].name))
+			parts |= names[i].part;
+}
+
+unsigned shield_parts(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_parts);
+	return parts;
+}
+
+static void *library;
+
+static void open_library(void)
+{
+	library = dlopen("libibverbs.so.1", RTLD_LAZY);
+}
+
+void *shield_real(const char *name, const char *version)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	void *found = dlvsym(RTLD_NEXT, name, version);
+
+	if (found)
+		return found;
+	/* If the program opened the library by dlopen(), RTLD_NEXT does not find it. */
+	pthread_once(&once, open_library);
+	return library ? dlvsym(library, name, version) : NULL;
+}
+
+uint64_t shield_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A program that used no region on demand prints nothing. */
+__attribute__((destructor)) static void at_end(void)
+{
+	if (!shield_has_regions())
+		return;
+	fprintf(stderr,
+		"busbar odp-shield: %ju regions prefetched (%ju KiB), shortest RNR wait for %ju queue pairs, %ju probes\n",
+		(uintmax_t)shield_counts.regions, (uintmax_t)(shield_counts.bytes >> 10),
+		(uintmax_t)shield_counts.queue_pairs, (uintmax_t)shield_counts.probes);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# shield.sh STALL: a program that meets packet damming (stall.c) on an adapter of a chosen generation,
+# without and with `busbar exec --odp-shield`, and with each part of it alone. Without it
+# rounds take half a second; with any part the time that is lost is a quarter at most. The adapter
+# waits longer after an RNR NAK than ConnectX-4 does (25 ms), so that the second request is posted
+# within that time on a busy machine, too.
+set -eu
+stall=${1:?the program}
+rounds=3
+failed=0
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/busbar-shield.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+cat >"$tmp/profile" <<'END'
+# source: figures of ConnectX-4, see shield.sh
+fault_us = 500
+nak_read_us = 140
+rnr_permille = 20000
+timeout_floor = 16
+timeout_permille = 2000
+loses_posted = on
+late_response = on
+END
+
+# milliseconds PROFILE OPTIONS...: sets $ms, $said.
+milliseconds() {
+	profile=$1
+	shift
+	ms=$(BUSBAR_DEVICES=soft BUSBAR_PAGING=$profile "$BUSBAR" exec -q "$@" -- \
+		"$stall" $rounds 10 2>"$tmp/said") || {
+		echo "failed: $profile $*: $ms"
+		cat "$tmp/said"
+		exit 1
+	}
+	ms=${ms% ms}
+	said=$(cat "$tmp/said")
+	echo "$profile $*: $ms ms; $said"
+}
+
+check() {
+	if [ "$@" ]; then
+		return 0
+	fi
+	echo "failed: $*"
+	failed=1
+}
+
+milliseconds "$tmp/profile"
+without=$ms
+check "$without" -ge 500
+check -z "$said"
+for part in prefetch rnr probe; do
+	milliseconds "$tmp/profile" --odp-shield=$part
+	check $((ms * 4)) -le "$without"
+done
+milliseconds "$tmp/profile" --odp-shield
+check $((ms * 4)) -le "$without"
+case $said in
+*"1 regions prefetched"*"shortest RNR wait for 2 queue pairs"*) ;;
+*) check "$said" = "what it did" ;;
+esac
+# Nothing of it changes what needs no help.
+milliseconds ideal --odp-shield=probe
+check "$ms" -le "$without"
+
+if BUSBAR_DEVICES=soft "$BUSBAR" exec --odp-shield=rnr,what -- "$stall" 1 2>"$tmp/said"; then
+	check 'an unknown part' = refused
+fi
+grep -q "has the parts prefetch, rnr and probe, not 'what'" "$tmp/said" || {
+	cat "$tmp/said"
+	check 'the message' = right
+}
+exit $failed
