@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyzer/answer.h"
+#include "analyzer/copies.h"
 #include "analyzer/request.h"
 #include "analyzer/scout.h"
 #include "analyzer/table.h"
@@ -27,6 +28,8 @@ struct analyzer {
 	struct analyzer_table table;
 	struct analyzer_totals totals;
 	bool untimed;
+	uint32_t origin;      /* of the first packet */
+	bool several_origins;
 	uint64_t queued, analysed;
 	struct waiting queue[QUEUE_PACKETS];
 	unsigned flows;
@@ -51,6 +54,7 @@ void analyzer_free(struct analyzer *a)
 	for (uint32_t i = 0; i < a->table.count; i++) {
 		free(a->table.flow[i]->requests.ring);
 		free(a->table.flow[i]->scout);
+		free(a->table.flow[i]->copies);
 		free(a->table.flow[i]->result.finding);
 		free(a->table.flow[i]);
 	}
@@ -119,8 +123,11 @@ static void count_all(struct analyzer *a, const struct analyzer_packet *p)
 {
 	struct analyzer_totals *t = &a->totals;
 
-	if (!t->packets++)
+	if (!t->packets++) {
 		t->first_ns = t->last_ns = p->when_ns;
+		a->origin = p->origin;
+	}
+	a->several_origins |= p->origin != a->origin;
 	if (p->when_ns < t->last_ns)
 		t->backwards++;
 	else
@@ -144,6 +151,10 @@ static void analyse(struct analyzer *a, const struct waiting *w)
 		return;
 	}
 	f->untimed |= w->untimed;
+	if (a->several_origins && analyzer_copies_is(f, &w->packet)) {
+		f->result.twice++;
+		return;
+	}
 	count(f, &w->packet);
 	if (analyzer_is_answer(w->packet.ib.opcode)) {
 		answer(a, f, &w->packet);

@@ -86,7 +86,7 @@ struct analyzer_flow {
 	uint32_t answered_psn;      /* the newest that was answered */
 	bool answered_any, untimed;
 	int64_t seen_ns;            /* a packet of either direction */
-	uint32_t origin;
+	struct analyzer_copies *copies; /* NULL: the capture was made at one place */
 	uint64_t answers_alone;     /* answers in this direction to requests that were not seen */
 	struct analyzer_result result;
 };

@@ -9,7 +9,6 @@
 /* A PSN that is further away belongs to another connection with the same QP number. */
 #define PSN_JUMP (1 << 20)
 #define FLOOD_SENDS 4
-#define TWICE_NS (1 * MS)
 
 void analyzer_request_retire(struct analyzer_shared *all, struct analyzer_flow *f,
 			     const struct analyzer_request *q)
@@ -242,12 +241,17 @@ static void restart(struct analyzer_shared *all, struct analyzer_flow *f)
 		analyzer_pending_close(analyzer_pending_now(f), 0, 0);
 }
 
-/* The same packet, captured at another place: another interface, or sent and received. */
-static bool is_twice(const struct analyzer_flow *f, const struct analyzer_request *q,
-		     const struct analyzer_packet *p)
+/* The request that the packet repeats; NULL: it is a new one. A requester may ask for the rest
+ * of a READ, from a later PSN and address on. */
+static struct analyzer_request *repeated(struct analyzer_flow *f, const struct analyzer_packet *p)
 {
-	return q && p->origin != f->origin && p->when_ns - q->last_ns < TWICE_NS &&
-	       q->last_packet != p->number && !f->sequence.valid;
+	struct analyzer_request *q = analyzer_requests_find(&f->requests, p->ib.psn);
+
+	if (!q || q->psn == p->ib.psn)
+		return q;
+	if (analyzer_operation(p->ib.opcode) != IB_READ_REQUEST || !(p->ib.headers & IB_HAS_RETH))
+		return NULL;
+	return p->ib.reth.va > q->va && p->ib.reth.va + p->ib.reth.length == q->va + q->length ? q : NULL;
 }
 
 void analyzer_request_packet(struct analyzer_shared *all, struct analyzer_flow *f,
@@ -259,13 +263,7 @@ void analyzer_request_packet(struct analyzer_shared *all, struct analyzer_flow *
 
 	if (behind > PSN_JUMP || behind < -PSN_JUMP)
 		restart(all, f);
-	q = analyzer_requests_find(&f->requests, p->ib.psn);
-	if (is_twice(f, q, p)) {
-		f->result.twice++;
-		return;
-	}
-	if (f->requests.count == 0)
-		f->origin = p->origin;
+	q = repeated(f, p);
 	if (p->ib.bytes > f->mtu && (analyzer_operation(p->ib.opcode) == IB_SEND_FIRST ||
 				     analyzer_operation(p->ib.opcode) == IB_WRITE_FIRST))
 		f->mtu = p->ib.bytes;
