@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_FIRST 64
+#define ROOM_FIRST 4
+#define HISTORY 16 /* requests that are kept although they were answered */
 #define MTU_MIN 256
 
 uint32_t analyzer_requests_rank(const struct analyzer_requests *r, uint32_t psn)
@@ -85,7 +86,7 @@ struct analyzer_request *analyzer_requests_add(struct analyzer_requests *r, uint
 	if (r->count == r->room) {
 		bool oldest_open = r->count && analyzer_request_at(r, 0)->open;
 
-		if ((oldest_open || r->room < ROOM_FIRST) && grow(r, budget))
+		if ((oldest_open || r->room < HISTORY) && grow(r, budget))
 			;
 		else if (r->count)
 			drop_oldest(r, forgotten);

@@ -7,7 +7,7 @@
 
 #define MTU_MIN 256
 #define TRIES_MAX 64
-#define SCAN_MAX 4096
+#define SCAN_MAX 1024
 
 static struct analyzer_scout *scout_of(struct analyzer_flow *f)
 {
@@ -55,10 +55,10 @@ static bool possible(const struct analyzer_flow *x, const struct analyzer_flow *
 static void collect(struct analyzer_table *t, struct analyzer_flow *y, const struct analyzer_packet *p)
 {
 	struct analyzer_scout *s = y->scout;
-	struct analyzer_flow *x = analyzer_table_opposites(t, y);
+	struct analyzer_flow **at = analyzer_table_opposites(t, y), *x;
 
 	s->candidates = 0;
-	for (unsigned i = 0; x && i < SCAN_MAX; i++, x = x->next_host) {
+	for (unsigned i = 0; i < SCAN_MAX && (x = analyzer_table_alone(at)); i++, at = &x->next_host) {
 		if (!possible(x, y, p))
 			continue;
 		if (s->candidates == ANALYZER_SCOUT_CANDIDATES) {

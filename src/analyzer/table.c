@@ -12,7 +12,7 @@
 
 #include "analyzer/answer.h"
 
-#define SCAN_MAX 4096       /* flows that one answer is compared with */
+#define SCAN_MAX 1024       /* flows that one answer is compared with */
 #define ATTEMPTS_EACH 16    /* answers that are tried before some are passed over */
 #define SURE_MATCHES 8
 
@@ -98,9 +98,18 @@ static void divide(struct analyzer_table *t, struct analyzer_flow *y)
 	list(t, y);
 }
 
-struct analyzer_flow *analyzer_table_opposites(struct analyzer_table *t, const struct analyzer_flow *y)
+struct analyzer_flow **analyzer_table_opposites(struct analyzer_table *t, const struct analyzer_flow *y)
 {
-	return t->by_hosts[hash(&y->result.dst, &y->result.src, 0)];
+	return &t->by_hosts[hash(&y->result.dst, &y->result.src, 0)];
+}
+
+struct analyzer_flow *analyzer_table_alone(struct analyzer_flow **at)
+{
+	while (*at && (*at)->partner) {
+		(*at)->listed = false;
+		*at = (*at)->next_host;
+	}
+	return *at;
 }
 
 bool analyzer_table_opposite(const struct analyzer_flow *x, const struct analyzer_flow *y)
@@ -133,20 +142,13 @@ static bool passes_over(struct analyzer_flow *y)
 struct analyzer_flow *analyzer_table_pair(struct analyzer_table *t, struct analyzer_flow *y,
 					  const struct analyzer_packet *p)
 {
-	struct analyzer_flow **at = &t->by_hosts[hash(&p->dst, &p->src, 0)], *best = NULL;
+	struct analyzer_flow **at = analyzer_table_opposites(t, y), *best = NULL, *x;
 	const struct analyzer_request *q, *oldest = NULL;
 	unsigned found = 0;
 
 	if (y->partner || passes_over(y))
 		return y->partner;
-	for (unsigned i = 0; *at && i < SCAN_MAX; i++) {
-		struct analyzer_flow *x = *at;
-
-		if (x->partner) { /* leaves the list */
-			*at = x->next_host;
-			x->listed = false;
-			continue;
-		}
+	for (unsigned i = 0; i < SCAN_MAX && (x = analyzer_table_alone(at)); i++) {
 		q = candidate(x, y, p);
 		if (q && (!found++ || q->last_ns < oldest->last_ns)) {
 			best = x;

@@ -24,8 +24,10 @@ struct analyzer_flow *analyzer_table_pair(struct analyzer_table *t, struct analy
 					  const struct analyzer_packet *p);
 /* The two are one connection; `sure`: no guess. */
 void analyzer_table_join(struct analyzer_flow *x, struct analyzer_flow *y, bool sure);
-/* The first of a list (next_host) that has the flows against the direction of y, and others. */
-struct analyzer_flow *analyzer_table_opposites(struct analyzer_table *t, const struct analyzer_flow *y);
+/* A list (next_host) that has the flows against the direction of y, and others. */
+struct analyzer_flow **analyzer_table_opposites(struct analyzer_table *t, const struct analyzer_flow *y);
+/* The first flow of the list that has no partner; NULL: none. Those before it leave the list. */
+struct analyzer_flow *analyzer_table_alone(struct analyzer_flow **at);
 /* Are they between the same hosts, in different directions? */
 bool analyzer_table_opposite(const struct analyzer_flow *x, const struct analyzer_flow *y);
 /* An answer in flow `y` did or did not fit to its partner's requests. A pair that does not fit
