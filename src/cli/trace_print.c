@@ -7,6 +7,8 @@
 
 #include "analyzer/words.h"
 
+#define NOMINAL_NEXT 1.95 /* a factor of half of it fits to the next code, too */
+#define EVIDENCE_MAX 5 /* stalls of a flow that are printed without --flow */
 #define DETAILED_MAX 20 /* flows whose sentences are printed without --flow */
 
 static void head(const struct trace_report *t)
@@ -79,10 +81,13 @@ static void evidence(const struct trace_report *t, const struct analyzer_finding
 
 	printf("    %s at %s s: stall %s", analyzer_kind_name(g->kind), trace_when(t, g->begin_ns, begin),
 	       trace_duration(g->stall_ns, stall));
+	if (g->timeouts > 1)
+		printf(" by %u timeouts of the same request", g->timeouts);
 	if (g->timeouts)
-		printf(", timeout code about %u (%s, %.2f times)%s", g->timeout_code,
-		       trace_duration(INT64_C(4096) << g->timeout_code, unit), g->timeout_factor,
-		       g->timeouts > 1 ? ", first of several" : "");
+		printf(", timeout code about %u (%s, %.2f times)", g->timeout_code,
+		       trace_duration(INT64_C(4096) << g->timeout_code, unit), g->timeout_factor);
+	if (g->timeouts && g->timeout_factor >= NOMINAL_NEXT)
+		printf(" or %u with an adapter that waits the nominal time", g->timeout_code + 1);
 	if (g->stuck > 1)
 		printf(", %u requests", g->stuck);
 	printf(";\n      packets:");
@@ -134,14 +139,15 @@ static void doubts_of(const struct analyzer_result *r)
 
 static void details(const struct trace_report *t, const struct analyzer_result *r)
 {
+	unsigned shown = t->flow || r->findings < EVIDENCE_MAX ? r->findings : EVIDENCE_MAX;
 	char text[512], time[TRACE_TEXT_MAX];
 
 	trace_sentence(r, text, sizeof(text));
 	printf("\nflow %u: %s\n", r->number, text);
-	for (unsigned i = 0; i < r->findings; i++)
+	for (unsigned i = 0; i < shown; i++)
 		evidence(t, &r->finding[i]);
-	if (r->findings_all > r->findings)
-		printf("    and %ju more stalls\n", (uintmax_t)(r->findings_all - r->findings));
+	if (r->findings_all > shown)
+		printf("    and %ju more stalls\n", (uintmax_t)(r->findings_all - shown));
 	if (r->flood_packet)
 		printf("    packet %ju is the first READ that was sent a fourth time; %ju bytes were read in vain\n",
 		       (uintmax_t)r->flood_packet, (uintmax_t)r->flood_bytes);

@@ -85,19 +85,22 @@ static void damming(const struct analyzer_result *r, char *text, size_t size)
 static void timeout(const struct analyzer_result *r, char *text, size_t size)
 {
 	const struct analyzer_finding *g = finding(r, ANALYZER_TIMEOUT);
-	char stall[TRACE_TEXT_MAX];
+	char stall[TRACE_TEXT_MAX], losses[TRACE_TEXT_MAX] = "";
 	unsigned count;
 	int64_t all_ns = sum_ns(r, ANALYZER_TIMEOUT, &count);
 
+	if (r->sequence_naks)
+		snprintf(losses, sizeof(losses), " The path loses packets: %ju sequence NAKs.",
+			 (uintmax_t)r->sequence_naks);
 	if (!g) {
 		snprintf(text, size, "Timeouts, beyond the findings that are kept.");
 		return;
 	}
 	snprintf(text, size, "%s PSN %u %s and was sent again by the timeout, without a pending period before "
-		 "it: %s lost by %ju timeout%s. This is no sign of on-demand paging.",
+		 "it: %s lost by %ju timeout%s. This is no sign of on-demand paging.%s",
 		 analyzer_opcode_name(g->opcode), g->psn,
 		 r->answers ? "got no answer that arrived" : "was never answered",
-		 trace_duration(all_ns, stall), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s");
+		 trace_duration(all_ns, stall), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s", losses);
 }
 
 static void flood(const struct analyzer_result *r, char *text, size_t size)
@@ -225,6 +228,8 @@ unsigned trace_doubts(const struct trace_report *t, void (*say)(void *arg, const
 		{ c->untimed, "packets have no time" },
 		{ all->flows_refused, "packets belong to flows beyond the number that is kept" },
 		{ all->requests_bounded, "time(s) the memory for requests was used up; old ones were forgotten" },
+		{ analyzer_flows(t->analyzer) ? 0 : all->others,
+		  "packets are of services without acknowledgements (UD, UC), and there are no others" },
 		{ !all->packets, "capture without a packet of RDMA" },
 	};
 	char text[160];

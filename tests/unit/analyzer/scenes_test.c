@@ -205,6 +205,72 @@ static void the_ladder_marks_the_lost_packet(void **state)
 	analyzer_free(a);
 }
 
+static void a_capture_without_answers_says_so(void **state)
+{
+	struct analyzer *a = named("one-direction", &ibdump);
+
+	assert_int_equal(analyzer_flow(a, 0)->gaps, ANALYZER_NO_ANSWERS);
+	analyzer_free(a);
+	a = named("answers-only", &ibdump);
+	assert_int_equal(analyzer_flow(a, 0)->gaps, ANALYZER_NO_REQUESTS);
+	analyzer_free(a);
+}
+
+/* Only packets of the requester, or only some of them. */
+static struct analyzer *thinned(const char *name, bool (*keep)(const struct scene_packet *p, size_t i))
+{
+	struct analyzer_capture c;
+	struct analyzer *a;
+	struct scene s;
+	size_t kept = 0;
+
+	assert_true(scene_named(name, &s));
+	for (size_t i = 0; i < s.count; i++)
+		if (keep(&s.packet[i], i))
+			s.packet[kept++] = s.packet[i];
+	s.count = kept;
+	a = analyse(&s, &ibdump, &c);
+	scene_free(&s);
+	return a;
+}
+
+static bool is_request(const struct scene_packet *p, size_t i)
+{
+	return p->from == 1;
+}
+
+static bool is_no_rnr_nak(const struct scene_packet *p, size_t i)
+{
+	return i != 1;
+}
+
+static bool is_not_the_resend(const struct scene_packet *p, size_t i)
+{
+	return i != 3;
+}
+
+static void missing_packets_lower_the_confidence(void **state)
+{
+	static bool (*const keep[])(const struct scene_packet *p, size_t i) = {
+		is_request, is_not_the_resend };
+	struct analyzer *a;
+
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
+		const struct analyzer_result *r;
+
+		a = thinned("fig5.3", keep[i]);
+		r = analyzer_flow(a, 0);
+		assert_int_equal(r->verdict, ANALYZER_DAMMING);
+		assert_int_equal(r->finding[0].confidence, ANALYZER_MEDIUM);
+		assert_int_equal(r->finding[0].psn, 2);
+		analyzer_free(a);
+	}
+	/* Without the NAK the dropped answer looks like a missing page of the requester. */
+	a = thinned("fig5.3", is_no_rnr_nak);
+	assert_int_equal(analyzer_flow(a, 0)->verdict, ANALYZER_DAMMING);
+	analyzer_free(a);
+}
+
 static void drops_that_the_capture_reports_are_known(void **state)
 {
 	struct analyzer_capture c;
@@ -232,6 +298,8 @@ int main(void)
 		cmocka_unit_test(a_flood_is_counted),
 		cmocka_unit_test(repeated_writes_are_counted),
 		cmocka_unit_test(the_ladder_marks_the_lost_packet),
+		cmocka_unit_test(a_capture_without_answers_says_so),
+		cmocka_unit_test(missing_packets_lower_the_confidence),
 		cmocka_unit_test(drops_that_the_capture_reports_are_known),
 	};
 
