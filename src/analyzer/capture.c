@@ -48,7 +48,7 @@ static void packet(struct analyzer_capture *c, struct analyzer *a, const struct 
 	struct capture_rdma_packet rdma;
 
 	c->packets++;
-	switch (capture_find_rdma(p->link, p->data, p->captured, p->length, &rdma)) {
+	switch (capture_find_rdma(p->link, p->data, p->captured, &rdma)) {
 	case CAPTURE_RDMA:
 		give(c, a, p, &rdma);
 		break;

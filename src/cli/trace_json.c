@@ -107,7 +107,7 @@ static json_t *writes(const struct analyzer_result *r)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "requests", (json_int_t)r->write_distinct,
 			 "resends", (json_int_t)r->write_resends, "rnr_naks", (json_int_t)r->write_naks,
-			 "bound", (json_int_t)(r->write_distinct * (r->write_naks + 1) / 2),
+			 "expected", (json_int_t)(r->write_distinct * (r->write_naks + 1) / 2),
 			 "packet", (json_int_t)r->write_packet);
 }
 

@@ -127,7 +127,8 @@ static void losses(const struct analyzer_result *r)
 		comma = ", ";
 	}
 	if (*comma == ',')
-		putchar('\n');
+		printf("\n    bytes: %ju on the wire, %ju of payload that count once\n", (uintmax_t)r->wire_bytes,
+		       (uintmax_t)r->good_bytes);
 }
 
 static void doubts_of(const struct analyzer_result *r)
@@ -159,6 +160,16 @@ static void details(const struct trace_report *t, const struct analyzer_result *
 		printf("    longest silence with an open request: %s, until packet %ju\n",
 		       trace_duration(r->silent_ns, time), (uintmax_t)r->silent_packet);
 	doubts_of(r);
+}
+
+static void pages(const struct trace_report *t)
+{
+	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
+	char time[TRACE_TEXT_MAX];
+
+	if (all->pages)
+		printf("pages whose READs were answered in vain: %ju, stale for up to %s\n",
+		       (uintmax_t)all->pages, trace_duration(all->stale_ns, time));
 }
 
 static void say_doubt(void *arg, const char *text)
@@ -205,6 +216,7 @@ void trace_print(const struct trace_report *t)
 	if (left)
 		printf("\n%u more flows with findings: --flow N shows one, --json all\n", left);
 	putchar('\n');
+	pages(t);
 	trace_doubts(t, say_doubt, NULL);
 	advice(t);
 }

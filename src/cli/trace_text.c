@@ -119,7 +119,7 @@ static void amplification(const struct analyzer_result *r, char *text, size_t si
 	char time[TRACE_TEXT_MAX];
 
 	snprintf(text, size, "WRITE amplification: %ju RNR NAKs made the requester send %ju WRITE packets again, "
-		 "%.1f times each (bound N(M+1)/2: %ju packets, seen: %ju): %s lost.",
+		 "%.1f times each (N(M+1)/2 gives %ju packets, seen: %ju): %s lost.",
 		 (uintmax_t)r->write_naks, (uintmax_t)r->write_resends,
 		 (double)r->write_resends / (double)r->write_distinct,
 		 (uintmax_t)(r->write_distinct * (r->write_naks + 1) / 2),

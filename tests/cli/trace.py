@@ -91,7 +91,7 @@ def damage():
     check(code == 3 and "offset" in err and "ends inside of a record" in err, "a file that is cut", err)
     check("7 packets" in err and "packet damming" in out, "what was read before is analysed", out + err)
     code, out, err = trace(b"GIF89a garbage")
-    check(code == 3 and "the first bytes" in err, "another file", err)
+    check(code == 3 and "the number at the start" in err, "another file", err)
     code, out, err = trace(b"")
     check(code == 3 and "empty" in err, "an empty file", err)
     run = subprocess.run([BUSBAR, "trace", "/nonexistent/x"], capture_output=True, text=True)

@@ -43,7 +43,7 @@ enum {
 /* The rest of a packet, from one header on. */
 struct rest {
 	const uint8_t *at;
-	uint32_t captured, length;
+	uint32_t captured;
 };
 
 static bool drop(struct rest *r, uint32_t bytes)
@@ -52,7 +52,6 @@ static bool drop(struct rest *r, uint32_t bytes)
 		return false;
 	r->at += bytes;
 	r->captured -= bytes;
-	r->length = r->length < bytes ? 0 : r->length - bytes;
 	return true;
 }
 
@@ -217,9 +216,9 @@ static enum capture_rdma erf_record(struct rest r, struct capture_rdma_packet *p
 }
 
 enum capture_rdma capture_find_rdma(uint16_t link, const uint8_t *data, uint32_t captured,
-				    uint32_t length, struct capture_rdma_packet *p)
+				    struct capture_rdma_packet *p)
 {
-	const struct rest all = { data, captured, length };
+	const struct rest all = { data, captured };
 
 	memset(p, 0, sizeof(*p));
 	switch (link) {

@@ -46,6 +46,6 @@ struct capture_rdma_packet {
 };
 
 enum capture_rdma capture_find_rdma(uint16_t link, const uint8_t *data, uint32_t captured,
-				    uint32_t length, struct capture_rdma_packet *packet);
+				    struct capture_rdma_packet *packet);
 
 #endif

@@ -33,9 +33,9 @@ static enum capture_status first(struct capture_reader *r, const uint8_t *data, 
 		return status;
 	}
 	if (data[0] == 0x1f && data[1] == 0x8b)
-		return capture_corrupt(r, 0, "the first bytes", get_32(data),
+		return capture_corrupt(r, 0, "the number at the start of the file", get_32(data),
 				       "the file is compressed: unpack it first (gzip -dc)");
-	return capture_corrupt(r, 0, "the first bytes", get_32(data),
+	return capture_corrupt(r, 0, "the number at the start of the file", get_32(data),
 			       "neither pcap nor pcapng files begin so");
 }
 
@@ -54,13 +54,13 @@ enum capture_status capture_next(struct capture_reader *r, const uint8_t *data, 
 bool capture_end(struct capture_reader *r, size_t left)
 {
 	if (left)
-		capture_corrupt(r, left, "the end of the file", left,
+		capture_corrupt(r, left, "the length of the rest of the file", left,
 				"the file ends inside of a record");
 	else if (r->skip)
-		capture_corrupt(r, 0, "the end of the file", r->skip,
+		capture_corrupt(r, 0, "the length of the rest of a block", r->skip,
 				"the file ends inside of a block");
 	else if (r->format == CAPTURE_UNKNOWN)
-		capture_corrupt(r, 0, "the end of the file", 0, "the file is empty");
+		capture_corrupt(r, 0, "the length of the file", 0, "the file is empty");
 	else
 		return true;
 	return false;

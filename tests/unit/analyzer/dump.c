@@ -13,7 +13,7 @@ static void line(unsigned number, const struct capture_packet *p)
 	struct capture_rdma_packet rdma;
 	struct ib_packet ib;
 
-	if (capture_find_rdma(p->link, p->data, p->captured, p->length, &rdma) != CAPTURE_RDMA ||
+	if (capture_find_rdma(p->link, p->data, p->captured, &rdma) != CAPTURE_RDMA ||
 	    !ib_decode_captured(rdma.bth, rdma.captured, rdma.bytes, &ib))
 		return;
 	printf("%u %ju.%09ju %u 0x%06x %u", number, (uintmax_t)(p->when_ns / 1000000000),

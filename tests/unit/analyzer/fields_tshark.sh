@@ -6,7 +6,7 @@
 # every link type and format (FIXTURE), and in captures of the adapter (the test CAPTURE).
 set -u
 dump=${1:?the program dump} fixture=${2:?the program fixture} capture=${3:-}
-command -v tshark >/dev/null || exit 77
+command -v tshark >/dev/null && command -v mergecap >/dev/null || exit 77
 dir=$(mktemp -d "${TMPDIR:-/tmp}/busbar-fields.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -20,7 +20,7 @@ compare() {
 	tshark -r "$1" -Y infiniband.bth.opcode -T fields -E separator=, \
 		-e frame.number -e frame.time_epoch -e infiniband.bth.opcode -e infiniband.bth.destqp \
 		-e infiniband.bth.psn -e infiniband.aeth.syndrome -e infiniband.reth.va \
-		-e infiniband.reth.dmalen 2>/dev/null |
+		-e infiniband.reth.dmalen 2>/dev/null </dev/null |
 		awk -F, '{
 			line = $1 " " $2 " " $3 " " $4 " " $5
 			if ($6 != "") line = line " syndrome " $6
@@ -36,23 +36,22 @@ compare() {
 }
 
 # Wireshark reads InfiniBand in ERF records and not link type 247.
-for link in 1 101 113 197 276; do
-	for format in pcap pcap- pcapng pcapng-; do
-		case "$link$format" in
-		1pcap | 101pcapng- | 113pcap- | 197pcap | 197pcapng- | 276pcapng) ;;
-		*) continue ;; # each link type and each format, not each pair
-		esac
-		"$fixture" fig5.3 "$link" "$format" >"$dir/fixture" || failed=1
-		compare "$dir/fixture" "$link $format"
-	done
-done
+while read -r link format; do
+	"$fixture" fig5.3 "$link" "$format" >"$dir/fixture" || failed=1
+	compare "$dir/fixture" "$link $format"
+done <<-END
+	1 pcap
+	113 pcap-
+	101 pcapng-
+	197 pcap
+	276 pcapng
+END
 if [ -n "$capture" ]; then
 	CAPTURED_IN=$dir "$capture" >"$dir/log" 2>&1 || {
 		cat "$dir/log"
 		failed=1
 	}
-	for file in "$dir"/*.pcapng; do
-		compare "$file" "of the adapter"
-	done
+	mergecap -w "$dir/all" "$dir"/*.pcapng || exit 1
+	compare "$dir/all" "of the adapter"
 fi
 exit $failed

@@ -77,7 +77,7 @@ static void damage_is_named_with_its_offset(void **state)
 	bytes[0] = 'x';
 	a = analyse_bytes(bytes, size, 0, &c);
 	assert_true(c.corrupt);
-	assert_string_equal(c.reader.error.field, "the first bytes");
+	assert_string_equal(c.reader.error.field, "the number at the start of the file");
 	analyzer_free(a);
 	free(bytes);
 }
