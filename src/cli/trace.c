@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/trace_ladder.h"
@@ -165,6 +167,23 @@ static enum cli_status report(const struct settings *s, const struct analyzer_ca
 	return status;
 }
 
+static void on_interrupt(int signal_number)
+{
+}
+
+/*
+ * A first Ctrl-C reaches the program that captures into our pipe as well: it ends, and what it
+ * has written until then is read and judged. A second one ends this process.
+ */
+static void outlive_interrupt(int fd)
+{
+	struct sigaction once = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
+		sigaction(SIGINT, &once, NULL);
+}
+
 static int open_file(struct settings *s)
 {
 	if (strcmp(s->file, "-"))
@@ -188,6 +207,7 @@ int cli_trace(int argc, char **argv)
 		fprintf(stderr, "busbar trace: %s: %s\n", s.file, strerror(errno));
 		return CLI_INCOMPLETE;
 	}
+	outlive_interrupt(fd);
 	analyzer_capture_begin(&c);
 	a = analyzer_new(s.ladder);
 	buffer = malloc(BUFFER_BYTES);

@@ -7,9 +7,11 @@ usage: trace.py FIXTURE; environment: BUSBAR.
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 FIXTURE, BUSBAR = sys.argv[1], os.environ["BUSBAR"]
 failed = 0
@@ -98,6 +100,24 @@ def damage():
     check(run.returncode == 3 and "/nonexistent/x: No such file" in run.stderr, "no file", run.stderr)
 
 
+def interrupt():
+    data = fixture("fig5.3")
+    run = subprocess.Popen([BUSBAR, "trace", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    while not os.path.exists("/proc/%d/status" % run.pid) or not catches_interrupt(run.pid):
+        time.sleep(.01)
+    run.stdin.write(data[:200])
+    run.stdin.flush()
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(data[200:], timeout=20)
+    check(run.returncode == 1 and b"packet damming" in out, "a capture that Ctrl-C has ended", out)
+
+
+def catches_interrupt(pid):
+    with open("/proc/%d/status" % pid) as f:
+        caught = [line for line in f if line.startswith("SigCgt:")]
+    return int(caught[0].split()[1], 16) & 1 << (signal.SIGINT - 1)
+
+
 def usage():
     for arguments in ([], ["a", "b"], ["--flow", "0", "-"], ["--nonsense", "-"], ["--ladder", "x", "-"]):
         run = subprocess.run([BUSBAR, "trace", *arguments], input="", capture_output=True, text=True)
@@ -111,5 +131,6 @@ with tempfile.TemporaryDirectory() as tmp:
     the_other_verdicts()
     what_people_read(tmp)
     damage()
+    interrupt()
     usage()
 sys.exit(failed)
