@@ -147,7 +147,8 @@ static enum cli_status report(const struct settings *s, const struct analyzer_ca
 	char damage[300];
 
 	if (s->flow > analyzer_flows(a)) {
-		fprintf(stderr, "busbar trace: --flow %u: the capture has %u flows\n", s->flow, analyzer_flows(a));
+		fprintf(stderr, "busbar trace: --flow %u: the capture has %u flows\n", s->flow,
+			analyzer_flows(a));
 		return CLI_USAGE;
 	}
 	if (s->json && trace_json(&t, status)) {

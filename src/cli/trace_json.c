@@ -164,13 +164,16 @@ int trace_json(const struct trace_report *t, int status)
 {
 	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
 	json_t *flows = json_array(), *doubts = json_array(), *j;
+	json_t *name = json_string(t->file);
 	char damage[300];
 
+	if (!name) /* JSON takes only UTF-8 */
+		name = json_string("(the name is not UTF-8)");
 	for (unsigned i = 0; i < analyzer_flows(t->analyzer); i++)
 		if (!t->flow || t->flow == i + 1)
 			json_array_append_new(flows, flow(analyzer_flow(t->analyzer, i)));
 	trace_doubts(t, append, doubts);
-	j = json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", t->file,
+	j = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", name,
 		      "status", status, "packets", (json_int_t)t->capture->packets,
 		      "rdma_packets", (json_int_t)all->packets,
 		      "begin_ns", (json_int_t)all->first_ns,

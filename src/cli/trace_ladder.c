@@ -20,7 +20,8 @@ static void label_of(const struct analyzer_rung *r, char *text, size_t size)
 	unsigned kind = (r->opcode & IB_OPERATION_MASK) == IB_ACKNOWLEDGE ? r->syndrome >> 5 : 0;
 
 	if (kind == RNR)
-		snprintf(text, size, " RNR NAK PSN %u, %.2f ms ", r->psn, (double)analyzer_rnr_ns(r->syndrome) / 1e6);
+		snprintf(text, size, " RNR NAK PSN %u, %.2f ms ", r->psn,
+			 (double)analyzer_rnr_ns(r->syndrome) / 1e6);
 	else if (kind == NAK && !(r->syndrome & 31))
 		snprintf(text, size, " sequence NAK PSN %u ", r->psn);
 	else if (kind == NAK)

@@ -110,7 +110,8 @@ static void inflation(const struct analyzer_result *r)
 	       trace_duration(r->rnr_nominal_ns, nominal), r->inflation_sum / (double)r->rnr_waits);
 	for (unsigned i = 0; i < ANALYZER_INFLATIONS; i++)
 		if (r->inflation[i])
-			printf(" %s%u: %ju", i == ANALYZER_INFLATIONS - 1 ? ">=" : "", i, (uintmax_t)r->inflation[i]);
+			printf(" %s%u: %ju", i == ANALYZER_INFLATIONS - 1 ? ">=" : "", i,
+			       (uintmax_t)r->inflation[i]);
 	putchar('\n');
 }
 
@@ -127,8 +128,8 @@ static void losses(const struct analyzer_result *r)
 		comma = ", ";
 	}
 	if (*comma == ',')
-		printf("\n    bytes: %ju on the wire, %ju of payload that count once\n", (uintmax_t)r->wire_bytes,
-		       (uintmax_t)r->good_bytes);
+		printf("\n    bytes: %ju on the wire, %ju of payload that count once\n",
+		       (uintmax_t)r->wire_bytes, (uintmax_t)r->good_bytes);
 }
 
 static void doubts_of(const struct analyzer_result *r)

@@ -107,9 +107,10 @@ static void flood(const struct analyzer_result *r, char *text, size_t size)
 {
 	char time[TRACE_TEXT_MAX];
 
-	snprintf(text, size, "READ flood: %ju READs were answered and sent again at least three times each, on "
+	snprintf(text, size, "READ flood: %ju READ%s answered and sent again at least three times, on "
 		 "this and %u other connections at the same time: %ju resends in %s.",
-		 (uintmax_t)r->flood_requests, r->flood_flows - 1,
+		 (uintmax_t)r->flood_requests, r->flood_requests == 1 ? " was" : "s were each",
+		 r->flood_flows - 1,
 		 (uintmax_t)r->resends[ANALYZER_BY_DISCARD],
 		 trace_duration(r->flood_end_ns - r->flood_begin_ns, time));
 }
@@ -227,7 +228,7 @@ unsigned trace_doubts(const struct trace_report *t, void (*say)(void *arg, const
 		{ c->links_unknown, "packets have a link type that is not read" },
 		{ c->untimed, "packets have no time" },
 		{ all->flows_refused, "packets belong to flows beyond the number that is kept" },
-		{ all->requests_bounded, "time(s) the memory for requests was used up; old ones were forgotten" },
+		{ all->requests_bounded, "bound, that of the memory for requests, was reached: the oldest were forgotten" },
 		{ analyzer_flows(t->analyzer) ? 0 : all->others,
 		  "packets are of services without acknowledgements (UD, UC), and there are no others" },
 		{ !all->packets, "capture without a packet of RDMA" },
