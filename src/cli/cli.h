@@ -16,6 +16,7 @@ enum cli_status {
 	CLI_FAILED = 1, /* the command was understood but did not succeed */
 	CLI_USAGE = 2,  /* the command line was wrong */
 	CLI_LOST = 3,   /* run: samples were lost that the configuration does not allow */
+	CLI_INCOMPLETE = 3, /* trace: the capture is damaged, or not enough of it is there */
 	CLI_STUCK = 4,  /* run: asked to end, and a part of it did not end in time */
 };
 
@@ -31,6 +32,7 @@ int cli_ripc(int argc, char **argv);
 int cli_tune(int argc, char **argv);
 int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
+int cli_trace(int argc, char **argv);
 int cli_version(int argc, char **argv);
 /* These are also installed under the names villas-NAME. */
 int cli_node(int argc, char **argv);

@@ -78,6 +78,9 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_SIMULATE
 	{ "simulate", "make waveform files to replay", cli_simulate },
 #endif
+#ifdef CLI_HAVE_TRACE
+	{ "trace", "what went wrong on RDMA connections, from a packet capture", cli_trace },
+#endif
 	TOOLS
 	{ "version", "print version and build options", cli_version },
 	{ .name = NULL },

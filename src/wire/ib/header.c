@@ -236,6 +236,42 @@ size_t ib_decode(const uint8_t *from, size_t bytes, struct ib_packet *packet)
 	return op->bytes;
 }
 
+/* The extended headers of an opcode whose bytes end within `captured`. */
+static uint16_t headers_within(uint16_t headers, size_t captured)
+{
+	uint16_t within = 0;
+
+	for (unsigned one = 1; one <= IB_HAS_RESERVED; one <<= 1) {
+		if (!(headers & one))
+			continue;
+		if ((size_t)(BYTES_OF(within | one)) > captured)
+			break;
+		within |= (uint16_t)one;
+	}
+	return within;
+}
+
+size_t ib_decode_captured(const uint8_t *from, size_t captured, size_t bytes,
+			  struct ib_packet *packet)
+{
+	uint8_t headers[IB_BTH_BYTES + IB_HEADERS_MAX] = { 0 };
+	const struct ib_opcode *op;
+	size_t around;
+
+	if (captured < IB_BTH_BYTES)
+		return 0;
+	op = &ib_opcodes[from[0]];
+	if (!op->known || from[1] & TVER)
+		return 0;
+	memcpy(headers, from, captured < op->bytes ? captured : op->bytes);
+	get_bth(headers, packet);
+	around = (size_t)op->bytes + IB_ICRC_BYTES + (from[1] >> PAD_SHIFT & 3);
+	packet->bytes = op->payload && bytes > around ? (uint32_t)(bytes - around) : 0;
+	packet->headers = headers_within(op->headers, captured);
+	get_rest(get_requests(headers + IB_BTH_BYTES, op->headers, packet), op->headers, packet);
+	return op->bytes;
+}
+
 /* ---- GRH (8.3) ---- */
 
 void ib_grh_encode(const struct ib_grh *grh, uint8_t to[IB_GRH_BYTES])

@@ -162,6 +162,13 @@ size_t ib_encode(const struct ib_packet *packet, uint8_t *to);
  * the value of pad bytes. P_Key, numbers and lengths of messages are the caller's. */
 size_t ib_decode(const uint8_t *from, size_t bytes, struct ib_packet *packet);
 
+/* As ib_decode(), for a packet of `bytes` bytes of which a capture has the first `captured`.
+ * Extended headers that are cut off are not in packet->headers; the caller may not look at
+ * them. Returns 0 only if there is no BTH, or one of a reserved opcode or version. A length
+ * that does not fit to the opcode gives a payload of 0 bytes. */
+size_t ib_decode_captured(const uint8_t *from, size_t captured, size_t bytes,
+			  struct ib_packet *packet);
+
 struct ib_grh {
 	uint8_t traffic_class;
 	uint8_t next_header;     /* 0x1b: BTH; RoCE v2: 17 */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tells what went wrong on RDMA connections from their packets: packet damming, READ flood
+ * and WRITE amplification of on-demand paging, other timeouts, losses, receivers that are not
+ * ready, congestion. It keeps a bounded number of flows and requests and says when a bound
+ * was reached.
+ *
+ * Pure: packets with their times in, results out; no clock, no file. One thread. The rules
+ * are those of busbar-trace(1).
+ */
+#ifndef ANALYZER_ANALYZER_H
+#define ANALYZER_ANALYZER_H
+
+#include "analyzer/ladder.h"
+#include "analyzer/result.h"
+
+struct analyzer;
+
+/* `ladder_flow`: number of the flow whose packets are kept for a ladder; 0: none. NULL: no
+ * memory. */
+struct analyzer *analyzer_new(unsigned ladder_flow);
+void analyzer_free(struct analyzer *a);
+void analyzer_packet(struct analyzer *a, const struct analyzer_packet *p);
+/* The next packets have no time. */
+void analyzer_untimed(struct analyzer *a, bool untimed);
+/* No more packets. Before it there are no verdicts. */
+void analyzer_finish(struct analyzer *a);
+
+const struct analyzer_totals *analyzer_totals(const struct analyzer *a);
+unsigned analyzer_flows(const struct analyzer *a);
+/* From 0 on, in the order of their numbers. */
+const struct analyzer_result *analyzer_flow(const struct analyzer *a, unsigned i);
+const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a);
+
+#endif

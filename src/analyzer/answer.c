@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers to the requests of a flow (IBTA volume 1, 9.7.5); see answer.h. */
+#include "analyzer/answer.h"
+
+#include "analyzer/finding.h"
+#include "analyzer/pending.h"
+#include "analyzer/requests.h"
+
+enum syndrome { /* the upper three bits */
+	SYNDROME_ACK = 0,
+	SYNDROME_RNR = 1,
+	SYNDROME_NAK = 3,
+};
+#define SYNDROME_SHIFT 5
+#define SYNDROME_CODE 31
+#define NAK_SEQUENCE 0
+
+static enum syndrome syndrome_of(const struct analyzer_packet *p)
+{
+	if (analyzer_operation(p->ib.opcode) != IB_ACKNOWLEDGE || !(p->ib.headers & IB_HAS_AETH))
+		return SYNDROME_ACK;
+	return (enum syndrome)(p->ib.aeth.syndrome >> SYNDROME_SHIFT);
+}
+
+const struct analyzer_request *analyzer_answer_fits(const struct analyzer_flow *f,
+						    const struct analyzer_packet *p)
+{
+	const struct analyzer_request *q = analyzer_requests_find(&f->requests, p->ib.psn);
+	uint8_t op = analyzer_operation(p->ib.opcode);
+
+	if (!q || !q->open || q->last_ns > p->when_ns)
+		return NULL;
+	if (syndrome_of(p) != SYNDROME_ACK)
+		return q;
+	if (op == IB_ACKNOWLEDGE)
+		return analyzer_wants_data(q->opcode) ? NULL : q;
+	if (op == IB_ATOMIC_ACKNOWLEDGE)
+		return analyzer_operation(q->opcode) == IB_COMPARE_SWAP ||
+				       analyzer_operation(q->opcode) == IB_FETCH_ADD ? q : NULL;
+	if (analyzer_operation(q->opcode) != IB_READ_REQUEST)
+		return NULL;
+	return op != IB_READ_RESPONSE_ONLY || !q->has_address || q->length == p->ib.bytes ? q : NULL;
+}
+
+/* Requests before `psn` have been carried out; with `itself`, the one with it, too. */
+static void acknowledge(struct analyzer_flow *f, const struct analyzer_packet *p, bool itself)
+{
+	struct analyzer_request *q;
+
+	while ((q = analyzer_requests_open(&f->requests))) {
+		int32_t behind = analyzer_psn_after(p->ib.psn, q->psn);
+
+		if (behind < 0 || (behind == 0 && !itself))
+			return;
+		q->open = false;
+		if (!analyzer_wants_data(q->opcode)) {
+			q->answers++;
+			q->answers_since++;
+			q->answer_ns = p->when_ns;
+			q->answer_packet = p->number;
+		}
+	}
+}
+
+static void note_answer(struct analyzer_flow *f, struct analyzer_request *q,
+			const struct analyzer_packet *p)
+{
+	struct analyzer_pending *pending = analyzer_pending_by_id(f, f->pending_last);
+
+	q->answers++;
+	q->answers_since++;
+	q->answer_ns = p->when_ns;
+	q->answer_packet = p->number;
+	if (!f->answered_any || analyzer_psn_after(q->psn, f->answered_psn) > 0)
+		f->answered_psn = q->psn;
+	f->answered_any = true;
+	if (pending && pending->psn == q->psn)
+		pending->answer_ns = p->when_ns;
+}
+
+static void data(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct analyzer_request *q,
+		 const struct analyzer_packet *p)
+{
+	uint8_t op = analyzer_operation(p->ib.opcode);
+	const struct analyzer_pending *pending = analyzer_pending_now(f);
+
+	if (op == IB_READ_RESPONSE_FIRST && p->ib.bytes) {
+		f->mtu = p->ib.bytes;
+		if (!q->span)
+			q->span = (q->length + f->mtu - 1) / f->mtu;
+	}
+	acknowledge(f, p, false);
+	/* A requester that waits on an RNR NAK drops what comes. */
+	if (pending && pending->side == ANALYZER_SERVER && pending->psn == q->psn)
+		analyzer_ladder_note(ladder, f->result.number, p->number, ANALYZER_RUNG_DISCARDED);
+	note_answer(f, q, p);
+	if (op == IB_READ_RESPONSE_ONLY || op == IB_READ_RESPONSE_LAST || op == IB_ATOMIC_ACKNOWLEDGE)
+		q->open = false;
+	analyzer_finding_answered(f, q->psn, p->number);
+}
+
+static void receiver_not_ready(struct analyzer_ladder *ladder, struct analyzer_flow *f,
+			       struct analyzer_request *q, const struct analyzer_packet *p)
+{
+	struct analyzer_result *r = &f->result;
+	struct analyzer_pending *pending;
+
+	acknowledge(f, p, false);
+	pending = analyzer_pending_open(f, q, ANALYZER_SERVER, p->when_ns, p->number);
+	pending->nominal_ns = r->rnr_nominal_ns = analyzer_rnr_ns(p->ib.aeth.syndrome);
+	r->rnr_naks++;
+	if (analyzer_takes_receive(q->opcode) && p->when_ns - q->last_ns < ANALYZER_RECEIVE_NS_MAX)
+		r->rnr_receives++;
+	else
+		r->rnr_faults++;
+	if (analyzer_is_write(q->opcode) && !r->write_naks++)
+		r->write_packet = p->number;
+	analyzer_ladder_note(ladder, r->number, p->number, ANALYZER_RUNG_OPENS);
+}
+
+static void sequence_error(struct analyzer_ladder *ladder, struct analyzer_flow *f,
+			   struct analyzer_request *q, const struct analyzer_packet *p)
+{
+	acknowledge(f, p, false);
+	f->result.sequence_naks++;
+	f->sequence = (struct analyzer_nak){ .valid = true, .psn = p->ib.psn, .when_ns = p->when_ns };
+	if (!q || !analyzer_finding_recovered(f, q, p->when_ns, p->number))
+		return;
+	analyzer_ladder_note(ladder, f->result.number, q->last_packet, ANALYZER_RUNG_LOST);
+	analyzer_ladder_end(ladder, f->result.number);
+}
+
+static bool plain(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct analyzer_request *q,
+		  const struct analyzer_packet *p)
+{
+	switch (syndrome_of(p)) {
+	case SYNDROME_RNR:
+		if (q)
+			receiver_not_ready(ladder, f, q, p);
+		return q;
+	case SYNDROME_NAK:
+		if ((p->ib.aeth.syndrome & SYNDROME_CODE) == NAK_SEQUENCE) {
+			sequence_error(ladder, f, q, p);
+			return true;
+		}
+		f->result.refusals++;
+		f->result.refusal = p->ib.aeth.syndrome & SYNDROME_CODE;
+		return q;
+	default:
+		acknowledge(f, p, true);
+		analyzer_finding_answered(f, p->ib.psn, p->number);
+		return q;
+	}
+}
+
+bool analyzer_answer_packet(struct analyzer_ladder *ladder, struct analyzer_flow *f,
+			    const struct analyzer_packet *p)
+{
+	struct analyzer_request *q = analyzer_requests_find(&f->requests, p->ib.psn);
+	const struct analyzer_request *newest = analyzer_requests_newest(&f->requests);
+
+	f->result.answers++;
+	if (f->result.number == ladder->flow)
+		analyzer_ladder_add(ladder, p, true);
+	if (analyzer_operation(p->ib.opcode) == IB_ACKNOWLEDGE) {
+		if (plain(ladder, f, q, p))
+			return true;
+	} else if (q && analyzer_wants_data(q->opcode)) {
+		data(ladder, f, q, p);
+		return true;
+	}
+	/* An old answer again is harmless; one to a request that is not there yet is not. */
+	if (newest && analyzer_psn_after(p->ib.psn, newest->psn) <= 0 &&
+	    analyzer_psn_after(p->ib.psn, analyzer_request_at(&f->requests, 0)->psn) < 0)
+		return true;
+	f->result.answers_unmatched++;
+	return false;
+}

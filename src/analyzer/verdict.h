@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The verdict on each flow, when the capture has ended. */
+#ifndef ANALYZER_VERDICT_H
+#define ANALYZER_VERDICT_H
+
+#include "analyzer/flow.h"
+
+/* Finds the flows whose READs were dropped at the same time; of `count` flows. */
+void analyzer_verdict_flood(struct analyzer_flow *const *flow, uint32_t count);
+/* The verdict on one flow; `end_ns`: the capture's last packet. */
+void analyzer_verdict_flow(struct analyzer_flow *f, int64_t end_ns);
+
+#endif

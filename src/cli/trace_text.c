@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses, times and sentences of `busbar trace`; see trace_text.h. */
+#include "cli/trace_text.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/words.h"
+
+#define FAMILY_LID 1
+#define FAMILY_IP4 4
+
+const char *trace_address(const struct analyzer_address *a, char text[TRACE_TEXT_MAX])
+{
+	if (a->family == FAMILY_LID)
+		snprintf(text, TRACE_TEXT_MAX, "LID %u", (unsigned)(a->bytes[0] << 8 | a->bytes[1]));
+	else
+		inet_ntop(a->family == FAMILY_IP4 ? AF_INET : AF_INET6, a->bytes, text,
+			  TRACE_TEXT_MAX);
+	return text;
+}
+
+const char *trace_duration(int64_t ns, char text[TRACE_TEXT_MAX])
+{
+	if (ns >= 100000000)
+		snprintf(text, TRACE_TEXT_MAX, "%.3f s", (double)ns / 1e9);
+	else if (ns >= 100000)
+		snprintf(text, TRACE_TEXT_MAX, "%.3f ms", (double)ns / 1e6);
+	else
+		snprintf(text, TRACE_TEXT_MAX, "%.3g us", (double)ns / 1e3);
+	return text;
+}
+
+const char *trace_when(const struct trace_report *t, int64_t ns, char text[TRACE_TEXT_MAX])
+{
+	snprintf(text, TRACE_TEXT_MAX, "%.6f",
+		 (double)(ns - analyzer_totals(t->analyzer)->first_ns) / 1e9);
+	return text;
+}
+
+/* The first finding of the kind; NULL: none was kept. */
+static const struct analyzer_finding *finding(const struct analyzer_result *r, enum analyzer_kind kind)
+{
+	for (unsigned i = 0; i < r->findings; i++)
+		if (r->finding[i].kind == kind)
+			return &r->finding[i];
+	return NULL;
+}
+
+static int64_t sum_ns(const struct analyzer_result *r, enum analyzer_kind kind, unsigned *count)
+{
+	int64_t all_ns = 0;
+
+	*count = 0;
+	for (unsigned i = 0; i < r->findings; i++) {
+		if (r->finding[i].kind != kind)
+			continue;
+		all_ns += r->finding[i].stall_ns;
+		++*count;
+	}
+	return all_ns;
+}
+
+static void damming(const struct analyzer_result *r, char *text, size_t size)
+{
+	const struct analyzer_finding *g = finding(r, ANALYZER_DAMMING);
+	char stall[TRACE_TEXT_MAX], after[TRACE_TEXT_MAX];
+	unsigned count;
+	int64_t all_ns = sum_ns(r, ANALYZER_DAMMING, &count);
+
+	if (!g) {
+		snprintf(text, size, "Packet damming, beyond the findings that are kept.");
+		return;
+	}
+	snprintf(text, size, "Packet damming (%s side%s, confidence %s): %s PSN %u was sent %s after a pending "
+		 "period of %s PSN %u began, got lost, and only the timeout sent it again: %s lost in "
+		 "%u stall%s.",
+		 analyzer_side_key(g->side), g->side == ANALYZER_SIDE_UNKNOWN ? "" : " on-demand paging",
+		 analyzer_confidence_key(g->confidence), analyzer_opcode_name(g->opcode), g->psn,
+		 trace_duration(g->after_ns, after), analyzer_opcode_name(g->opcode_before), g->psn_before,
+		 trace_duration(all_ns, stall), count, count == 1 ? "" : "s");
+}
+
+static void timeout(const struct analyzer_result *r, char *text, size_t size)
+{
+	const struct analyzer_finding *g = finding(r, ANALYZER_TIMEOUT);
+	char stall[TRACE_TEXT_MAX], losses[TRACE_TEXT_MAX] = "";
+	unsigned count;
+	int64_t all_ns = sum_ns(r, ANALYZER_TIMEOUT, &count);
+
+	if (r->sequence_naks)
+		snprintf(losses, sizeof(losses), " The path loses packets: %ju sequence NAKs.",
+			 (uintmax_t)r->sequence_naks);
+	if (!g) {
+		snprintf(text, size, "Timeouts, beyond the findings that are kept.");
+		return;
+	}
+	snprintf(text, size, "%s PSN %u %s and was sent again by the timeout, without a pending period before "
+		 "it: %s lost by %ju timeout%s. This is no sign of on-demand paging.%s",
+		 analyzer_opcode_name(g->opcode), g->psn,
+		 r->answers ? "got no answer that arrived" : "was never answered",
+		 trace_duration(all_ns, stall), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s", losses);
+}
+
+static void flood(const struct analyzer_result *r, char *text, size_t size)
+{
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "READ flood: %ju READ%s answered and sent again at least three times, on "
+		 "this and %u other connections at the same time: %ju resends in %s.",
+		 (uintmax_t)r->flood_requests, r->flood_requests == 1 ? " was" : "s were each",
+		 r->flood_flows - 1,
+		 (uintmax_t)r->resends[ANALYZER_BY_DISCARD],
+		 trace_duration(r->flood_end_ns - r->flood_begin_ns, time));
+}
+
+static void amplification(const struct analyzer_result *r, char *text, size_t size)
+{
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "WRITE amplification: %ju RNR NAKs made the requester send %ju WRITE packets again, "
+		 "%.1f times each (N(M+1)/2 gives %ju packets, seen: %ju): %s lost.",
+		 (uintmax_t)r->write_naks, (uintmax_t)r->write_resends,
+		 (double)r->write_resends / (double)r->write_distinct,
+		 (uintmax_t)(r->write_distinct * (r->write_naks + 1) / 2),
+		 (uintmax_t)(r->write_distinct + r->write_resends),
+		 trace_duration(r->lost_ns[ANALYZER_BY_RNR], time));
+}
+
+static void recovered(const struct analyzer_result *r, char *text, size_t size)
+{
+	const struct analyzer_finding *g = finding(r, ANALYZER_DAMMING_RECOVERED);
+	char stall[TRACE_TEXT_MAX];
+
+	if (g)
+		snprintf(text, size, "Near packet damming: %s PSN %u was lost behind a pending period of PSN %u, and "
+			 "a later request brought it back after %s by a sequence NAK.",
+			 analyzer_opcode_name(g->opcode), g->psn, g->psn_before,
+			 trace_duration(g->stall_ns, stall));
+	else
+		snprintf(text, size, "Near packet damming, beyond the findings that are kept.");
+}
+
+static void page_fault(const struct analyzer_result *r, char *text, size_t size)
+{
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "No pitfall: %ju page fault%s (or late receives) at the responder and %ju at the "
+		 "requester cost %s.",
+		 (uintmax_t)r->rnr_faults, r->rnr_faults == 1 ? "" : "s",
+		 (uintmax_t)r->resends[ANALYZER_BY_DISCARD],
+		 trace_duration(r->lost_ns[ANALYZER_BY_RNR] + r->lost_ns[ANALYZER_BY_DISCARD], time));
+}
+
+static void loss(const struct analyzer_result *r, char *text, size_t size)
+{
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "Packets were lost and sent again at once: %ju sequence NAKs, %ju lost answers, %s "
+		 "lost. No pitfall.", (uintmax_t)r->sequence_naks, (uintmax_t)r->resends[ANALYZER_BY_GAP],
+		 trace_duration(r->lost_ns[ANALYZER_BY_SEQUENCE] + r->lost_ns[ANALYZER_BY_GAP], time));
+}
+
+static void receiver(const struct analyzer_result *r, char *text, size_t size)
+{
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "The receiver was not ready: %ju RNR NAKs came at once, as for a missing receive; %s "
+		 "lost. No pitfall.", (uintmax_t)r->rnr_receives,
+		 trace_duration(r->lost_ns[ANALYZER_BY_RNR], time));
+}
+
+static void incomplete(const struct analyzer_result *r, char *text, size_t size)
+{
+	const char *why = "";
+
+	for (unsigned i = 0; analyzer_gap_text(i); i++)
+		if (r->gaps & 1u << i) {
+			why = analyzer_gap_text(i);
+			break;
+		}
+	snprintf(text, size, "Not judged in full: %s.", why);
+}
+
+void trace_sentence(const struct analyzer_result *r, char *text, size_t size)
+{
+	switch (r->verdict) {
+	case ANALYZER_DAMMING: damming(r, text, size); break;
+	case ANALYZER_READ_FLOOD: flood(r, text, size); break;
+	case ANALYZER_WRITE_AMPLIFICATION: amplification(r, text, size); break;
+	case ANALYZER_TIMEOUT: timeout(r, text, size); break;
+	case ANALYZER_DAMMING_RECOVERED: recovered(r, text, size); break;
+	case ANALYZER_REFUSED:
+		snprintf(text, size, "The responder refused a request (NAK code %u).", r->refusal);
+		break;
+	case ANALYZER_LOSS: loss(r, text, size); break;
+	case ANALYZER_RNR: receiver(r, text, size); break;
+	case ANALYZER_CONGESTION:
+		snprintf(text, size, "Congestion: %ju marked packets, %ju notifications. No pitfall.",
+			 (uintmax_t)r->marks, (uintmax_t)r->notifications);
+		break;
+	case ANALYZER_PAGE_FAULT: page_fault(r, text, size); break;
+	case ANALYZER_INCOMPLETE: incomplete(r, text, size); break;
+	case ANALYZER_NONE: snprintf(text, size, "Nothing found."); break;
+	}
+}
+
+void trace_damage(const struct trace_report *t, char *text, size_t size)
+{
+	const struct capture_error *e = &t->capture->reader.error;
+
+	snprintf(text, size, "%s: offset %ju: %s is %ju (0x%jx): %s", t->file, (uintmax_t)e->offset, e->field,
+		 (uintmax_t)e->value, (uintmax_t)e->value, e->why);
+}
+
+unsigned trace_doubts(const struct trace_report *t, void (*say)(void *arg, const char *text), void *arg)
+{
+	const struct analyzer_capture *c = t->capture;
+	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
+	const struct {
+		uint64_t count;
+		const char *text;
+	} doubts[] = {
+		{ analyzer_capture_lost(c), "packets were lost by the capture, as it says itself" },
+		{ c->cut, "packets end before their RDMA header (a snapshot length that is too small)" },
+		{ c->malformed, "packets have an opcode that is not known" },
+		{ c->links_unknown, "packets have a link type that is not read" },
+		{ c->untimed, "packets have no time" },
+		{ all->flows_refused, "packets belong to flows beyond the number that is kept" },
+		{ all->requests_bounded, "bound, that of the memory for requests, was reached: the oldest were forgotten" },
+		{ analyzer_flows(t->analyzer) ? 0 : all->others,
+		  "packets are of services without acknowledgements (UD, UC), and there are no others" },
+		{ !all->packets, "capture without a packet of RDMA" },
+	};
+	char text[160];
+	unsigned said = 0;
+
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++) {
+		if (!doubts[i].count)
+			continue;
+		snprintf(text, sizeof(text), "%ju %s", (uintmax_t)doubts[i].count, doubts[i].text);
+		say(arg, text);
+		said++;
+	}
+	return said;
+}
