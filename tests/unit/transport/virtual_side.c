@@ -15,7 +15,6 @@ uint64_t virtual_poll_ns;
 static _Alignas(4096) uint8_t memory[SIDES][SIDE_BYTES];
 static struct ibv_mr *region;
 bool virtual_on_demand;
-static bool region_on_demand;
 static const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			  IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -95,11 +94,6 @@ void sides_open(unsigned first, unsigned a, unsigned b, const struct options *o)
 	struct side *x = &sides[first], *y = x + 1;
 	struct options second = *o;
 
-	if (region && region_on_demand != virtual_on_demand) {
-		expect_eq(ibv_dereg_mr(region), 0);
-		region = NULL;
-	}
-	region_on_demand = virtual_on_demand;
 	if (!region)
 		region = ibv_reg_mr(virtual_pd, memory, sizeof(memory),
 				    rights | (virtual_on_demand ? IBV_ACCESS_ON_DEMAND : 0));
@@ -130,6 +124,10 @@ void sides_close(void)
 	for (unsigned i = SIDES; i--;)
 		if (sides[i].qp)
 			side_destroy(&sides[i]);
+	/* Other sides may want the other kind. */
+	if (region)
+		expect_eq(ibv_dereg_mr(region), 0);
+	region = NULL;
 }
 
 enum ibv_qp_state side_state(const struct side *s)
