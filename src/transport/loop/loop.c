@@ -68,16 +68,10 @@ static void renumber(uint8_t *header, uint32_t psn)
 	memcpy(header + offsetof(struct header, rc.psn), &psn, sizeof(psn));
 }
 
-static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
-		     const uint8_t *from, size_t bytes, struct packet_frame *f,
-		     enum packet_fault *fault)
+static size_t peek(const uint8_t *from, size_t bytes, struct packet_frame *f)
 {
 	struct header h;
 
-	(void)unit;
-	(void)series;
-	(void)k;
-	(void)fault;
 	if (bytes < sizeof(h))
 		return 0;
 	memcpy(&h, from, sizeof(h));
@@ -96,6 +90,17 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 		return 0;
 	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
 	return sizeof(h) + HCA_GRH_BYTES;
+}
+
+static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		     const uint8_t *from, size_t bytes, struct packet_frame *f,
+		     enum packet_fault *fault)
+{
+	(void)unit;
+	(void)series;
+	(void)k;
+	(void)fault;
+	return peek(from, bytes, f);
 }
 
 static bool follows(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
@@ -136,6 +141,7 @@ static const struct packet_medium medium = {
 	.encode = encode,
 	.renumber = renumber,
 	.decode = decode,
+	.peek = peek,
 	.follows = follows,
 	.address = address,
 };
