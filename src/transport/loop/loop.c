@@ -249,6 +249,11 @@ static int loop_faults(const char *text, char *note, size_t note_bytes)
 	return packet_faults_set(&port, text, note, note_bytes);
 }
 
+static unsigned loop_fault_event(unsigned index, char *line, size_t line_bytes)
+{
+	return packet_faults_event(&port, index, line, line_bytes);
+}
+
 static void loop_posted(struct hca_qp *qp)
 {
 	packet_posted(&port, qp);
@@ -294,6 +299,7 @@ const struct hca_transport_ops loop_ops = {
 	.poll = loop_poll,
 	.pending = loop_pending,
 	.faults = loop_faults,
+	.fault_event = loop_fault_event,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,
