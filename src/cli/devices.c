@@ -39,7 +39,7 @@ static void print_help(FILE *out)
 	fputs("usage: busbar devices [-v] [--qps] [--json] [DEVICE...]\n"
 	      "       busbar devices --watch SECONDS [--count N] [--qps] [--json]\n"
 	      "       busbar devices --fail PID [DEVICE]\n"
-	      "       busbar devices --faults SPEC|off|show [PID|DEVICE...]\n"
+	      "       busbar devices --faults SPEC|off|show [--json] [PID|DEVICE...]\n"
 	      "       busbar devices --settings\n"
 	      "\n"
 	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
@@ -54,7 +54,8 @@ static void print_help(FILE *out)
 	      "                 to see: to test what it does then\n"
 	      "      --faults F lets messages of running processes be lost or late, as\n"
 	      "                 BUSBAR_FAULTS does from the start (loss=1%,delay=1ms), or no\n"
-	      "                 more (off); or shows what is set\n"
+	      "                 more (off); or shows what is set, and which events at packet\n"
+	      "                 numbers (events=FILE) took place\n"
 	      "      --settings the software adapter's settings: environment\n"
 	      "                 variables, defaults and meaning\n"
 	      "  -h, --help     this text\n",
@@ -222,8 +223,8 @@ static bool options_agree(const struct devices_options *o)
 		log_error("--fail shows nothing and takes one device at most");
 		return false;
 	}
-	if (o->faults && (shows || o->fail_pid)) {
-		log_error("--faults goes with no other option");
+	if (o->faults && (o->verbose || o->qps || o->interval_s > 0 || o->fail_pid)) {
+		log_error("--faults goes with no other option but --json");
 		return false;
 	}
 	return true;
@@ -289,6 +290,7 @@ int cli_devices(int argc, char **argv)
 	if (o.fail_pid)
 		return fail(&o);
 	if (o.faults)
-		return devices_faults(o.faults, o.names, o.name_count) ? CLI_FAILED : CLI_OK;
+		return devices_faults(o.faults, o.names, o.name_count, o.json) ? CLI_FAILED :
+										  CLI_OK;
 	return o.interval_s > 0 ? watch(&o) : show(&o);
 }

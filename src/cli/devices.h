@@ -18,7 +18,7 @@ int device_json(struct cli_json *j, struct ibv_device *dev);
 /* Sets the faults of the messages of these processes (numbers, and names of devices that they
  * use; none: all of this user), or shows them: `faults` is as BUSBAR_FAULTS, "off", or "show".
  * 0, or a negative errno, logged, also if one of them cannot. */
-int devices_faults(const char *faults, char **names, int count);
+int devices_faults(const char *faults, char **names, int count, bool as_json);
 
 /* ---- shared by the two ---- */
 #define DEVICE_GUID_TEXT 20

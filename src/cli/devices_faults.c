@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar devices --faults`: the faults that messages of running processes meet. Each process
- * answers for itself what it has set, and where it cannot.
+ * answers for itself what it has set, and where it cannot, and which events at packet numbers
+ * took place.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/devices.h"
+#include "cli/json_out.h"
 #include "cli/processes.h"
 #include "util/log.h"
 
@@ -18,6 +20,7 @@ struct chosen {
 	char **names; /* numbers of processes, names of devices; none: all */
 	int count;
 	const char *faults; /* NULL: they are shown only */
+	struct cli_json *json; /* NULL: as text */
 	unsigned asked, failed;
 	bool useful, useless; /* the text, as processes said that could read it */
 };
@@ -43,10 +46,75 @@ static bool uses(const struct hca_process_view *p, const char *device)
 	return false;
 }
 
+/* ---- a process ---- */
+
+/* A process that never ends to tell events is cut off. */
+#define EVENTS_MAX 1000
+#define EVENT_BYTES 512
+
+/* The pairs of the line as members: numbers, or else texts. */
+static void print_event_json(struct cli_json *j, char *line)
+{
+	char *save = NULL;
+
+	cli_json_open(j, NULL, '{');
+	for (char *pair = strtok_r(line, " ", &save); pair; pair = strtok_r(NULL, " ", &save)) {
+		char *value = strchr(pair, '='), *end;
+		unsigned long long n;
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		n = strtoull(value, &end, 0);
+		if (*value >= '0' && *value <= '9' && !*end)
+			cli_json_uint(j, pair, n);
+		else
+			cli_json_string(j, pair, value);
+	}
+	cli_json_close(j, '}');
+}
+
+static void print_events(const struct chosen *c, uint32_t pid)
+{
+	char line[EVENT_BYTES];
+
+	for (uint32_t i = 0; i < EVENTS_MAX && processes_fault_event(pid, i, line, sizeof(line)); i++)
+		if (c->json)
+			print_event_json(c->json, line);
+		else
+			printf("             event %s\n", line);
+}
+
+static void print_text(const struct chosen *c, uint32_t pid, const char *command,
+		       struct hca_faults_view *faults)
+{
+	char *save = NULL, *line;
+
+	printf("  %-10u %-32s  %.60s\n", pid, *faults->set ? faults->set : "no faults", command);
+	for (line = strtok_r(faults->notes, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		printf("             %s\n", line);
+	if (!c->faults)
+		print_events(c, pid);
+}
+
+static void print_json(const struct chosen *c, uint32_t pid, const char *command,
+		       const struct hca_faults_view *faults)
+{
+	cli_json_open(c->json, NULL, '{');
+	cli_json_uint(c->json, "pid", pid);
+	cli_json_string(c->json, "command", command);
+	cli_json_string(c->json, "faults", faults->set);
+	cli_json_string(c->json, "notes", faults->notes);
+	cli_json_open(c->json, "events", '[');
+	print_events(c, pid);
+	cli_json_close(c->json, ']');
+	cli_json_close(c->json, '}');
+}
+
 static void ask(struct chosen *c, uint32_t pid, const char *command)
 {
 	struct hca_faults_view faults;
-	char *save = NULL, *line;
 	int ret = processes_faults(pid, c->faults, &faults);
 
 	c->asked++;
@@ -56,10 +124,10 @@ static void ask(struct chosen *c, uint32_t pid, const char *command)
 	c->useless = ret == -EINVAL && c->faults && !c->useful;
 	if (ret && ret != -EOPNOTSUPP)
 		return;
-	printf("  %-10u %-32s  %.60s\n", pid, *faults.set ? faults.set : "no faults", command);
-	for (line = strtok_r(faults.notes, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
-		printf("             %s\n", line);
+	if (c->json)
+		print_json(c, pid, command, &faults);
+	else
+		print_text(c, pid, command, &faults);
 }
 
 /* Of those that nobody has named: processes of another user are not ours to ask. */
@@ -106,9 +174,26 @@ static void ask_all(struct chosen *c, const struct hca_view *v)
 		}
 }
 
-int devices_faults(const char *faults, char **names, int count)
+/* The processes that are chosen, as one JSON object on one line if c->json. */
+static void ask_and_print(struct chosen *c, const struct hca_view *v)
 {
-	struct chosen c = { .names = names, .count = count, .faults = faults };
+	if (!c->json) {
+		ask_all(c, v);
+		return;
+	}
+	cli_json_open(c->json, NULL, '{');
+	cli_json_open(c->json, "processes", '[');
+	ask_all(c, v);
+	cli_json_close(c->json, ']');
+	cli_json_close(c->json, '}');
+	printf("\n");
+}
+
+int devices_faults(const char *faults, char **names, int count, bool as_json)
+{
+	struct cli_json json = { .out = stdout };
+	struct chosen c = { .names = names, .count = count, .faults = faults,
+			    .json = as_json ? &json : NULL };
 	struct processes p;
 	struct hca_view *v;
 	int ret = processes_open(&p);
@@ -121,7 +206,7 @@ int devices_faults(const char *faults, char **names, int count)
 		c.faults = NULL;
 	ret = p.look(p.inspector, &v);
 	if (!ret) {
-		ask_all(&c, v);
+		ask_and_print(&c, v);
 		p.view_free(v);
 	} else {
 		log_error("processes cannot be looked at: %s", strerror(-ret));

@@ -121,6 +121,14 @@ int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *o
 	return ret;
 }
 
+bool processes_fault_event(uint32_t pid, uint32_t index, char *line, size_t line_bytes)
+{
+	int (*ask)(uint32_t pid, uint32_t index, char *line, size_t line_bytes);
+
+	*(void **)&ask = dlvsym(RTLD_DEFAULT, "busbar_fault_event_ask", "BUSBAR_1");
+	return ask && !ask(pid, index, line, line_bytes);
+}
+
 const char *qp_type_name(uint32_t type)
 {
 	switch (type) {

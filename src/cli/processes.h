@@ -30,6 +30,9 @@ int processes_fail(uint32_t pid, const char *device);
 /* Sets the faults of its messages (NULL: only asks for them), as BUSBAR_FAULTS describes
  * them. 0 or a negative errno, logged; but -EOPNOTSUPP is not, as *out says why. */
 int processes_faults(uint32_t pid, const char *faults, struct hca_faults_view *out);
+/* An event among its faults, from 0: a line of KEY=VALUE. False: there are not so many, or the
+ * process cannot be asked. */
+bool processes_fault_event(uint32_t pid, uint32_t index, char *line, size_t line_bytes);
 
 void processes_print(const struct hca_view *v, bool qps, FILE *out);
 /* Writes the keys "processes" and "totals" of the open object. With `before` and

@@ -132,6 +132,11 @@ EXPORT int busbar_faults_ask(uint32_t pid, const char *text, struct hca_faults_v
 	return hca_faults_ask(pid, text, out);
 }
 
+EXPORT int busbar_fault_event_ask(uint32_t pid, uint32_t index, char *line, size_t line_bytes)
+{
+	return hca_fault_event_ask(pid, index, line, line_bytes);
+}
+
 EXPORT bool busbar_gsi_exists(void)
 {
 	return hca_gsi_exists();

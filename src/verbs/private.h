@@ -42,6 +42,7 @@ void busbar_inspector_close(struct hca_inspector *in);
 int busbar_fail_ask(uint32_t pid, const char *device);
 struct hca_faults_view;
 int busbar_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out);
+int busbar_fault_event_ask(uint32_t pid, uint32_t index, char *line, size_t line_bytes);
 
 /* A library of the system that has the same soname as one of ours. */
 struct busbar_system_library {

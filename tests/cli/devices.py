@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 BUSBAR = os.environ["BUSBAR"]
@@ -46,9 +47,9 @@ def once(*args, status=0):
 
 
 class Pair:
-    def __init__(self):
+    def __init__(self, **env):
         self.process = subprocess.Popen([STAND], text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+                                        stdout=subprocess.PIPE, env=dict(os.environ, **env))
         words = self.process.stdout.readline().split()
         assert words and words[0] == "ready", words
         self.pids = [int(words[1]), int(words[2])]
@@ -296,6 +297,32 @@ def faults_are_set_shown_and_ended(pair):
     assert "no process uses soft9" in busbar("--faults", "show", "soft9", status=1)
 
 
+def events_at_packet_numbers_are_told():
+    pair = Pair(BUSBAR_TRANSPORTS="roce")
+    pid = str(pair.pids[0])
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("# two\nduplicate packet 2 of qp any out send\nloose packet 3\n")
+        file.flush()
+        error = busbar("--faults", "events=" + file.name, pid, status=1)
+        assert f"{file.name}:3: 'loose' is not usable, expected drop, delay" in error, error
+        file.seek(0)
+        file.truncate()
+        file.write("# one\nduplicate packet 2 of qp any out send\n")
+        file.flush()
+        busbar("--faults", "events=" + file.name, pid)
+    pair.order("send 3")
+    text = busbar("--faults", "show", pid)
+    assert "event line=2 action=duplicate qp=0x" in text, text
+    said, = json.loads(busbar("--faults", "show", "--json", pid))["processes"]
+    assert said["pid"] == pair.pids[0] and said["faults"] == "events=" + file.name, said
+    event, = said["events"]
+    assert event["qp"] == pair.qpns[0] and event["packet"] == 2 and event["line"] == 2, event
+    assert event["opcode"] == "send-only" and event["direction"] == "out", event
+    said, = json.loads(busbar("--faults", "off", "--json", pid))["processes"]
+    assert said["faults"] == "" and not said["events"], said
+    pair.end()
+
+
 def another_user_cannot_make_it_fail(pair):
     if os.getuid() != 0:
         return
@@ -323,6 +350,7 @@ def main():
     the_gid_of_iwarp_is_a_hardware_address()
     wrong_arguments_are_usage_errors()
     only_a_process_that_uses_the_adapter_can_be_made_to_fail()
+    events_at_packet_numbers_are_told()
     pair = Pair()
     for case in (shows_both_processes_with_what_they_did,
                  shows_each_queue_pair_when_asked,

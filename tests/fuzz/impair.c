@@ -81,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		check_range(&s.out);
 		check_range(&s.in);
+		must(memchr(s.events, '\0', sizeof(s.events)));
 		use(&s.out, s.seed);
 		use(&s.in, s.seed);
 	}
@@ -104,6 +105,7 @@ int main(void)
 		 "corrupt=0.001,seed=7"),
 		"in.loss=1%, in.delay = 1.5 ms, partition=1, gap=3600s",
 		"cut=1%,after=64k,reset=0.1,stall=1%,pause=10ms,in.cut=1",
+		"events=/tmp/file.events,loss=1%",
 		"rate=1000000Gbit,in.rate=1bit,seed=18446744073709551615",
 		"",
 	};

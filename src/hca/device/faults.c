@@ -28,6 +28,18 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
+static void tell_event(struct hca_asker *a)
+{
+	struct hca_inspect_faults *msg = &a->faults;
+	const unsigned index = msg->head.device;
+	int ret;
+
+	memset(msg, 0, sizeof(*msg));
+	ret = hca_transports_fault_event(index, msg->set, sizeof(msg->set));
+	hca_inspect_reply_faults(a->fd, ret, msg);
+	close(a->fd);
+}
+
 static void set_one(struct hca_asker *a)
 {
 	struct hca_inspect_faults *msg = &a->faults;
@@ -52,7 +64,10 @@ static void set_due(struct progress_timer *t)
 
 	(void)t;
 	for (unsigned i = 0; i < count; i++)
-		set_one(&askers[i]);
+		if (askers[i].faults.head.kind == HCA_INSPECT_FAULTS_EVENT)
+			tell_event(&askers[i]);
+		else
+			set_one(&askers[i]);
 }
 
 int hca_faults_request(int fd, const struct hca_inspect_faults *msg)

@@ -10,7 +10,7 @@
 #include "hca/share/inspect_message.h"
 
 /*
- * Sets the faults that `msg` names; the process that asked on `fd` is answered when that is
+ * Sets the faults that `msg` names, or tells the event that it asks for; the process that asked on `fd` is answered when that is
  * done. 0; -EINVAL: the text does not end; -EBUSY: too many requests at once; or another
  * negative errno. Any thread.
  */

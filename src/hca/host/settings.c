@@ -86,7 +86,7 @@ const struct setting hca_setting_table[] = {
 	  .fallback = "",
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, faults),
-	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7; shm offers loss, partition, in.delay and in.jitter of messages, iwarp delay, jitter, rate, corrupt, partition, cut, reset and stall of streams; empty for nothing" },
+	  .help = "what the transports roce and loop do to their packets, for tests, for example loss=1%,dup=1%,reorder=5%,delay=20us,seed=7, and events=FILE: drops, delays, marks, corrupts and duplicates single packets by their number, as the file says (busbar-adapter(7)); shm offers loss, partition, in.delay and in.jitter of messages, iwarp delay, jitter, rate, corrupt, partition, cut, reset and stall of streams; empty for nothing" },
 	{ .env = "BUSBAR_PAGING",
 	  .fallback = "",
 	  .type = SETTING_STRING,

@@ -238,6 +238,19 @@ int hca_transports_faults(const char *text, char *notes, size_t notes_bytes)
 	return done ? 0 : -EOPNOTSUPP;
 }
 
+int hca_transports_fault_event(unsigned index, char *line, size_t line_bytes)
+{
+	for (unsigned i = 0; i < hca_transports.paths; i++) {
+		const struct hca_transport_ops *ops = hca_transports.at[i];
+		unsigned count = ops->fault_event ? ops->fault_event(index, line, line_bytes) : 0;
+
+		if (index < count)
+			return 0;
+		index -= count;
+	}
+	return -ENOENT;
+}
+
 /* ---- choice of a transport ---- */
 
 const struct hca_transport_ops *hca_path_of_streams(void)

@@ -114,6 +114,11 @@ int hca_transports_group(const union ibv_gid *gid, bool joined);
  * wrong; -EOPNOTSUPP: none of them can, as `notes` says. Progress thread, without a lock. */
 int hca_transports_faults(const char *text, char *notes, size_t notes_bytes);
 
+/* Calls hca_transport_ops.fault_event of all that queue pairs may use: `line` tells the event with
+ * this index among those of all of them. 0; -ENOENT: there are not so many. Progress thread,
+ * without a lock. */
+int hca_transports_fault_event(unsigned index, char *line, size_t line_bytes);
+
 /* Calls hca_transport_ops.peer_ran_on of all: is it so for any? */
 bool hca_transports_peer_ran_on(unsigned cpu);
 

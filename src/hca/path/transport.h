@@ -170,6 +170,10 @@ struct hca_transport_ops {
 	 * With 0 `note` may say what a user has to know. It is one line. Progress thread, without
 	 * a lock. NULL: the transport has none. */
 	int (*faults)(const char *text, char *note, size_t note_bytes);
+	/* How many events at packet numbers (BUSBAR_FAULTS, events=FILE) took place here since these
+	 * faults were set. `line` tells the one with this index, from 0, if there is one. Progress
+	 * thread, without a lock. NULL: the transport has none. */
+	unsigned (*fault_event)(unsigned index, char *line, size_t line_bytes);
 
 	struct hca_fence_ops fence;
 	const struct hca_local_ops *local; /* NULL: the transport leads to other hosts */

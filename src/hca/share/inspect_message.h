@@ -4,7 +4,8 @@
  * segment, and the answer with a read-only descriptor; the request to let a device
  * of the process fail, and the answer with the result and without a descriptor; and the
  * request to show or to change the faults that messages meet (hca/device/faults.h), and the
- * answer with those that are set.
+ * answer with those that are set; and the request for an event among these faults, by its index,
+ * and the answer with a line about it.
  *
  * These structures never change. The layout of the segment does, and
  * `segment_version` is its version.
@@ -25,6 +26,8 @@ enum hca_inspect_kind {
 	/* Both, and the answer to them, are struct hca_inspect_faults. */
 	HCA_INSPECT_FAULTS_SET,
 	HCA_INSPECT_FAULTS_SHOW,
+	/* The request is a struct hca_inspect_message, the answer a struct hca_inspect_faults. */
+	HCA_INSPECT_FAULTS_EVENT,
 };
 
 /* In a request to fail: all devices. */
@@ -38,7 +41,7 @@ struct hca_inspect_message {
 	int32_t status;
 	uint32_t segment_version;
 	uint64_t segment_bytes;
-	uint32_t device; /* in a request to fail: N of softN */
+	uint32_t device; /* in a request to fail: N of softN; for an event: its index */
 	uint32_t reserved;
 };
 
@@ -47,7 +50,8 @@ _Static_assert(sizeof(struct hca_inspect_message) == 32, "fixed for ever");
 /* Both texts end with a zero. */
 struct hca_inspect_faults {
 	struct hca_inspect_message head;
-	/* As BUSBAR_FAULTS, "": none: those that are wanted; in an answer those that are set. */
+	/* As BUSBAR_FAULTS, "": none: those that are wanted; in an answer those that are set, or
+	 * the event (with status -ENOENT there is none with this index). */
 	char set[512];
 	/* In an answer: lines, each with a newline, about transports that have other faults;
 	 * with status -EINVAL what is wrong with the text. */

@@ -77,8 +77,8 @@ static int answer_await(int fd, const struct ucred *cred, void *answer, size_t b
 							  -EPROTONOSUPPORT;
 }
 
-/* Sends the message, and replaces it by the answer. */
-static int ask(uint32_t pid, void *message, size_t bytes)
+/* Sends the message, of `bytes`; the answer takes its place. */
+static int ask(uint32_t pid, void *message, size_t bytes, size_t answer_bytes)
 {
 	struct ucred cred;
 	int fd = process_connect(pid, &cred), ret;
@@ -91,7 +91,7 @@ static int ask(uint32_t pid, void *message, size_t bytes)
 	    errno != ECONNRESET)
 		ret = -errno;
 	else
-		ret = answer_await(fd, &cred, message, bytes);
+		ret = answer_await(fd, &cred, message, answer_bytes);
 	close(fd);
 	return ret;
 }
@@ -105,7 +105,7 @@ int hca_fail_ask(uint32_t pid, const char *device)
 	};
 	int ret = device_number(device, &msg.device);
 
-	return ret ? ret : ask(pid, &msg, sizeof(msg));
+	return ret ? ret : ask(pid, &msg, sizeof(msg), sizeof(msg));
 }
 
 /* For a terminal: one process may have written it for another user's eyes. */
@@ -138,10 +138,27 @@ int hca_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out)
 	}
 	if (text)
 		snprintf(msg.set, sizeof(msg.set), "%s", text);
-	ret = ask(pid, &msg, sizeof(msg));
+	ret = ask(pid, &msg, sizeof(msg), sizeof(msg));
 	if (ret && ret != -EINVAL && ret != -EOPNOTSUPP)
 		return ret;
 	printable(out->set, sizeof(out->set), msg.set, sizeof(msg.set), false);
 	printable(out->notes, sizeof(out->notes), msg.notes, sizeof(msg.notes), true);
+	return ret;
+}
+
+int hca_fault_event_ask(uint32_t pid, uint32_t index, char *line, size_t line_bytes)
+{
+	struct hca_inspect_faults msg = {
+		.head = {
+			.magic = HCA_INSPECT_MAGIC,
+			.version = HCA_INSPECT_VERSION,
+			.kind = HCA_INSPECT_FAULTS_EVENT,
+			.device = index,
+		},
+	};
+	int ret = ask(pid, &msg, sizeof(msg.head), sizeof(msg));
+
+	if (!ret)
+		printable(line, line_bytes, msg.set, sizeof(msg.set), false);
 	return ret;
 }

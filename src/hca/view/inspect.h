@@ -85,6 +85,11 @@ struct hca_faults_view {
  * filled in with the first three.
  */
 int hca_faults_ask(uint32_t pid, const char *text, struct hca_faults_view *out);
+/*
+ * A line of KEY=VALUE about an event at a packet number (busbar-adapter(7)), from 0 in their order.
+ * 0; -ENOENT: there are not so many; or as hca_fail_ask().
+ */
+int hca_fault_event_ask(uint32_t pid, uint32_t index, char *line, size_t line_bytes);
 
 /* 0 or a negative errno; -EPROTONOSUPPORT: another version of this file. */
 int hca_inspector_open(unsigned version, struct hca_inspector **out);

@@ -43,11 +43,24 @@ static void faults_answer(int fd, const struct ucred *cred, struct hca_inspect_f
 	hca_inspect_reply_faults(fd, ret, msg);
 }
 
+/* Answered later as well, where no lock of a transport is held. */
+static void event_answer(int fd, const struct hca_inspect_message *head)
+{
+	struct hca_inspect_faults msg = { .head = *head };
+	int ret = hca_faults_request(fd, &msg);
+
+	if (!ret)
+		return;
+	memset(&msg, 0, sizeof(msg));
+	hca_inspect_reply_faults(fd, ret, &msg);
+}
+
 static size_t length_of(uint16_t kind)
 {
 	switch (kind) {
 	case HCA_INSPECT_QUESTION:
 	case HCA_INSPECT_FAIL:
+	case HCA_INSPECT_FAULTS_EVENT:
 		return sizeof(struct hca_inspect_message);
 	case HCA_INSPECT_FAULTS_SET:
 	case HCA_INSPECT_FAULTS_SHOW:
@@ -81,6 +94,8 @@ bool hca_inspect_answer(int fd)
 		hca_inspect_reply(fd, -EPERM);
 	else if (kind == HCA_INSPECT_FAULTS_SHOW)
 		hca_faults_show(fd);
+	else if (kind == HCA_INSPECT_FAULTS_EVENT)
+		event_answer(fd, &msg.head);
 	else
 		hca_inspect_send(fd, hca_process.segment_fd, 0);
 	return true;

@@ -106,6 +106,8 @@ struct carrier_unit {
 	uint16_t ip_id;          /* IPv4 identification; segment k of a train has + k */
 	uint8_t tos, ttl;
 	uint32_t interface;      /* index, as of if_nametoindex() */
+	uint32_t flow;           /* emission: the number that its owner has for the sender of
+				  * these packets; 0: none. For filters (fault.h) */
 };
 
 /* All are mandatory. A time of 0 is "now", UINT64_MAX "never". */

@@ -24,9 +24,11 @@ struct side {
 	struct impair_lane lane;
 	struct held held;
 	struct drainer drainer; /* who moves packets on */
-	/* No parameter is set, nothing is held, nobody moves: units may pass. */
+	/* No parameter is set, no judge is asked, nothing is held, and no thread moves packets:
+	 * units may pass. */
 	atomic_bool open;
 	bool none;         /* no parameter is set */
+	bool judged;       /* the judge is asked about each packet */
 	bool moving;
 };
 
@@ -53,7 +55,8 @@ static uint64_t now(const struct fault *f)
 /* Under the lock. */
 static void see_if_open(struct side *s)
 {
-	atomic_store_explicit(&s->open, s->none && !s->held.count && !s->moving,
+	atomic_store_explicit(&s->open, s->none && !s->judged && !s->held.count &&
+			      !s->moving,
 			      memory_order_release);
 }
 
@@ -76,6 +79,43 @@ static void hold(struct side *s, struct held_packet *packet, unsigned class,
 	free(packet);
 }
 
+/* Congestion experienced (RFC 3168). */
+#define ECN_CE 3
+
+static void mark(struct carrier_unit *unit)
+{
+	unit->tos = (uint8_t)((unit->known & CARRIER_TOS ? unit->tos : 0) | ECN_CE);
+	unit->known |= CARRIER_TOS;
+}
+
+/* Carries the verdict out on the packet and on its fate. Under the lock. */
+static void apply(const struct carrier_fault_verdict *v, struct held_packet *packet,
+		  struct impair_fate *fate)
+{
+	if (v->mark)
+		mark(&packet->unit);
+	if (v->corrupt)
+		packet->data[packet->bytes / 2] ^= 1;
+	if (v->drop)
+		fate->copies = 0;
+	if (v->duplicate && fate->copies == 1)
+		fate->copy[fate->copies++] = fate->copy[0];
+	for (unsigned i = 0; i < fate->copies; i++)
+		fate->copy[i].due_ns += v->delay_ns;
+}
+
+/* Under the lock. */
+static struct carrier_fault_verdict judge(struct fault *f, const struct side *s,
+					  const struct held_packet *packet, uint64_t now_ns)
+{
+	struct carrier_fault_verdict v = { 0 };
+
+	if (s->judged)
+		f->p.judge(f->p.judge_arg, (enum carrier_direction)(s - f->sides), &packet->unit,
+			   now_ns, &v);
+	return v;
+}
+
 /* Under the lock. */
 static void take_packet(struct fault *f, struct side *s, struct held_packet *packet,
 			uint64_t now_ns)
@@ -83,6 +123,7 @@ static void take_packet(struct fault *f, struct side *s, struct held_packet *pac
 	unsigned class = f->p.classify ? f->p.classify(f->p.classify_arg, &packet->unit) :
 					 0;
 	struct held_packet *copy = NULL;
+	struct carrier_fault_verdict verdict;
 	struct impair_fate fate;
 
 	if (class >= IMPAIR_CLASSES)
@@ -94,7 +135,9 @@ static void take_packet(struct fault *f, struct side *s, struct held_packet *pac
 		free(packet);
 		return;
 	}
+	verdict = judge(f, s, packet, now_ns);
 	impair_decide(&s->lane, class, packet->bytes, now_ns, &fate);
+	apply(&verdict, packet, &fate);
 	if (fate.copies == 2 && !(copy = held_double(packet)))
 		s->lane.count[class].overflowed++;
 	if (fate.copies)
@@ -382,6 +425,20 @@ void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
 			impair_lane_forget(&s->lane);
 			held_release(&s->held);
 		}
+		see_if_open(s);
+		spin_unlock(&s->lock);
+	}
+}
+
+void carrier_fault_judge(struct carrier *c, bool on)
+{
+	struct fault *f = fault_of(c);
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *s = &f->sides[i];
+
+		spin_lock(&s->lock);
+		s->judged = on && f->p.judge;
 		see_if_open(s);
 		spin_unlock(&s->lock);
 	}

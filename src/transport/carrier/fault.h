@@ -2,8 +2,8 @@
 /*
  * A filter that treats packets as a bad network does (impair.h), in each direction by
  * parameters of its own that may change at any time. What it holds back it copies;
- * where no parameter is set and nothing is held back, units pass through as they are,
- * trains too. Otherwise trains are split.
+ * where no parameter is set, no judge is asked and nothing is held back, units pass through
+ * as they are, trains too. Otherwise trains are split.
  *
  * A unit with CARRIER_LOST is lost. What it takes and loses counts as taken. It never returns -EAGAIN by itself. A packet that
  * is too long for the carrier below is lost where it was held back; from then on all of its
@@ -16,6 +16,15 @@
 #include "transport/carrier/impair.h"
 #include "util/clock_source.h"
 
+/* What happens to one packet besides what the parameters of its direction say. All zero:
+ * nothing. */
+struct carrier_fault_verdict {
+	bool drop, duplicate;
+	bool corrupt;      /* one bit changes, always the same one */
+	bool mark;         /* ECN: congestion experienced */
+	uint64_t delay_ns; /* later packets overtake it */
+};
+
 struct carrier_fault_params {
 	struct clock_source clock;
 	uint64_t seed;     /* for both directions */
@@ -25,6 +34,14 @@ struct carrier_fault_params {
 	 * it looks at the packet and does nothing else. NULL: all are of class 0. */
 	unsigned (*classify)(void *arg, const struct carrier_unit *packet);
 	void *classify_arg;
+	/* While carrier_fault_judge() says so: decides about each packet by itself; *verdict is
+	 * zero before. `now_ns` is the time of `clock`. Called by emit and poll, with a lock of
+	 * the filter held: it takes no lock that is held across calls of carriers, and calls
+	 * none. The packet lies in one piece. Both directions may call at a time. NULL: there is no judge. */
+	void (*judge)(void *arg, enum carrier_direction direction,
+		      const struct carrier_unit *packet, uint64_t now_ns,
+		      struct carrier_fault_verdict *verdict);
+	void *judge_arg;
 };
 
 /* Over `below`, which is the filter's when this succeeds. 0 or -ENOMEM. */
@@ -36,9 +53,13 @@ int carrier_fault_open(struct carrier *below, const struct carrier_fault_params 
 void carrier_fault_set(struct carrier *c, unsigned directions, unsigned classes,
 		       const struct impair_params *params);
 
+/* From now on, is `judge` asked about each packet? No at first. Any thread. */
+void carrier_fault_judge(struct carrier *c, bool on);
+
 /* The random numbers of both directions begin anew. Any thread. */
 void carrier_fault_seed(struct carrier *c, uint64_t seed);
-/* Does everything pass as it is: no parameter is set, and nothing is held back? Any thread. */
+/* Does everything pass as it is: no parameter is set, no judge is asked, and nothing is held
+ * back? Any thread. */
 bool carrier_fault_passes(struct carrier *c);
 
 /* Any thread. */

@@ -127,12 +127,16 @@ void impair_corrupt(struct impair_lane *lane, uint8_t *bytes, size_t n);
  *   pause                        time; of streams
  *   after                        bytes: 64k (k, m, g: 1024 each); of streams
  *   seed                         a whole number
- * They are for what leaves; behind "in." for what arrives ("in.loss=0.01"). Blanks
- * around keys and values do not count, and an empty text means no faults.
+ *   events                       a file with events of single packets, which who uses the
+ *                                settings reads; its name has no comma
+ * They are for what leaves; behind "in." for what arrives ("in.loss=0.01"), but
+ * for seed and events. Blanks around keys and values do not count, and an empty text means no faults.
  */
+#define IMPAIR_NAME_BYTES 256
 struct impair_settings {
 	struct impair_params out, in;
 	uint64_t seed; /* 1 when not given */
+	char events[IMPAIR_NAME_BYTES]; /* the name of the file; "": none */
 };
 
 /* 0, or -EINVAL: `error` names the key, what is wrong and what would be right, on one

@@ -14,8 +14,8 @@ enum kind { PROBABILITY, TIME, RATE, SWITCH, BYTES };
 #define HOUR_NS 3600e9
 #define RATE_MAX 1e15
 #define BYTES_MAX 0x1p50
-#define KEYS "loss, dup, reorder, gap, corrupt, delay, jitter, rate, partition, seed, and of " \
-	     "streams cut, reset, after, stall, pause"
+#define KEYS "loss, dup, reorder, gap, corrupt, delay, jitter, rate, partition, seed, events, " \
+	     "and of streams cut, reset, after, stall, pause"
 
 static const struct key {
 	const char *name;
@@ -146,7 +146,7 @@ static bool take_value(const struct key *k, struct piece text, void *field)
 
 struct parser {
 	struct impair_settings *out;
-	uint32_t given[2], seed_given; /* a bit for each key */
+	uint32_t given[2], seed_given, events_given; /* a bit for each key */
 	char *error;
 	size_t error_size;
 };
@@ -197,6 +197,18 @@ static int take_seed(struct parser *p, struct piece key, struct piece value)
 	return 0;
 }
 
+static int take_events(struct parser *p, struct piece key, struct piece value)
+{
+	const size_t n = (size_t)(value.end - value.at);
+
+	if (p->events_given++)
+		return refuse_key(p, key, "given twice");
+	if (!n || n >= sizeof(p->out->events))
+		return refuse_value(p, key, value, "the name of a file, up to 255 bytes");
+	memcpy(p->out->events, value.at, n);
+	return 0;
+}
+
 static int take_key(struct parser *p, struct piece key, struct piece value)
 {
 	struct piece name = key;
@@ -205,6 +217,8 @@ static int take_key(struct parser *p, struct piece key, struct piece value)
 
 	if (is_word(key, "seed"))
 		return take_seed(p, key, value);
+	if (is_word(key, "events"))
+		return take_events(p, key, value);
 	if (in)
 		name.at += 3;
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {

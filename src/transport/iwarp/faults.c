@@ -17,7 +17,8 @@
 #include "transport/iwarp/stream.h"
 #include "util/log.h"
 
-#define NOT_OFFERED "loss, dup and reorder are not offered, as TCP repairs them; no faults on streams"
+#define NOT_OFFERED \
+	"loss, dup, reorder and events are not offered, as TCP repairs them; no faults on streams"
 
 static struct {
 	struct impair_settings set; /* receive_lock */
@@ -32,7 +33,8 @@ static bool are_wanted(const struct impair_settings *s)
 
 static bool are_offered(const struct impair_settings *s)
 {
-	return !impair_has_packet_faults(&s->out) && !impair_has_packet_faults(&s->in);
+	return !impair_has_packet_faults(&s->out) && !impair_has_packet_faults(&s->in) &&
+	       !s->events[0];
 }
 
 static bool corrupt(const struct impair_settings *s)

@@ -68,16 +68,10 @@ static void renumber(uint8_t *header, uint32_t psn)
 	memcpy(header + offsetof(struct header, rc.psn), &psn, sizeof(psn));
 }
 
-static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
-		     const uint8_t *from, size_t bytes, struct packet_frame *f,
-		     enum packet_fault *fault)
+static size_t peek(const uint8_t *from, size_t bytes, struct packet_frame *f)
 {
 	struct header h;
 
-	(void)unit;
-	(void)series;
-	(void)k;
-	(void)fault;
 	if (bytes < sizeof(h))
 		return 0;
 	memcpy(&h, from, sizeof(h));
@@ -96,6 +90,17 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 		return 0;
 	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
 	return sizeof(h) + HCA_GRH_BYTES;
+}
+
+static size_t decode(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
+		     const uint8_t *from, size_t bytes, struct packet_frame *f,
+		     enum packet_fault *fault)
+{
+	(void)unit;
+	(void)series;
+	(void)k;
+	(void)fault;
+	return peek(from, bytes, f);
 }
 
 static bool follows(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
@@ -136,6 +141,7 @@ static const struct packet_medium medium = {
 	.encode = encode,
 	.renumber = renumber,
 	.decode = decode,
+	.peek = peek,
 	.follows = follows,
 	.address = address,
 };
@@ -243,6 +249,11 @@ static int loop_faults(const char *text, char *note, size_t note_bytes)
 	return packet_faults_set(&port, text, note, note_bytes);
 }
 
+static unsigned loop_fault_event(unsigned index, char *line, size_t line_bytes)
+{
+	return packet_faults_event(&port, index, line, line_bytes);
+}
+
 static void loop_posted(struct hca_qp *qp)
 {
 	packet_posted(&port, qp);
@@ -288,6 +299,7 @@ const struct hca_transport_ops loop_ops = {
 	.poll = loop_poll,
 	.pending = loop_pending,
 	.faults = loop_faults,
+	.fault_event = loop_fault_event,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,

@@ -65,6 +65,7 @@ void packet_port_close(struct packet_port *port)
 	struct hca_demand *demand = port->demand;
 
 	packet_presence_close(port);
+	packet_faults_end(port);
 	hca_lock(&port->receive_lock);
 	port->demand = NULL;
 	release(port);
@@ -95,6 +96,8 @@ void packet_port_end(struct packet_port *port)
 			packet_run_answers(port);
 		hca_unlock(&port->receive_lock);
 	}
+	if (mine)
+		packet_faults_tell(port);
 	hca_leave();
 }
 
@@ -105,6 +108,7 @@ void packet_port_forked(struct packet_port *port)
 	hca_demand_forked();
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
+	packet_faults_forked(port);
 	packet_presence_forked(port, packet_on_look);
 	atomic_store(&port->backlog, 0);
 	hca_copies_forked(&port->copies);

@@ -105,6 +105,7 @@ int packet_connect(struct hca_qp *qp)
 		pq->route.tos = (uint8_t)((pq->route.tos & ~3u) | 2);
 	params.reliable = pq->service != PACKET_UC;
 	params.mtu = packet_mtu(pq);
+	packet_faults_connected(port, qp->ibv.qp_num);
 	rc_responder_open(&pq->responder, &params);
 	pq->connected = true;
 out:

@@ -45,7 +45,7 @@ int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hc
 	    e->length > port->medium->mtu)
 		return hca_datagram_lose(qp, e);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.qkey, e->length, e->opcode);
-	packet_train_open(&train, port, &route, &series);
+	packet_train_open(&train, port, qp->ibv.qp_num, &route, &series);
 	iov = packet_train_begin(&train, &f);
 	turn = hca_copy_begin(&port->copies);
 	n = hca_swqe_gather(qp, e, 0, e->length, iov, bounce);

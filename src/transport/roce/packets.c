@@ -292,6 +292,7 @@ const struct packet_medium roce_medium = {
 	.seal = seal,
 	.too_long = roce_too_long,
 	.decode = decode,
+	.peek = packet_ib_decode,
 	.follows = follows,
 	.address = address,
 	.is_from = is_from,

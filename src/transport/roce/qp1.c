@@ -154,7 +154,7 @@ int roce_qp1_emit(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MA
 		return -ENETDOWN;
 	if (!hca_network_allows(to->source))
 		return -EHOSTUNREACH;
-	packet_train_open(&train, port, &route, &series);
+	packet_train_open(&train, port, HCA_GSI_QPN, &route, &series);
 	iov = packet_train_begin(&train, &f);
 	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
 	packet_train_end(&train, 1);

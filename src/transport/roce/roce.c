@@ -460,6 +460,11 @@ static int roce_faults(const char *text, char *note, size_t note_bytes)
 	return packet_faults_set(&port, text, note, note_bytes);
 }
 
+static unsigned roce_fault_event(unsigned index, char *line, size_t line_bytes)
+{
+	return packet_faults_event(&port, index, line, line_bytes);
+}
+
 static void roce_posted(struct hca_qp *qp)
 {
 	packet_posted(&port, qp);
@@ -513,6 +518,7 @@ const struct hca_transport_ops roce_ops = {
 	.peer_ran_on = roce_peer_ran_on,
 	.pending = roce_pending,
 	.faults = roce_faults,
+	.fault_event = roce_fault_event,
 	.gsi = &roce_gsi_ops,
 	.fence = {
 		.qp = qp_fence,

@@ -346,6 +346,87 @@ static void classes_are_treated_apart(void)
 	carrier_close(c);
 }
 
+/* What the judge has seen, and what it says about packets by their number. */
+static struct judged {
+	unsigned packets[2];
+	uint32_t flow;
+	struct carrier_fault_verdict verdict[8];
+} judged;
+
+static void judge(void *arg, enum carrier_direction direction, const struct carrier_unit *packet,
+		  uint64_t now_ns, struct carrier_fault_verdict *verdict)
+{
+	uint32_t number;
+
+	check(arg == &judged && now_ns == rig.now_ns && packet->count == 1 && !packet->segment);
+	memcpy(&number, packet->iov->iov_base, sizeof(number));
+	check(!verdict->drop && !verdict->delay_ns);
+	if (number < 8)
+		*verdict = judged.verdict[number];
+	judged.flow = packet->flow;
+	judged.packets[direction]++;
+}
+
+static struct carrier *open_judged(void)
+{
+	struct carrier_fault_params p = { .clock = rig_clock(), .judge = judge,
+					  .judge_arg = &judged };
+	struct carrier *c;
+
+	rig_begin();
+	memset(&judged, 0, sizeof(judged));
+	check(carrier_fault_open(&rig.below, &p, &c) == 0);
+	rig_own(c);
+	return c;
+}
+
+static void a_judge_decides_about_single_packets(void)
+{
+	struct carrier *c = open_judged();
+
+	check(rig_send(c, 0, 100) == 1 && !judged.packets[CARRIER_OUT]);
+	carrier_fault_judge(c, true);
+	check(!carrier_fault_passes(c));
+	judged.verdict[1] = (struct carrier_fault_verdict){ .drop = true, .duplicate = true };
+	judged.verdict[2] = (struct carrier_fault_verdict){ .duplicate = true };
+	judged.verdict[3] = (struct carrier_fault_verdict){ .delay_ns = 1000 };
+	judged.verdict[4] = (struct carrier_fault_verdict){ .corrupt = true };
+	judged.verdict[5] = (struct carrier_fault_verdict){ .mark = true };
+	rig_play(c, 5000);
+	for (uint32_t i = 1; i < 6; i++)
+		check(rig_send(c, i, 100) == 1);
+	check((rig.sent.last.known & CARRIER_TOS) && (rig.sent.last.tos & 3) == 3);
+	check(rig.sent.count == 5 && rig.sent.number[1] == 2 && rig.sent.number[2] == 2);
+	check(rig.sent.number[3] == 4 && rig.sent.damaged[3] && rig.sent.number[4] == 5);
+	rig_play(c, 6000);
+	check(rig.sent.count == 6 && rig.sent.number[5] == 3 && !rig.sent.damaged[5]);
+	rig.arriving = 3;
+	while (carrier_poll(c, 4))
+		;
+	check(judged.packets[CARRIER_IN] == 3 && rig.got.count == 3);
+	carrier_fault_judge(c, false);
+	check(carrier_fault_passes(c));
+	check(rig_send(c, 1, 100) == 1 && rig.sent.count == 7 && judged.packets[CARRIER_OUT] == 5);
+	carrier_close(c);
+}
+
+static void a_judge_sees_the_packets_of_a_train_and_whose_they_are(void)
+{
+	struct carrier *c = open_judged();
+	uint8_t bytes[250];
+	struct iovec iov[2] = { { bytes, 70 }, { bytes + 70, 180 } };
+	struct carrier_unit train = { .iov = iov, .count = 2, .segment = 100, .flow = 77 };
+
+	memset(bytes, 9, sizeof(bytes));
+	memcpy(bytes + 100, &(uint32_t){ 1 }, sizeof(uint32_t));
+	judged.verdict[1] = (struct carrier_fault_verdict){ .drop = true };
+	carrier_fault_judge(c, true);
+	check(carrier_emit(c, &train, 1) == 1);
+	check(judged.packets[CARRIER_OUT] == 3 && judged.flow == 77);
+	check(rig.sent.count == 2 && rig.sent.bytes[0] == 100 && rig.sent.bytes[1] == 50);
+	carrier_close(c);
+}
+
 static const struct impair_params all_kinds = {
 	.loss = 0.1, .duplicate = 0.1, .reorder = 0.1, .corrupt = 0.1,
 	.delay_ns = 10000, .jitter_ns = 5000, .rate_bps = 1000000000,
@@ -455,6 +536,8 @@ int main(void)
 	run_test(what_the_carrier_below_refuses_waits);
 	run_test(more_than_there_is_room_for_is_lost);
 	run_test(classes_are_treated_apart);
+	run_test(a_judge_decides_about_single_packets);
+	run_test(a_judge_sees_the_packets_of_a_train_and_whose_they_are);
 	run_test(the_same_seed_does_the_same);
 	run_test(threads_lose_only_what_is_counted);
 	return 0;

@@ -52,7 +52,10 @@ static void directions_blanks_and_units(void)
 
 	check(s.out.loss == 0.5 && s.in.loss == 1 && s.in.delay_ns == 1500000);
 	check(s.in.rate_bps == 10000000 && s.out.delay_ns == 0 && s.seed == 1);
+	s = good("events = /a b/c.events , loss=1");
+	check(!strcmp(s.events, "/a b/c.events") && s.out.loss == 1);
 	s = good("");
+	check(!s.events[0]);
 	check(impair_is_none(&s.out) && impair_is_none(&s.in));
 }
 
@@ -79,6 +82,9 @@ static void errors_name_the_key(void)
 	bad("loss=0.1,,dup=0.1", ": ", "two commas");
 	bad("loss=0.1,", ": ", "commas");
 	bad("in.seed=1", "in.seed: ", "no such key");
+	bad("events=", "events: ''", "the name of a file");
+	bad("events=a,events=b", "events: ", "twice");
+	bad("in.events=a", "in.events: ", "no such key");
 	bad("loss=\x1b[31m\n", "loss: '?[31m'", "from 0 to 1");
 	bad("=1", ": ", "no such key");
 	bad("after=1.5t", "after: '1.5t'", "k, m, g");

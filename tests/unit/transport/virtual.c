@@ -74,5 +74,6 @@ int main(int argc, char **argv)
 	run_all(virtual_ends, argc, argv);
 	run_all(virtual_order, argc, argv);
 	run_all(virtual_paging, argc, argv);
+	run_all(virtual_events, argc, argv);
 	return 0;
 }

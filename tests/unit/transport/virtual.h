@@ -226,12 +226,12 @@ struct played virtual_play(const struct plan *plan, uint64_t seed);
 struct plan virtual_plan(uint64_t seed);
 int virtual_random(uint64_t seed, uint64_t runs);
 
-/* ---- virtual_times.c, virtual_ends.c, virtual_order.c, virtual_paging.c ---- */
+/* ---- virtual_times.c, virtual_ends.c, virtual_order.c, virtual_paging.c, virtual_events.c ---- */
 struct virtual_test {
 	const char *name;
 	void (*fn)(void);
 };
 extern const struct virtual_test virtual_times[], virtual_ends[], virtual_order[],
-	virtual_paging[];
+	virtual_paging[], virtual_events[];
 
 #endif

@@ -23,6 +23,9 @@
 #include "util/spin.h"
 #include "wire/ib/icrc.h"
 
+struct packet_event_rules;
+struct packet_events;
+
 #define PACKET_TRAIN_MAX 64
 #define PACKET_TRAIN_BYTES 65000 /* of all packets of an emission */
 #define PACKET_TRAILER_BYTES 8
@@ -71,6 +74,9 @@ struct packet_medium {
 	size_t (*decode)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
 			 const uint8_t *from, size_t bytes, struct packet_frame *f,
 			 enum packet_fault *fault);
+	/* Reads the header of a packet of this medium, without a look at what follows the payload and
+	 * at addresses: of one that leaves as well as of one that comes. 0: it is no packet. */
+	size_t (*peek)(const uint8_t *from, size_t bytes, struct packet_frame *f);
 	/* Would decode() find in packet `k` the same frame as in the packet before it, of the same
 	 * length, whose `header_bytes` are at `before`, except for a PSN that is higher by 1? */
 	bool (*follows)(const struct carrier_unit *unit, struct icrc_series *series, unsigned k,
@@ -123,10 +129,12 @@ struct packet_port {
 	atomic_bool blind;     /* the sockets cannot be watched: packets raise no event */
 	/* The carrier below may hold packets back; their release raises no event. */
 	atomic_bool holds_back;
-	/* The filter of faults; NULL: no faults were wanted so far. receive_lock, also for the two
+	/* The filter of faults; NULL: no faults were wanted so far. receive_lock, also for the four
 	 * members that follow. */
 	struct carrier *fault;
 	struct impair_settings faults;
+	struct packet_event_rules *event_rules; /* of `faults`; NULL: no events are wanted */
+	struct packet_events *events; /* NULL: none were wanted so far; else it stays */
 	bool faults_known; /* `faults` holds the faults that are wanted */
 	uint16_t fragment_port; /* from which packets leave in fragments, for captures; 0: none */
 	/* How many bytes of arrived packets the carrier keeps, and probably that of a peer: a bound
@@ -174,6 +182,16 @@ int packet_faults_set(struct packet_port *port, const char *text, char *note, si
 /* The faults that are wanted begin; the port has its carrier. 0 or -ENOMEM. receive_lock is
  * held. */
 int packet_faults_apply(struct packet_port *port);
+/* Of hca_transport_ops.fault_event. receive_lock is not held. */
+unsigned packet_faults_event(struct packet_port *port, unsigned index, char *line, size_t bytes);
+/* Logs the events that took place. receive_lock is not held. */
+void packet_faults_tell(struct packet_port *port);
+/* The same, and forgets them: the port closes. */
+void packet_faults_end(struct packet_port *port);
+/* The queue pair has a new connection. receive_lock is held. */
+void packet_faults_connected(struct packet_port *port, uint32_t qpn);
+/* In a forked child. */
+void packet_faults_forked(struct packet_port *port);
 /* Checks whether the filter, which is to let all packets pass, still holds some back.
  * receive_lock is held. */
 void packet_faults_settle(struct packet_port *port);

@@ -144,6 +144,7 @@ static int emit(const struct packet_train *t)
 		.tos = r->tos,
 		.ttl = r->ttl,
 		.interface = r->interface,
+		.flow = t->qpn,
 	};
 	int ret = carrier_emit(atomic_load_explicit(&t->port->carrier, memory_order_acquire),
 			       &unit, 1);

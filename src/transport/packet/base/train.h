@@ -20,6 +20,7 @@ struct packet_train {
 	struct packet_port *port;
 	struct packet_route *route;
 	struct icrc_series *series; /* of the route */
+	uint32_t qpn;     /* of the queue pair that sends */
 	bool fragments;   /* packet_route.fragments when the train began */
 	unsigned most;    /* packets that may leave together */
 	unsigned packets, pieces;
@@ -35,10 +36,11 @@ struct packet_train {
 _Static_assert(CARRIER_IOV_MAX <= UINT8_MAX + 1 && PACKET_HEADER_BYTES <= UINT8_MAX, "it fits");
 
 /* `series`: zeros, or that of an earlier train of the route. */
-static inline void packet_train_open(struct packet_train *t, struct packet_port *port,
+static inline void packet_train_open(struct packet_train *t, struct packet_port *port, uint32_t qpn,
 				     struct packet_route *route, struct icrc_series *series)
 {
 	t->port = port;
+	t->qpn = qpn;
 	t->route = route;
 	t->series = series;
 	t->most = port->train();

@@ -272,7 +272,7 @@ static int send_train(struct packet_qp *pq, uint64_t now_ns, struct work_done *d
 	unsigned turn;
 	int ret = 0;
 
-	packet_train_open(&train, pq->port, &pq->route, &pq->request_series);
+	packet_train_open(&train, pq->port, pq->qp->ibv.qp_num, &pq->route, &pq->request_series);
 	if (unlikely(pq->port->demand))
 		packet_demand_resume(pq, now_ns);
 	turn = hca_copy_begin(&pq->port->copies);

@@ -122,7 +122,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 
 	if (!rc_respond_next(rs, early, now, &r))
 		return 0;
-	packet_train_open(&train, pq->port, &pq->route, &pq->answer_series);
+	packet_train_open(&train, pq->port, pq->qp->ibv.qp_num, &pq->route, &pq->answer_series);
 	rc_respond_mark(rs, &before);
 	do {
 		ret = add_answer(pq, &train, &r, &status);

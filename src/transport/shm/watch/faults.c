@@ -30,7 +30,7 @@ static struct {
 static bool is_offered(const struct impair_settings *s)
 {
 	const struct impair_params *both[] = { &s->out, &s->in };
-	bool more = s->out.delay_ns || s->out.jitter_ns;
+	bool more = s->out.delay_ns || s->out.jitter_ns || s->events[0];
 
 	for (unsigned i = 0; i < 2; i++)
 		more |= both[i]->duplicate > 0 || both[i]->reorder > 0 ||
@@ -93,7 +93,7 @@ int shm_faults_set(const char *text, char *note, size_t note_bytes)
 	if (ret)
 		return ret;
 	if (!faults.wanted) {
-		if (impair_is_none(&wanted.out) && impair_is_none(&wanted.in))
+		if (impair_is_none(&wanted.out) && impair_is_none(&wanted.in) && !wanted.events[0])
 			return 0;
 		snprintf(note, note_bytes,
 			 "no faults in shared memory, whose way is chosen at the start: only with BUSBAR_FAULTS (loss=0 is enough)");
