@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which parts are wanted, the real functions, and the line at the end; see shield.h. */
+/* Which parts are wanted, and the real functions; see shield.h. */
 #include "shield/shield.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,15 +63,4 @@ uint64_t shield_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* A program that used no region on demand prints nothing. */
-__attribute__((destructor)) static void at_end(void)
-{
-	if (!shield_has_regions())
-		return;
-	fprintf(stderr,
-		"busbar odp-shield: %ju regions prefetched (%ju KiB), shortest RNR wait for %ju queue pairs, %ju probes\n",
-		(uintmax_t)shield_counts.regions, (uintmax_t)(shield_counts.bytes >> 10),
-		(uintmax_t)shield_counts.queue_pairs, (uintmax_t)shield_counts.probes);
 }
