@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clock and the progress thread of the adapter, as the linker wraps them; see virtual.h.
+ * The clock and the progress thread of the adapter, as the linker wraps them; see clock.h.
  *
  * The thread's function is the product's. It is not started as a thread: virtual_progress()
  * calls it as if the thread had just been woken. When it is about to sleep a second time it
@@ -19,9 +19,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "hca/run/progress.h"
 #include "util/clock.h"
 #include "util/container_of.h"
-#include "virtual.h"
+#include "virtual/clock.h"
+#include "virtual/fail.h"
 
 void __wrap_clock_init(void);
 uint64_t __wrap_clock_monotonic_ns_slow(void);
@@ -52,7 +54,7 @@ void __wrap_freeifaddrs(struct ifaddrs *list);
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns = SEC;
+static uint64_t now_ns = NSEC_PER_SEC;
 
 uint64_t virtual_now_ns(void)
 {
@@ -182,7 +184,7 @@ static int tick_behind(void)
 	if (woken)
 		return virtual_now_ns() >= tick_ns ? 0 : -1;
 	wait_ms = tick();
-	tick_ns = wait_ms < 0 ? UINT64_MAX : virtual_now_ns() + (uint64_t)wait_ms * MS;
+	tick_ns = wait_ms < 0 ? UINT64_MAX : virtual_now_ns() + (uint64_t)wait_ms * 1000000;
 	return wait_ms;
 }
 
@@ -217,7 +219,7 @@ uint64_t virtual_progress(void)
 	return next_ns;
 }
 
-/* The thread of the test keeps its time slices, which the progress thread would change. More
+/* The only thread keeps its time slices, which the progress thread would change. More
  * arguments are taken along than there may be, as the C library does it. */
 __attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
