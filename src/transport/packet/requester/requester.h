@@ -36,6 +36,8 @@ void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params
 bool packet_source_there(struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx);
 /* A wait to send again may be over: what was posted in it is known now. */
 void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns);
+/* All has left that may leave now: what is sent later does not get lost. */
+void packet_demand_sent(struct packet_qp *pq);
 /* Does the packet get lost behind the adapter? */
 bool packet_gets_lost(const struct packet_qp *pq, uint32_t psn);
 /* Is the answer discarded, because the queue pair waits, or because the pages of its place are

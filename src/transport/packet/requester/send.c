@@ -183,14 +183,13 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	f.rc.more = 0;
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
-	if (unlikely(pq->port->demand)) {
-		if (!packet_source_there(pq, e, tx))
-			return -ENOENT;
-		train->lost = packet_gets_lost(pq, f.rc.psn);
-	}
+	if (unlikely(pq->port->demand) && !packet_source_there(pq, e, tx))
+		return -ENOENT;
 	iov = packet_train_begin(train, &f);
 	if (!iov)
 		return -ENOBUFS;
+	if (unlikely(pq->port->demand))
+		train->lost = packet_gets_lost(pq, f.rc.psn);
 	PROBE(transmit, qp->ibv.qp_num, f.dst_qpn, f.rc.psn, f.rc.bytes, e->opcode);
 	if (tx->packet.more)
 		tx->packet.more = MIN(tx->packet.more,
@@ -302,7 +301,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 		int ret = send_train(pq, now_ns, &done);
 
 		if (ret == -ENOENT)
-			return true;
+			break;
 		if (ret == -EAGAIN) {
 			packet_wait(pq);
 			return true;
@@ -317,6 +316,8 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 		if (!packet_finish(pq, done))
 			return false;
 	}
+	if (unlikely(pq->port->demand))
+		packet_demand_sent(pq);
 	return true;
 }
 
