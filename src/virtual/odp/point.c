@@ -43,6 +43,7 @@ static const struct setting keys[] = {
 	NUMBER("rnr_retry", "7", 0, 7, rnr_retry),
 	NUMBER("max_rd_atomic", "4", 1, 16, max_rd_atomic),
 	TEXT("profile", "connectx4", profile),
+	NUMBER("fault", "0", 0, HOUR_NS, fault_ns),
 	NUMBER("trials", "1", 1, 1000, trials),
 	NUMBER("seed", "1", 0, UINT64_MAX, seed),
 	SWITCH("answers", "on", answers),

@@ -37,6 +37,7 @@ struct odp_point {
 				    * queue pair's first operation uses, or all */
 	uint64_t rnr_code, ack_code, retry, rnr_retry, max_rd_atomic;
 	const char *profile;       /* as BUSBAR_PAGING has it */
+	uint64_t fault_ns;         /* of a fault, in place of the profile's; 0: that */
 	uint64_t trials, seed;
 	bool answers;              /* else the server gets nothing */
 	bool list;                 /* print the times of each operation */

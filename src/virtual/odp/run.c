@@ -16,6 +16,7 @@
 #include "virtual/odp/capture.h"
 #include "virtual/odp/count.h"
 #include "virtual/odp/ends.h"
+#include "virtual/odp/profile.h"
 
 /* One way, so that a small request and its response take the 3 to 7 us of the source. */
 #define DELAY_NS 1500u
@@ -126,7 +127,9 @@ bool odp_run(const struct odp_point *point, uint64_t seed, struct odp_result *ou
 
 	out->failed = out->wrong = out->took_ns = 0;
 	out->status = IBV_WC_SUCCESS;
-	hca_settings.paging = point->profile;
+	hca_settings.paging = odp_profile(point);
+	if (!hca_settings.paging)
+		return false;
 	virtual_open(&(struct carrier_sim_params){
 		.ends = 2, .seed = seed,
 		.link = { .delay_ns = DELAY_NS, .jitter_ns = DELAY_JITTER_NS },
