@@ -55,6 +55,7 @@ static int run_line(char *line, unsigned number)
 		if (!odp_run(&p, p.seed + trial, &result))
 			return -EINVAL;
 		print_result(number, trial, &p, &result);
+		p.capture = ""; /* of the first one only */
 	}
 	return 0;
 }
