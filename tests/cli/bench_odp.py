@@ -110,6 +110,10 @@ def check_point(folder):
     assert f["failed"] == 1 and f["timeouts"] == 3, f
     assert 0.99 < figures("--fault", "1ms", "--operation", "write", "--paged", "client",
                           "--num-ops", "1")["time"] < 1.1
+    # All WRITEs leave at once: the faults of two pages repeat 8192 and 4096.
+    f = figures("--operation", "write", "--size", "1", "--num-ops", "8192", "--interval", "0",
+                "--paged", "server", "--ack-code", "18")
+    assert 20480 <= f["requests"] < 21000 and f["rnr_naks"] == 2, f
     profile = folder / "mine"
     profile.write_text("fault_us = 20\n")
     assert figures("--profile", str(profile), "--num-ops", "1", "--paged", "client")["time"] < 0.1

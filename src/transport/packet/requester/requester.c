@@ -13,8 +13,9 @@
 
 /* Enough for several emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
-/* Packets; adapters send all that is posted, without a window. */
-#define DEMAND_WINDOW 4096u
+/* Packets; adapters send all that is posted, without a window. So many requests has a queue pair of
+ * the measurements (engine/paging/profile.h). */
+#define DEMAND_WINDOW 8192u
 
 uint32_t packet_mtu(const struct packet_qp *pq)
 {
