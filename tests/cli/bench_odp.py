@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 
 BUSBAR = os.environ["BUSBAR"]
+# Settings of a program's adapter, which change no experiment.
+os.environ.update(BUSBAR_CAPTURE="/nonexistent/file", BUSBAR_FAULTS="loss=0.5", BUSBAR_MTU="256")
 # Where the model does not show what was measured.
 DIFFERS = {
     ("flood", "10 queue pairs, client: time"),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/log.h"
 #include "virtual/net.h"
@@ -60,6 +61,24 @@ static int run_line(char *line, unsigned number)
 	return 0;
 }
 
+/* The settings of a program's adapter, which are none of an experiment. */
+static void forget_settings(void)
+{
+	static const char prefix[] = "BUSBAR_";
+
+	for (char **e = environ; *e;) {
+		char name[80];
+		size_t length = strcspn(*e, "=");
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, *e);
+		if (strncmp(name, prefix, strlen(prefix)) || !strcmp(name, "BUSBAR_LOG") ||
+		    length >= sizeof(name))
+			e++;
+		else
+			unsetenv(name);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	FILE *f = argc == 2 ? fopen(argv[1], "re") : NULL;
@@ -71,6 +90,7 @@ int main(int argc, char **argv)
 				"each point\n");
 		return 2;
 	}
+	forget_settings();
 	log_init(LOG_WARN);
 	virtual_device();
 	for (unsigned number = 0; !ret && fgets(line, sizeof(line), f); number++)
