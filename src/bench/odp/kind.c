@@ -9,6 +9,7 @@
 
 #include "bench/odp/odp.h"
 #include "bench/odp/simulate.h"
+#include "bench/odp/trials.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -159,55 +160,23 @@ static char *line_of(const json_t *p)
 
 /* ---- results ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The median over the trials. */
-static double median(const json_t *trials, const char *name)
-{
-	size_t count = json_array_size(trials);
-	double *v = calloc(count ? count : 1, sizeof(*v)), value;
-
-	if (!v)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		v[i] = json_number_value(json_object_get(json_array_get(trials, i), name));
-	qsort(v, count, sizeof(*v), by_value);
-	value = count ? (v[(count - 1) / 2] + v[count / 2]) / 2 : 0;
-	free(v);
-	return value;
-}
-
-/* The share of the trials in which it is not 0, in percent. */
-static double share(const json_t *trials, const char *name)
-{
-	size_t count = json_array_size(trials), with = 0;
-
-	for (size_t i = 0; i < count; i++)
-		with += json_integer_value(json_object_get(json_array_get(trials, i), name)) > 0;
-	return count ? 100.0 * (double)with / (double)count : 0;
-}
-
 static int add_figures(const json_t *trials, struct result_case *c)
 {
 	const struct result_figure figures[] = {
-		{ "time", "first post to last completion", "ms", median(trials, "time_ns") / 1e6 },
-		{ "packets", "packets, both ways", "", median(trials, "packets") },
-		{ "requests", "packets of the client", "", median(trials, "requests") },
-		{ "repeated", "of these sent before", "", median(trials, "repeated") },
-		{ "timeouts", "timeouts", "", median(trials, "timeouts") },
-		{ "timeout_share", "runs with a timeout", "%", share(trials, "timeouts") },
-		{ "rnr_naks", "RNR NAKs", "", median(trials, "rnr_naks") },
-		{ "sequence_naks", "NAKs for a gap", "", median(trials, "sequence_naks") },
-		{ "lost", "requests lost by the adapter (damming)", "", median(trials, "lost") },
-		{ "failed", "requests that failed", "", median(trials, "failed") },
+		{ "time", "first post to last completion", "ms", odp_trials_median(trials, "time_ns") / 1e6 },
+		{ "packets", "packets, both ways", "", odp_trials_median(trials, "packets") },
+		{ "requests", "packets of the client", "", odp_trials_median(trials, "requests") },
+		{ "repeated", "of these sent before", "", odp_trials_median(trials, "repeated") },
+		{ "timeouts", "timeouts", "", odp_trials_median(trials, "timeouts") },
+		{ "timeout_share", "runs with a timeout", "%",
+		  100 * odp_trials_share(trials, "timeouts", 0) },
+		{ "rnr_naks", "RNR NAKs", "", odp_trials_median(trials, "rnr_naks") },
+		{ "sequence_naks", "NAKs for a gap", "", odp_trials_median(trials, "sequence_naks") },
+		{ "lost", "requests lost by the adapter (damming)", "", odp_trials_median(trials, "lost") },
+		{ "failed", "requests that failed", "", odp_trials_median(trials, "failed") },
 		{ "timeout_ms", "timeout of this adapter for ack-code", "ms",
-		  median(trials, "timeout_ns") / 1e6 },
-		{ "rnr_ms", "delay of rnr-code", "ms", median(trials, "rnr_ns") / 1e6 },
+		  odp_trials_median(trials, "timeout_ns") / 1e6 },
+		{ "rnr_ms", "delay of rnr-code", "ms", odp_trials_median(trials, "rnr_ns") / 1e6 },
 	};
 	int ret = 0;
 

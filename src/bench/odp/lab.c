@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "bench/odp/simulate.h"
+#include "bench/odp/trials.h"
 #include "util/log.h"
 
 size_t lab_point(struct lab *l, const char *fmt, ...)
@@ -45,43 +46,14 @@ int lab_run(struct lab *l)
 	return ret;
 }
 
-size_t lab_trials(const struct lab *l, size_t point)
-{
-	return json_array_size(json_array_get(l->results, point));
-}
-
-double lab_trial(const struct lab *l, size_t point, size_t trial, const char *name)
-{
-	return json_number_value(json_object_get(
-		json_array_get(json_array_get(l->results, point), trial), name));
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double lab_value(const struct lab *l, size_t point, const char *name)
 {
-	size_t count = lab_trials(l, point);
-	double v[1000];
-
-	count = count < 1000 ? count : 1000;
-	for (size_t i = 0; i < count; i++)
-		v[i] = lab_trial(l, point, i, name);
-	qsort(v, count, sizeof(*v), by_value);
-	return count ? (v[(count - 1) / 2] + v[count / 2]) / 2 : 0;
+	return odp_trials_median(json_array_get(l->results, point), name);
 }
 
 double lab_share(const struct lab *l, size_t point, const char *name, double limit)
 {
-	size_t count = lab_trials(l, point), above = 0;
-
-	for (size_t i = 0; i < count; i++)
-		above += lab_trial(l, point, i, name) > limit;
-	return count ? (double)above / (double)count : 0;
+	return odp_trials_share(json_array_get(l->results, point), name, limit);
 }
 
 void lab_row(struct lab *l, const struct lab_row *row, const char *what, const char *fmt, ...)

@@ -35,10 +35,7 @@ size_t lab_point(struct lab *l, const char *fmt, ...) __attribute__((format(prin
 /* Runs the points since the last call. 0 or a negative errno. */
 int lab_run(struct lab *l);
 
-size_t lab_trials(const struct lab *l, size_t point);
-/* A number of a trial, by its name in the output of the simulation. */
-double lab_trial(const struct lab *l, size_t point, size_t trial, const char *name);
-/* The median of all trials of a point. */
+/* The median of all trials of a point, of a number by its name in the output of the simulation. */
 double lab_value(const struct lab *l, size_t point, const char *name);
 /* The share of its trials in which the number is above `limit`, 0 to 1. */
 double lab_share(const struct lab *l, size_t point, const char *name, double limit);
