@@ -10,6 +10,7 @@
 #endif
 #ifdef CLI_HAVE_BENCH_FORMATS
 #include "bench/formats/formats.h"
+#include "bench/odp/odp.h"
 #include "bench/suite/commands.h"
 #endif
 
@@ -20,6 +21,17 @@ static int bench_hca_main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--server"))
 			return bench_hca_server_main(argc, argv);
+	return bench_single_main(argc, argv);
+}
+#endif
+
+#ifdef CLI_HAVE_BENCH_FORMATS
+/* One case from options as of any kind, or the experiments. */
+static int bench_odp_main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--experiment", strlen("--experiment")))
+			return bench_odp_experiments_main(argc, argv);
 	return bench_single_main(argc, argv);
 }
 #endif
@@ -45,6 +57,7 @@ static const struct cli_command benches[] = {
 	{ "ripc", "messages and files by ripc, or by plain TCP", bench_single_main },
 	{ "program", "a program of perftest, between two processes", bench_single_main },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
+	{ "odp", "memory on demand, by the model of an adapter, in virtual time", bench_odp_main },
 #endif
 	{ .name = NULL },
 };

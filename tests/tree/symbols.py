@@ -7,8 +7,8 @@
   only all together.
 * folders FOLDER: the same for folders below one folder, each with all of its files. A name of
   the C library stands for the C library's function.
-* double-names: global names that two files of src/ define. Both files cannot be linked into
-  one program, and a reader takes one name for the other.
+* double-names: global names that two files of src/ define, but for main, which each program has
+  once. Both files cannot be linked into one program, and a reader takes one name for the other.
 
 usage: symbols.py SOURCE BUILD [--other-build | --print]. limits.txt holds the numbers: a larger
 number fails; a smaller one has to be put there. --print prints the file as it would be now.
@@ -126,7 +126,7 @@ def measure(defined, used, offered=()):
         folder = os.path.dirname(min(one))[len("src/"):]
         number, what = numbers.get("circle " + folder, (0, []))
         numbers["circle " + folder] = (number + len(one), what + sorted(map(os.path.basename, one)))
-    double = sorted(n for n, where in defined.items() if len(where) > 1 and n not in offered)
+    double = sorted(n for n, where in defined.items() if len(where) > 1 and n not in offered and n != "main")
     numbers["double-names"] = (len(double), ["%s (%s)" % (n, ", ".join(sorted(defined[n]))) for n in double])
     return numbers
 

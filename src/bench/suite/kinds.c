@@ -5,6 +5,7 @@
 
 #include "bench/suite/kinds.h"
 #include "bench/mpi/mpi.h"
+#include "bench/odp/odp.h"
 #include "bench/suite/kind_floor.h"
 #include "bench/suite/kind_program.h"
 #include "gateway/base/nearest.h"
@@ -55,6 +56,8 @@ static const struct entry entries[] = {
 	  .kind = &bench_kind_program },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP",
 	  .kind = &bench_kind_mpi },
+	{ "odp", "memory on demand, by the model of an adapter, in virtual time",
+	  .kind = &bench_kind_odp },
 	{ "floor", "what this machine can do at best",
 	  .kind = &bench_kind_floor },
 };

@@ -604,6 +604,7 @@ struct work_done rc_timer(struct rc_requester *rq, uint64_t now_ns)
 		rq->pace_at_ns = 0;
 	if (!rq->timeout_at_ns || now_ns < rq->timeout_at_ns)
 		return done(rq);
+	rq->timeouts++;
 	if (rq->burst)
 		count_burst(rq);
 	else if (!rq->retries)

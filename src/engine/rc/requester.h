@@ -78,6 +78,7 @@ struct rc_requester {
 	bool obeyed;         /* a sequence NAK at `unacked` was answered by going back */
 	bool failed;
 	uint8_t retries, rnr_retries; /* remaining numbers */
+	uint32_t timeouts; /* that have passed */
 	uint8_t burst;       /* how many are left of the burst */
 	uint64_t rnr_until_ns; /* end of the wait after an RNR NAK; 0: none */
 	uint64_t timeout_at_ns; /* 0: no answer is expected */

@@ -4,7 +4,6 @@
  *   virtual [PART OF A NAME...]        the cases
  *   virtual --seed N --runs N          random runs, against a model
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +13,14 @@
 const char *virtual_case = "start";
 uint64_t virtual_seed;
 
-void virtual_fail(const char *file, int line, const char *fmt, ...)
+static void say_how_to_repeat(void)
 {
-	va_list ap;
-
-	printf("%s:%d: %s: ", file, line, virtual_case);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
+	fprintf(stderr, "  in %s, at %ju ns; again: virtual ", virtual_case,
+		(uintmax_t)virtual_now_ns());
 	if (virtual_seed)
-		printf("\n  again: virtual --seed %ju --runs 1", (uintmax_t)virtual_seed);
+		fprintf(stderr, "--seed %ju --runs 1\n", (uintmax_t)virtual_seed);
 	else
-		printf("\n  again: virtual %s", virtual_case);
-	printf(", at %ju ns\n", (uintmax_t)virtual_now_ns());
-	fflush(stdout);
-	_exit(1);
+		fprintf(stderr, "%s\n", virtual_case);
 }
 
 static bool is_wanted(const char *name, int argc, char **argv)
@@ -61,6 +53,7 @@ int main(int argc, char **argv)
 	uint64_t seed = 0, runs = 1;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	virtual_failing = say_how_to_repeat;
 	virtual_device();
 	for (int i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--seed"))

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapter in virtual time: hosts, whose queue pairs send RoCE v2 packets through
- * transport/packet over a simulated network (carrier/sim.h), all in one process and on one
- * thread. The linker wraps the clock and the progress thread (virtual_clock.c), so that time
- * passes only in virtual_step(), which jumps to the next packet or timer. So a case that waits
- * for hours takes milliseconds, and all times are exact.
- *
- * The queue pairs are those of the public verbs functions. `qp_context` and `cq_context` name
- * the host of a queue pair, which knows no other host's packets.
+ * The adapter in virtual time (src/virtual): pairs of queue pairs, what is posted on them and what
+ * completes. Time passes only in virtual_step(), which jumps to the next packet or timer.
  */
 #ifndef VIRTUAL_H
 #define VIRTUAL_H
@@ -17,92 +11,23 @@
 #include <stdint.h>
 
 #include "engine/rc/rules.h"
-#include "transport/carrier/sim.h"
-#include "transport/packet/packet.h"
-#include "wire/ib/header.h"
+#include "virtual/clock.h"
+#include "virtual/fail.h"
+#include "virtual/net.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 #define SEC UINT64_C(1000000000)
 
 enum {
-	HOSTS = 6,
 	SIDES = 8,
 	SIDE_BYTES = 1 << 20, /* of the memory of a side, all of it registered */
 	DONE_MAX = 4096,
 };
 
-_Noreturn void virtual_fail(const char *file, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-#define fail(...) virtual_fail(__FILE__, __LINE__, __VA_ARGS__)
-#define expect(cond)                                    \
-	do {                                            \
-		if (!(cond))                            \
-			fail("expected: %s", #cond);    \
-	} while (0)
-#define expect_eq(got, want)                                                      \
-	do {                                                                      \
-		long long got_ = (long long)(got), want_ = (long long)(want);     \
-		if (got_ != want_)                                                \
-			fail("%s is %lld, expected %s = %lld", #got, got_, #want, \
-			     want_);                                              \
-	} while (0)
 /* Printed with a failure, so that the case can be run again. */
 extern const char *virtual_case;
 extern uint64_t virtual_seed;
-
-/* ---- virtual_clock.c ---- */
-uint64_t virtual_now_ns(void);
-/* Sets the time, which never goes back; for virtual_step() and the start of a run. */
-void virtual_set_ns(uint64_t ns);
-/* Runs the progress thread, as if it had been woken, until it sleeps again. Returns when it wakes
- * by itself; UINT64_MAX: not at all. */
-uint64_t virtual_progress(void);
-
-/* ---- virtual_net.c ---- */
-/* A packet that leaves; the packets of a train one by one. */
-struct packet_seen {
-	uint64_t at_ns;
-	unsigned from, to;
-	uint8_t opcode; /* enum ib_operation; of RC */
-	bool unreliable;
-	uint32_t psn;
-	uint8_t syndrome; /* of answers with an AETH */
-};
-
-/* Of packets that are merged. */
-#define MERGED_BYTES 65536
-
-struct host {
-	unsigned number;
-	struct packet_port port;
-	struct carrier link; /* between the port and the network: addresses */
-	struct carrier *end;
-	/* Packets that came together; 0: none. */
-	unsigned merged;
-	struct carrier_unit unit;
-	uint8_t bytes[MERGED_BYTES];
-	size_t filled;
-};
-extern struct host hosts[HOSTS];
-extern struct carrier_sim *sim;
-
-/* A new network without packets; no queue pair is left from an earlier one. The times
- * of a run depend on its seed alone. */
-void virtual_open(const struct carrier_sim_params *params);
-void virtual_close(void);
-/* Called for each packet: true loses it. NULL: no packet is lost. */
-extern bool (*virtual_judge)(const struct packet_seen *p);
-/* The largest number of packets in a train; 1 at first. Packets that arrive together are merged
- * to so many as well, as network cards do (GRO). */
-extern unsigned virtual_train;
-/* packet_port.buffer_bytes; 0 at first. */
-extern uint32_t virtual_buffer_bytes;
-void virtual_gid(unsigned host, union ibv_gid *gid);
-/* Opens the only device of the process, and its protection domain. */
-void virtual_device(void);
-extern struct ibv_context *virtual_ctx;
-extern struct ibv_pd *virtual_pd;
 
 /* ---- virtual_side.c ---- */
 struct done {
@@ -111,7 +36,7 @@ struct done {
 };
 
 struct side {
-	struct host *host;
+	struct virtual_host *host;
 	struct side *peer;
 	struct ibv_cq *cq[2]; /* of sends, of receives */
 	struct ibv_qp *qp;
@@ -184,8 +109,8 @@ extern uint64_t virtual_poll_ns;
 extern struct net {
 	unsigned skip, lose;   /* of the packets that `is` picks */
 	bool (*is)(const struct packet_seen *p);
-	unsigned requests;     /* packets of hosts[0], which have left */
-	unsigned answers;      /* of hosts[1] */
+	unsigned requests;     /* packets of virtual_hosts[0], which have left */
+	unsigned answers;      /* of virtual_hosts[1] */
 	unsigned naks;         /* of them those for a gap */
 	uint64_t at_ns[64];    /* when the first of `requests` left */
 } net;
@@ -195,7 +120,7 @@ bool is_any(const struct packet_seen *p);
 /* The first so many are lost; UINT32_MAX: all. And: behind `skip` that get through. */
 void lose(unsigned count, bool (*is)(const struct packet_seen *p));
 void lose_behind(unsigned skip, unsigned count, bool (*is)(const struct packet_seen *p));
-/* sides[0] on hosts[0] and sides[1] on hosts[1]. */
+/* sides[0] on virtual_hosts[0] and sides[1] on virtual_hosts[1]. */
 void pair_start(const struct options *o);
 void pair_end(void);
 void expect_within(uint64_t took_ns, uint64_t least_ns, uint64_t most_ns);

@@ -69,9 +69,9 @@ static void a_partition_that_heals_in_time_loses_nothing(void)
 		post_stream(b, 0, 40);
 		while (net.requests < 10)
 			virtual_step(UINT64_MAX);
-		carrier_sim_part(sim, 0, 1, true);
+		carrier_sim_part(virtual_sim, 0, 1, true);
 		play_until(virtual_now_ns() + tries * rc_timeout_ns(11));
-		carrier_sim_part(sim, 0, 1, false);
+		carrier_sim_part(virtual_sim, 0, 1, false);
 		for (int k = 0; k < 2; k++) {
 			play(&sides[k], SENDS, 40, 6 * rc_timeout_ns(11));
 			play(&sides[k], RECEIVES, 40, 6 * rc_timeout_ns(11));
@@ -235,7 +235,7 @@ static void what_was_on_its_way_before_a_reset_does_not_arrive_behind_it(void)
 	for (uint64_t after = 0; after < 40 * US; after += 1300) {
 		o.psn = 100;
 		pair_start(&o);
-		carrier_sim_impair(sim, 0, IMPAIR_ALL_CLASSES, &(struct impair_params){
+		carrier_sim_impair(virtual_sim, 0, IMPAIR_ALL_CLASSES, &(struct impair_params){
 			.delay_ns = 10 * US, .duplicate = 0.3, .reorder = 0.1 });
 		post_stream(a, 0, 20);
 		post_stream(b, 0, 20);

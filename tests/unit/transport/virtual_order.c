@@ -211,7 +211,7 @@ static void no_more_than_a_window_leaves_without_an_acknowledgement(void)
 	side_receive(b, 1, 0, 100000);
 	side_send(a, 1, 100000);
 	play_until(virtual_now_ns() + DELAY_NS - 1);
-	expect_eq(net.requests, hosts[0].port.medium->window);
+	expect_eq(net.requests, virtual_hosts[0].port.medium->window);
 	play(a, SENDS, 1, SHORT);
 	expect_eq(net.requests, (100000 + 255) / 256);
 	pair_end();

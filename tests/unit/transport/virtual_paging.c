@@ -193,6 +193,31 @@ static void a_read_that_is_posted_while_another_waits_is_lost_until_the_timeout(
 	expect_within(took_ns, 430 * MS, 600 * MS);
 }
 
+/* Figure 5.3: request 1 again at 3.968 ms, its response at 4.051 ms. */
+static void only_the_read_that_was_posted_meanwhile_is_lost(void)
+{
+	uint64_t began_ns;
+
+	begin("connectx4", &usual);
+	prefetch(a);
+	began_ns = virtual_now_ns();
+	reads(2, MS);
+	expect_within(a->done[SENDS][0].at_ns - began_ns, 4 * MS, 5 * MS);
+	/* Two of each; the second one was sent again at the timeout. */
+	expect_eq(net.requests, 4);
+	end();
+}
+
+/* Four may be sent without an answer: the fifth leaves behind the answer to the first. */
+static void what_leaves_behind_the_repeated_read_shows_the_gap(void)
+{
+	begin("connectx4", &usual);
+	prefetch(a);
+	expect(reads(5, 500 * US) < 10 * MS);
+	expect_eq(net.naks, 1);
+	end();
+}
+
 /* Figures 5.2 and 5.4: the bounds of the intervals, in steps of 100 us. */
 static void expect_window(const char *profile, enum faults faults, uint64_t first_us,
 			  uint64_t last_us)
@@ -309,6 +334,8 @@ const struct virtual_test virtual_paging[] = {
 	CASE(prefetched_pages_cost_nothing),
 	CASE(a_page_that_the_program_frees_is_missing_again),
 	CASE(a_read_that_is_posted_while_another_waits_is_lost_until_the_timeout),
+	CASE(only_the_read_that_was_posted_meanwhile_is_lost),
+	CASE(what_leaves_behind_the_repeated_read_shows_the_gap),
 	CASE(damming_happens_in_the_intervals_that_were_measured),
 	CASE(a_third_read_behind_the_wait_shows_the_gap),
 	CASE(more_reads_make_the_intervals_shorter),

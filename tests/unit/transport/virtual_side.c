@@ -44,7 +44,7 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 
 	memset(s->count, 0, sizeof(s->count));
 	s->polls = false;
-	s->host = &hosts[host];
+	s->host = &virtual_hosts[host];
 	s->memory = memory[s - sides];
 	for (unsigned i = 0; i < 2; i++) {
 		s->cq[i] = ibv_create_cq(virtual_ctx, 512, s->host, NULL, 0);
@@ -128,6 +128,7 @@ void sides_close(void)
 	if (region)
 		expect_eq(ibv_dereg_mr(region), 0);
 	region = NULL;
+	virtual_poll_ns = 0;
 }
 
 enum ibv_qp_state side_state(const struct side *s)
@@ -266,18 +267,12 @@ static bool any_polls(void)
 void virtual_step(uint64_t until_ns)
 {
 	uint64_t next = virtual_progress();
-	struct clock_source clock;
-	int end;
 
 	if (take_all() || next <= virtual_now_ns())
 		return;
 	if (virtual_poll_ns && any_polls())
 		next = MIN(next, virtual_now_ns() + virtual_poll_ns);
-	end = carrier_sim_next(sim, MIN(next, until_ns));
-	clock = carrier_sim_clock(sim);
-	virtual_set_ns(clock_source_now_ns(&clock));
-	if (end >= 0)
-		packet_port_wake(&hosts[end].port);
+	virtual_advance(MIN(next, until_ns));
 	take_all();
 }
 

@@ -56,8 +56,8 @@ static void a_timeout_takes_in_what_has_come_first(void)
 	side_send(a, 2, 8);
 	while (!net.answers)
 		virtual_step(virtual_now_ns() + rc_timeout_ns(10));
-	expect_eq(carrier_sim_next(sim, UINT64_MAX), 0);
-	clock = carrier_sim_clock(sim);
+	expect_eq(carrier_sim_next(virtual_sim, UINT64_MAX), 0);
+	clock = carrier_sim_clock(virtual_sim);
 	virtual_set_ns(clock_source_now_ns(&clock) + 5 * rc_timeout_ns(10));
 	qp = container_of(a->qp, struct hca_qp, ibv);
 	hca_path_ops(&qp->path)->expired(qp);
@@ -347,7 +347,7 @@ static void an_acknowledgement_leaves_where_the_program_ceases_to_poll(void)
 	for (uint64_t gap = 0; gap < 30 * US; gap += 1900) {
 		pair_start(&(struct options){ .timeout = 18, .retry_cnt = 1 });
 		converse(200);
-		expect(packet_is_relied_on(&hosts[1].port));
+		expect(packet_is_relied_on(&virtual_hosts[1].port));
 		side_receive(b, 1000, 0, 64);
 		side_send(a, 1000, 64);
 		play_until(virtual_now_ns() + gap);
@@ -390,7 +390,7 @@ static void small_messages_behind_others_leave_with_the_next_poll(void)
 		pair_start(&(struct options){ .timeout = 18 });
 		converse(200);
 		virtual_train = 32;
-		expect(packet_is_relied_on(&hosts[0].port));
+		expect(packet_is_relied_on(&virtual_hosts[0].port));
 		for (unsigned i = 0; i < 40; i++)
 			side_receive(b, 1000 + i, 0, 64);
 		/* Nothing is owed any more. */

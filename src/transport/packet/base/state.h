@@ -25,8 +25,8 @@ struct packet_demand {
 	/* Of the requester, under sq_lock. */
 	bool pending;          /* it waits to repeat a request */
 	bool waits;            /* to be sent again, or at all, when a fault was served */
-	/* Packets that were posted meanwhile: [lost_psn, lost_end). Each is lost when it leaves for
-	 * the first time, if the adapter loses them. */
+	/* Packets that were posted meanwhile: [lost_psn, lost_end). Those of them are lost that leave
+	 * for the first time together with the repeated one, if the adapter loses them. */
 	uint32_t lost_psn, lost_end;
 };
 

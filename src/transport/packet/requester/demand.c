@@ -54,6 +54,12 @@ void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns)
 	pq->demand.lost_end = pq->requester.post_psn;
 }
 
+void packet_demand_sent(struct packet_qp *pq)
+{
+	if (!pq->demand.pending)
+		pq->demand.lost_end = pq->demand.lost_psn;
+}
+
 static bool gets_lost(const struct packet_qp *pq, uint32_t psn)
 {
 	const struct packet_demand *d = &pq->demand;

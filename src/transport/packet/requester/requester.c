@@ -13,9 +13,10 @@
 
 /* Enough for several emissions: one is being made, one is under way, one is taken in. */
 #define WINDOW_USUAL_BYTES (256u << 10)
-/* Packets: adapters send all that is posted, without a window. With a buffer that loses packets as
- * many as it holds, where each takes so many bytes of it. */
-#define DEMAND_WINDOW 4096u
+/* Packets: adapters send all that is posted, without a window. So many requests has a queue pair of
+ * the measurements (engine/paging/profile.h). With a buffer that loses packets as many as it holds,
+ * where each takes so many bytes of it. */
+#define DEMAND_WINDOW 8192u
 #define DEMAND_PACKET_BYTES 4096u
 
 uint32_t packet_mtu(const struct packet_qp *pq)

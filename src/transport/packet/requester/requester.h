@@ -40,6 +40,8 @@ int packet_demand_send(struct packet_qp *pq, struct packet_train *train,
 		       const struct hca_swqe *e, struct rc_tx *tx);
 /* A wait to send again may be over: what was posted in it is known now. */
 void packet_demand_resume(struct packet_qp *pq, uint64_t now_ns);
+/* All has left that may leave now: what is sent later does not get lost. */
+void packet_demand_sent(struct packet_qp *pq);
 /* Is the answer discarded, because the queue pair waits, or because the pages of its place are
  * missing? Then the queue pair waits. receive_lock is held, too. */
 bool packet_discards(struct packet_qp *pq, const struct packet_frame *f,

@@ -303,7 +303,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 		int ret = send_train(pq, now_ns, &done);
 
 		if (ret == -ENOENT)
-			return true;
+			break;
 		if (ret == -EAGAIN) {
 			packet_wait(pq);
 			return true;
@@ -318,6 +318,8 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 		if (!packet_finish(pq, done))
 			return false;
 	}
+	if (unlikely(pq->port->demand))
+		packet_demand_sent(pq);
 	return true;
 }
 

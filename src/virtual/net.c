@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The transport of the test: the packets of transport/roce, with their checksums, over the
- * simulated network; see virtual.h. A host is a port of transport/packet.
+ * A transport in virtual time: the packets of transport/roce, with their checksums, over the
+ * simulated network; see net.h. A host is a port of transport/packet.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,23 +14,26 @@
 #include "transport/carrier/udp.h"
 #include "transport/roce/packets.h"
 #include "util/container_of.h"
-#include "virtual.h"
+#include "virtual/clock.h"
+#include "virtual/fail.h"
+#include "virtual/net.h"
 
 #define PACKET_BYTES (PACKET_HEADER_BYTES + PACKET_MTU + PACKET_TRAILER_BYTES)
 /* A run begins at a multiple of this, so that the timing wheels, which depend on the bits of
  * the time, play each run alike. */
 #define ALIGN_NS (UINT64_C(1) << 42)
 
-struct host hosts[HOSTS];
-struct carrier_sim *sim;
+struct virtual_host virtual_hosts[VIRTUAL_HOSTS];
+struct carrier_sim *virtual_sim;
 struct ibv_context *virtual_ctx;
 struct ibv_pd *virtual_pd;
 bool (*virtual_judge)(const struct packet_seen *p);
+const struct virtual_watcher *virtual_watcher;
 unsigned virtual_train = 1;
 uint32_t virtual_buffer_bytes;
 static unsigned open_hosts;
 
-/* ---- addresses: 10.77.0.1 is hosts[0] ---- */
+/* ---- addresses: 10.77.0.1 is virtual_hosts[0] ---- */
 
 void virtual_gid(unsigned host, union ibv_gid *gid)
 {
@@ -59,18 +62,20 @@ static unsigned number_of(const struct carrier_addr *address)
 
 /* ---- between a port and the network ---- */
 
-static struct host *host_of_link(struct carrier *c)
+static struct virtual_host *host_of_link(struct carrier *c)
 {
-	return container_of(c, struct host, link);
+	return container_of(c, struct virtual_host, link);
 }
 
-static bool is_judged_lost(const struct host *h, const struct carrier_unit *u,
+static bool is_judged_lost(const struct virtual_host *h, const struct carrier_unit *u,
 			   const uint8_t *packet)
 {
 	const struct packet_seen seen = {
 		.at_ns = virtual_now_ns(), .from = h->number, .to = number_of(&u->to),
 		.opcode = packet[0] & IB_OPERATION_MASK,
 		.unreliable = packet[0] >> 5 == 1,
+		.lost = u->known & CARRIER_LOST,
+		.qpn = (uint32_t)(packet[5] << 16 | packet[6] << 8 | packet[7]),
 		.psn = (uint32_t)(packet[9] << 16 | packet[10] << 8 | packet[11]),
 		.syndrome = packet[12],
 	};
@@ -78,8 +83,17 @@ static bool is_judged_lost(const struct host *h, const struct carrier_unit *u,
 	return virtual_judge && virtual_judge(&seen);
 }
 
-static int emit_packet(struct host *h, const struct carrier_unit *u, size_t at, size_t bytes,
-		       unsigned k)
+static void watch(const struct virtual_host *h, enum carrier_direction direction,
+		  const struct carrier_unit *u, const uint8_t *bytes, size_t length)
+{
+	const struct virtual_watcher *w = virtual_watcher;
+
+	if (w)
+		w->saw(w->arg, h, direction, u, bytes, length);
+}
+
+static int emit_packet(struct virtual_host *h, const struct carrier_unit *u, size_t at,
+		       size_t bytes, unsigned k)
 {
 	uint8_t packet[PACKET_BYTES];
 	struct iovec iov = { packet, bytes };
@@ -88,6 +102,7 @@ static int emit_packet(struct host *h, const struct carrier_unit *u, size_t at, 
 
 	expect(bytes <= sizeof(packet));
 	carrier_unit_gather(u, at, bytes, packet);
+	watch(h, CARRIER_OUT, u, packet, bytes);
 	if (is_judged_lost(h, u, packet) || u->known & CARRIER_LOST)
 		return 0;
 	one.iov = &iov;
@@ -101,7 +116,7 @@ static int emit_packet(struct host *h, const struct carrier_unit *u, size_t at, 
 
 static int link_emit(struct carrier *c, const struct carrier_unit *units, unsigned n)
 {
-	struct host *h = host_of_link(c);
+	struct virtual_host *h = host_of_link(c);
 
 	for (unsigned i = 0; i < n; i++) {
 		size_t bytes = carrier_unit_bytes(&units[i]), at = 0;
@@ -121,7 +136,7 @@ static int link_emit(struct carrier *c, const struct carrier_unit *units, unsign
 }
 
 /* What is merged arrives. */
-static void flush(struct host *h)
+static void flush(struct virtual_host *h)
 {
 	struct iovec iov = { h->bytes, h->filled };
 	struct carrier_unit u = h->unit;
@@ -136,7 +151,7 @@ static void flush(struct host *h)
 
 static unsigned link_poll(struct carrier *c, unsigned budget)
 {
-	struct host *h = host_of_link(c);
+	struct virtual_host *h = host_of_link(c);
 	unsigned used = carrier_poll(h->end, budget);
 
 	flush(h);
@@ -159,7 +174,7 @@ static const struct carrier_ops link_ops = {
 };
 
 /* May the packet be merged with those before it? One that is shorter is the last one. */
-static bool merges(const struct host *h, const struct carrier_unit *u, size_t bytes)
+static bool merges(const struct virtual_host *h, const struct carrier_unit *u, size_t bytes)
 {
 	return h->merged && h->merged < virtual_train && h->unit.tos == u->tos &&
 	       h->unit.known == u->known && carrier_addr_equal(&h->unit.from, &u->from) &&
@@ -170,7 +185,7 @@ static bool merges(const struct host *h, const struct carrier_unit *u, size_t by
 static void link_deliver(void *arg, const struct carrier_unit *unit)
 {
 	size_t bytes = carrier_unit_bytes(unit);
-	struct host *h = arg;
+	struct virtual_host *h = arg;
 	struct carrier_unit u = *unit;
 
 	u.from = address_of(carrier_addr_number(&unit->from));
@@ -183,6 +198,7 @@ static void link_deliver(void *arg, const struct carrier_unit *unit)
 		h->filled = 0;
 	}
 	carrier_unit_gather(unit, 0, bytes, h->bytes + h->filled);
+	watch(h, CARRIER_IN, &u, h->bytes + h->filled, bytes);
 	h->filled += bytes;
 	h->merged++;
 	if (virtual_train == 1)
@@ -191,12 +207,12 @@ static void link_deliver(void *arg, const struct carrier_unit *unit)
 
 static void link_writable(void *arg)
 {
-	carrier_writable(&((struct host *)arg)->link);
+	carrier_writable(&((struct virtual_host *)arg)->link);
 }
 
 /* ---- the medium: that of roce, but for what asks the kernel ---- */
 
-static const struct host *connecting;
+static const struct virtual_host *connecting;
 
 static int address(const struct ibv_ah_attr *to, const union ibv_gid *from,
 		   struct packet_route *route)
@@ -235,7 +251,7 @@ static int reach(const struct hca_destination *to)
 	return 1;
 }
 
-static struct host *host_of(const struct hca_qp *qp)
+static struct virtual_host *host_of(const struct hca_qp *qp)
 {
 	return qp->ibv.qp_context;
 }
@@ -267,8 +283,8 @@ static bool poll_all(bool wait)
 
 	for (unsigned i = 0; i < open_hosts; i++) {
 		if (wait)
-			packet_leave(&hosts[i].port);
-		moved |= packet_poll(&hosts[i].port, wait);
+			packet_leave(&virtual_hosts[i].port);
+		moved |= packet_poll(&virtual_hosts[i].port, wait);
 	}
 	return moved;
 }
@@ -280,7 +296,7 @@ static bool poll_one(struct hca_cq *cq, bool wait)
 
 	if (!cq)
 		return poll_all(wait);
-	port = &((struct host *)cq->ex.cq_context)->port;
+	port = &((struct virtual_host *)cq->ex.cq_context)->port;
 	packet_polled(port);
 	moved = packet_poll(port, wait);
 	if (moved)
@@ -293,7 +309,7 @@ static bool pending(void)
 	bool any = false;
 
 	for (unsigned i = 0; i < open_hosts; i++)
-		any |= packet_pending(&hosts[i].port);
+		any |= packet_pending(&virtual_hosts[i].port);
 	return any;
 }
 
@@ -306,7 +322,7 @@ static void fence_key(uint32_t key)
 {
 	(void)key;
 	for (unsigned i = 0; i < open_hosts; i++)
-		hca_copies_wait(&hosts[i].port.copies);
+		hca_copies_wait(&virtual_hosts[i].port.copies);
 }
 
 static bool key_busy(uint32_t key)
@@ -315,7 +331,7 @@ static bool key_busy(uint32_t key)
 
 	(void)key;
 	for (unsigned i = 0; i < open_hosts; i++)
-		busy |= hca_copies_any(&hosts[i].port.copies);
+		busy |= hca_copies_any(&virtual_hosts[i].port.copies);
 	return busy;
 }
 
@@ -357,11 +373,11 @@ void virtual_device(void)
 
 static void open_host(unsigned i)
 {
-	struct host *h = &hosts[i];
+	struct virtual_host *h = &virtual_hosts[i];
 	const struct carrier_upper upper = { link_deliver, link_writable, h };
 
 	h->number = i;
-	h->end = carrier_sim_end(sim, i);
+	h->end = carrier_sim_end(virtual_sim, i);
 	h->link.ops = &link_ops;
 	carrier_set_upper(h->end, &upper);
 	h->port.ops = &virtual_ops;
@@ -398,7 +414,7 @@ void virtual_open(const struct carrier_sim_params *params)
 	medium.too_long = NULL;
 	settle();
 	p.start_ns = virtual_now_ns();
-	expect_eq(carrier_sim_open(&p, &sim), 0);
+	expect_eq(carrier_sim_open(&p, &virtual_sim), 0);
 	for (unsigned i = 0; i < p.ends; i++)
 		open_host(i);
 	open_hosts = p.ends;
@@ -407,12 +423,22 @@ void virtual_open(const struct carrier_sim_params *params)
 void virtual_close(void)
 {
 	for (unsigned i = 0; i < open_hosts; i++)
-		packet_port_close(&hosts[i].port);
+		packet_port_close(&virtual_hosts[i].port);
 	open_hosts = 0;
-	carrier_sim_close(sim);
-	sim = NULL;
+	carrier_sim_close(virtual_sim);
+	virtual_sim = NULL;
 	virtual_judge = NULL;
+	virtual_watcher = NULL;
 	virtual_train = 1;
 	virtual_buffer_bytes = 0;
-	virtual_poll_ns = 0;
+}
+
+void virtual_advance(uint64_t until_ns)
+{
+	int end = carrier_sim_next(virtual_sim, until_ns);
+	struct clock_source clock = carrier_sim_clock(virtual_sim);
+
+	virtual_set_ns(clock_source_now_ns(&clock));
+	if (end >= 0)
+		packet_port_wake(&virtual_hosts[end].port);
 }

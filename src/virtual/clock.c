@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clock and the progress thread of the adapter, as the linker wraps them; see virtual.h.
+ * The clock and the progress thread of the adapter, as the linker wraps them; see clock.h.
  *
  * The thread's function is the product's. It is not started as a thread: virtual_progress()
  * calls it as if the thread had just been woken. When it is about to sleep a second time it
@@ -19,9 +19,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "hca/run/progress.h"
 #include "util/clock.h"
 #include "util/container_of.h"
-#include "virtual.h"
+#include "virtual/clock.h"
+#include "virtual/fail.h"
 
 void __wrap_clock_init(void);
 uint64_t __wrap_clock_monotonic_ns_slow(void);
@@ -33,6 +35,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 			  void *arg);
 int __wrap_pthread_join(pthread_t t, void **value);
 int __wrap_pthread_setname_np(pthread_t t, const char *name);
+int __wrap_prctl(int option, ...);
 bool __wrap_hca_thread_is_ready(pid_t tid);
 bool __wrap_progress_is_self(void);
 void __real_progress_kick(void);
@@ -45,6 +48,8 @@ void __real_progress_timer_hasten(struct progress_timer *t, uint64_t deadline_ns
 void __wrap_progress_timer_hasten(struct progress_timer *t, uint64_t deadline_ns);
 int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int max,
 			const struct timespec *wait, const sigset_t *mask);
+uint64_t __real_wakeup_drain(int fd);
+uint64_t __wrap_wakeup_drain(int fd);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 int __wrap_getifaddrs(struct ifaddrs **list);
@@ -52,7 +57,7 @@ void __wrap_freeifaddrs(struct ifaddrs *list);
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns = SEC;
+static uint64_t now_ns = NSEC_PER_SEC;
 
 uint64_t virtual_now_ns(void)
 {
@@ -105,6 +110,9 @@ int __wrap_sched_yield(void)
 static void *(*thread)(void *);
 static bool inside, woken;
 static bool kicked = true;
+static bool posted; /* a kick that the thread has not read; nothing else wakes it from outside */
+/* What it reads kicks from, once it was told; then kicks need no system call. */
+static int kick_fd = -1;
 static jmp_buf asleep;
 static int (*tick)(void);
 static uint64_t tick_ns = UINT64_MAX; /* of its next tick */
@@ -112,8 +120,9 @@ static uint64_t next_ns; /* when it wakes by itself */
 
 void __wrap_progress_kick(void)
 {
-	kicked = true;
-	__real_progress_kick();
+	kicked = posted = true;
+	if (kick_fd < 0)
+		__real_progress_kick();
 }
 
 /* As in arm(), which takes the caller for the thread itself. */
@@ -155,6 +164,13 @@ int __wrap_pthread_join(pthread_t t, void **value)
 	return 0;
 }
 
+/* It asks for its timer slack each time that it is entered. */
+int __wrap_prctl(int option, ...)
+{
+	(void)option;
+	return 0;
+}
+
 int __wrap_pthread_setname_np(pthread_t t, const char *name)
 {
 	(void)t;
@@ -182,7 +198,7 @@ static int tick_behind(void)
 	if (woken)
 		return virtual_now_ns() >= tick_ns ? 0 : -1;
 	wait_ms = tick();
-	tick_ns = wait_ms < 0 ? UINT64_MAX : virtual_now_ns() + (uint64_t)wait_ms * MS;
+	tick_ns = wait_ms < 0 ? UINT64_MAX : virtual_now_ns() + (uint64_t)wait_ms * 1000000;
 	return wait_ms;
 }
 
@@ -195,13 +211,31 @@ void __wrap_progress_set_tick(int (*fn)(void))
 int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int max,
 			const struct timespec *wait, const sigset_t *mask)
 {
+	int n;
+
 	(void)mask;
 	if (!woken) {
 		next_ns = MIN(wait ? now_ns + timespec_to_ns(*wait) : UINT64_MAX, tick_ns);
 		longjmp(asleep, 1);
 	}
 	woken = false;
-	return epoll_wait(fd, events, max, 0);
+	if (!posted)
+		return 0;
+	posted = false;
+	if (kick_fd >= 0) {
+		events[0] = (struct epoll_event){ .events = EPOLLIN,
+						  .data.u64 = (uint32_t)kick_fd };
+		return 1;
+	}
+	n = epoll_wait(fd, events, max, 0);
+	if (n == 1)
+		kick_fd = (int)(uint32_t)events[0].data.u64;
+	return n;
+}
+
+uint64_t __wrap_wakeup_drain(int fd)
+{
+	return fd == kick_fd ? 0 : __real_wakeup_drain(fd);
 }
 
 uint64_t virtual_progress(void)
@@ -217,7 +251,7 @@ uint64_t virtual_progress(void)
 	return next_ns;
 }
 
-/* The thread of the test keeps its time slices, which the progress thread would change. More
+/* The only thread keeps its time slices, which the progress thread would change. More
  * arguments are taken along than there may be, as the C library does it. */
 __attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar bench odp --experiment NAME|all`: the experiments and how they are printed. */
+#define LOG_ROOM "bench/odp"
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/kind/command.h"
+#include "bench/odp/lab.h"
+#include "bench/odp/odp.h"
+#include "bench/result/files.h"
+#include "gateway/base/nearest.h"
+#include "util/container_of.h"
+#include "util/log.h"
+#include "util/num.h"
+
+/* Of the numbers of requests; the source's own take a minute. */
+#define SCALE 0.25
+#define TRIALS 10
+
+static const struct experiment {
+	const char *name, *about;
+	int (*run)(struct lab *l);
+} experiments[] = {
+	{ "timeouts", "how long a destination that never answers takes", lab_timeouts },
+	{ "single", "one request whose page is missing", lab_single },
+	{ "damming", "intervals in which a request gets lost until the timeout", lab_damming },
+	{ "damming-more", "these over the RNR NAK delay and the number of READs",
+	  lab_damming_more },
+	{ "flood", "READs on many queue pairs that miss pages together", lab_flood },
+	{ "stale", "queue pairs that do not learn that a page is there", lab_stale },
+	{ "writes", "WRITEs, all of which a fault repeats", lab_writes },
+	{ "applications", "READ then SEND, as ArgoDSM does it", lab_applications },
+};
+
+struct asked {
+	const char *experiment;
+	double scale;
+	long trials;
+	bool json;
+};
+
+static void print_help(FILE *f)
+{
+	fputs("usage: busbar bench odp --experiment NAME|all [--scale X] [--trials N] [--json]\n\n"
+	      "Repeats an experiment of T. Fukuoka, \"ODP performance pitfalls of InfiniBand\"\n"
+	      "(2021), by the model of an adapter in virtual time, and compares the figures.\n\n",
+	      f);
+	for (size_t i = 0; i < ARRAY_SIZE(experiments); i++)
+		fprintf(f, "  %-14s %s\n", experiments[i].name, experiments[i].about);
+	fputs("\n"
+	      "  --scale X      X times as many requests as the source in flood and writes,\n"
+	      "                 0.01 to 1 (0.25)\n"
+	      "  --trials N     runs of each point of the damming windows, 1 to 100 (10)\n"
+	      "  -j, --json     an array of rows\n"
+	      "  -h, --help     this text\n", f);
+}
+
+/* ---- running ---- */
+
+static bool is_wanted(const struct experiment *e, const char *name)
+{
+	return !strcmp(name, "all") || !strcmp(name, e->name);
+}
+
+static bool is_known(const char *name)
+{
+	struct nearest near = NEAREST(name);
+	bool known = false;
+	char hint[100];
+
+	for (size_t i = 0; i < ARRAY_SIZE(experiments); i++) {
+		known |= is_wanted(&experiments[i], name);
+		nearest_try(&near, experiments[i].name);
+	}
+	if (!known)
+		log_error("there is no experiment '%s'%s; see busbar bench odp --experiment all "
+			  "--help", name, nearest_hint(&near, hint, sizeof(hint)));
+	return known;
+}
+
+static int run_in(const struct asked *a, const char *dir, json_t *rows)
+{
+	struct lab l = { .dir = dir, .stop = bench_catch_signals(), .scale = a->scale,
+			 .trials = (unsigned)a->trials, .rows = rows };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(experiments); i++) {
+		if (!is_wanted(&experiments[i], a->experiment))
+			continue;
+		l.experiment = experiments[i].name;
+		ret = experiments[i].run(&l);
+	}
+	json_decref(l.results);
+	return ret;
+}
+
+static int run(const struct asked *a, json_t *rows)
+{
+	const char *temporary = getenv("TMPDIR");
+	char *dir;
+	int ret;
+
+	if (asprintf(&dir, "%s/busbar-bench-XXXXXX",
+		     temporary && *temporary ? temporary : "/tmp") < 0)
+		return -ENOMEM;
+	if (mkdtemp(dir)) {
+		ret = run_in(a, dir, rows);
+		files_remove_dir(dir);
+	} else {
+		ret = -errno;
+		log_error("folder %s cannot be made: %s", dir, strerror(-ret));
+	}
+	free(dir);
+	return ret;
+}
+
+/* ---- printing ---- */
+
+static const char *text_of(const json_t *row, const char *name)
+{
+	return json_string_value(json_object_get(row, name));
+}
+
+/* The longest text of a column. */
+static int width_of(const json_t *rows, const char *name)
+{
+	size_t width = strlen(name), i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row) {
+		size_t n = strlen(text_of(row, name));
+
+		width = n > width ? n : width;
+	}
+	return (int)width;
+}
+
+static void print_rows(const json_t *rows)
+{
+	static const char *const columns[] = { "figure", "what", "model", "source", "verdict" };
+	const char *experiment = "";
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row) {
+		if (strcmp(experiment, text_of(row, "experiment"))) {
+			experiment = text_of(row, "experiment");
+			printf("%s%s (a model, in virtual time)\n", i ? "\n" : "", experiment);
+		}
+		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
+			printf("  %-*s", k + 1 < ARRAY_SIZE(columns) ?
+						 width_of(rows, columns[k]) : 0,
+			       text_of(row, columns[k]));
+		putchar('\n');
+	}
+}
+
+/* ---- the command ---- */
+
+static int set_number(const char *option, const char *text, double least, double most,
+		      double *out)
+{
+	const char *end = text + strlen(text);
+
+	if (num_parse_double(text, end, out) == end && *out >= least && *out <= most)
+		return 0;
+	log_error("--%s %s is not usable, expected %g..%g", option, text, least, most);
+	return -EINVAL;
+}
+
+static int parse(int argc, char **argv, struct asked *a)
+{
+	static const struct option longs[] = {
+		{ "experiment", required_argument, NULL, 'e' },
+		{ "scale", required_argument, NULL, 's' },
+		{ "trials", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	double trials = TRIALS;
+	int opt, ret = 0;
+
+	while (!ret && (opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'e': a->experiment = optarg; break;
+		case 's': ret = set_number("scale", optarg, 0.01, 1, &a->scale); break;
+		case 't': ret = set_number("trials", optarg, 1, 100, &trials); break;
+		case 'j': a->json = true; break;
+		case 'h': print_help(stdout); return 1;
+		default: ret = -EINVAL;
+		}
+	}
+	a->trials = (long)trials;
+	if (!ret && optind < argc) {
+		log_error("'%s' is not an option here; an experiment has its own parameters",
+			  argv[optind]);
+		ret = -EINVAL;
+	}
+	return ret ? ret : a->experiment && is_known(a->experiment) ? 0 : -EINVAL;
+}
+
+int bench_odp_experiments_main(int argc, char **argv)
+{
+	struct asked a = { .scale = SCALE, .trials = TRIALS };
+	int ret = parse(argc, argv, &a);
+	json_t *rows;
+
+	if (ret)
+		return ret > 0 ? BENCH_OK : BENCH_USAGE;
+	rows = json_array();
+	ret = run(&a, rows);
+	if (!ret && a.json) {
+		json_dumpf(rows, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else if (!ret) {
+		print_rows(rows);
+	}
+	json_decref(rows);
+	return ret == -EINTR ? BENCH_INTERRUPTED : ret ? BENCH_FAILED : BENCH_OK;
+}

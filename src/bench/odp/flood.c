@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet flood over the number of queue pairs (5.2, figure 5.7). */
+#include "bench/odp/lab.h"
+
+#include "util/container_of.h"
+
+/* The source has 8192 READs of 100 bytes, which are 200 pages. */
+enum { READS = 8192, SIZE = 100, PAGE = 4096 };
+#define COMMON "size=100 ack_code=18 interval=1000"
+
+static const unsigned qps[] = { 1, 4, 10, 32, 128 };
+enum { NUMBERS = ARRAY_SIZE(qps) };
+
+struct runs {
+	unsigned ops;
+	size_t none[NUMBERS], client[NUMBERS]; /* points */
+	size_t both, server, server_x6, ideal; /* with the most queue pairs */
+};
+
+static size_t add_run(struct lab *l, unsigned ops, unsigned count, const char *paged,
+		      const char *profile)
+{
+	return lab_point(l, COMMON " num_ops=%u num_qps=%u paged=%s profile=%s", ops, count,
+			 paged, profile);
+}
+
+static void add_runs(struct lab *l, struct runs *r)
+{
+	const unsigned most = qps[NUMBERS - 1];
+
+	r->ops = (unsigned)(READS * l->scale);
+	r->ops = r->ops < 2 * most ? 2 * most : r->ops;
+	for (size_t i = 0; i < NUMBERS; i++) {
+		r->none[i] = add_run(l, r->ops, qps[i], "none", "connectx4");
+		r->client[i] = add_run(l, r->ops, qps[i], "client", "connectx4");
+	}
+	r->both = add_run(l, r->ops, most, "both", "connectx4");
+	r->server = add_run(l, r->ops, most, "server", "connectx4");
+	r->server_x6 = add_run(l, r->ops, most, "server", "connectx6");
+	r->ideal = add_run(l, r->ops, most, "client", "ideal");
+}
+
+static double ms_of(const struct lab *l, size_t point)
+{
+	return lab_value(l, point, "time_ns") / 1e6;
+}
+
+static double packets_of(const struct lab *l, size_t point)
+{
+	return lab_value(l, point, "packets");
+}
+
+/* What all faults take one behind the other: 250 to 1000 us each. */
+static double faults_ms(const struct runs *r, double each_us)
+{
+	return (double)((r->ops * SIZE + PAGE - 1) / PAGE) * each_us / 1000;
+}
+
+static void add_times(struct lab *l, const struct runs *r)
+{
+	char source[80], what[80];
+
+	for (size_t i = 0; i < NUMBERS; i++) {
+		double ms = ms_of(l, r->client[i]);
+		/* What an adapter needs that has no flood: up to 10 queue pairs did. */
+		bool cheap = ms <= faults_ms(r, 1000);
+
+		if (qps[i] <= 10)
+			snprintf(source, sizeof(source), "about the faults: %.0f to %.0f ms",
+				 faults_ms(r, 250), faults_ms(r, 1000));
+		else
+			snprintf(source, sizeof(source), "far more than the faults (%.0f ms)",
+				 faults_ms(r, 1000));
+		snprintf(what, sizeof(what), "%u READs, %u queue pairs, client: time", r->ops,
+			 qps[i]);
+		lab_row(l, &(struct lab_row){ "5.7a", lab_if(cheap == (qps[i] <= 10)), source, ms,
+					      "ms" }, what, "%.0f ms", ms);
+	}
+	snprintf(what, sizeof(what), "the same, over the time of pinned memory");
+	lab_row(l, &(struct lab_row){
+			   "5.7a", LAB_NOT_IN_SOURCE,
+			   "up to 3000 times; its baseline is not in the text",
+			   ms_of(l, r->client[NUMBERS - 1]) / ms_of(l, r->none[NUMBERS - 1]), "" },
+		what, "%.0f times",
+		ms_of(l, r->client[NUMBERS - 1]) / ms_of(l, r->none[NUMBERS - 1]));
+}
+
+static void add_packets(struct lab *l, const struct runs *r)
+{
+	for (size_t i = 0; i < NUMBERS; i++) {
+		double times = packets_of(l, r->client[i]) / packets_of(l, r->none[i]);
+		bool most = i == NUMBERS - 1;
+		char what[80];
+
+		snprintf(what, sizeof(what), "%u queue pairs, client: packets over pinned memory",
+			 qps[i]);
+		lab_row(l, &(struct lab_row){ "5.7b", most ? lab_if(times >= 100) :
+						      LAB_NOT_IN_SOURCE,
+					      most ? "hundreds of times" : "", times, "" },
+			what, "%.1f times", times);
+	}
+}
+
+static void add_sides(struct lab *l, const struct runs *r)
+{
+	double client = packets_of(l, r->client[NUMBERS - 1]);
+	double both = packets_of(l, r->both) / packets_of(l, r->none[NUMBERS - 1]);
+	double timeouts = lab_value(l, r->server, "timeouts");
+	double ideal = ms_of(l, r->ideal);
+
+	lab_row(l, &(struct lab_row){ "5.7b", lab_if(both >= 100), "a flood, too", both, "" },
+		"both sides, most queue pairs: packets over pinned memory", "%.1f times", both);
+	lab_row(l, &(struct lab_row){ "5.7b", lab_if(packets_of(l, r->server) < client / 10),
+				      "no flood", packets_of(l, r->server), "" },
+		"server, most queue pairs: packets", "%.0f, at the client %.0f",
+		packets_of(l, r->server), client);
+	lab_row(l, &(struct lab_row){ "5.7a", lab_if(timeouts > 0),
+				      "slow by timeouts of damming", timeouts, "" },
+		"server, most queue pairs: timeouts", "%.0f, %.0f ms", timeouts,
+		ms_of(l, r->server));
+	lab_row(l, &(struct lab_row){ "A.1", lab_if(lab_value(l, r->server_x6, "timeouts") <= 0),
+				      "none", lab_value(l, r->server_x6, "timeouts"), "" },
+		"the same on connectx6: timeouts", "%.0f, %.0f ms",
+		lab_value(l, r->server_x6, "timeouts"), ms_of(l, r->server_x6));
+	lab_row(l, &(struct lab_row){ "-", LAB_NOT_IN_SOURCE, "", ideal, "ms" },
+		"client, most queue pairs, by profile ideal", "%.0f ms", ideal);
+}
+
+int lab_flood(struct lab *l)
+{
+	struct runs r;
+	int ret;
+
+	add_runs(l, &r);
+	ret = lab_run(l);
+	if (ret)
+		return ret;
+	add_times(l, &r);
+	add_packets(l, &r);
+	add_sides(l, &r);
+	return 0;
+}

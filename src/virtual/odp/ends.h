@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The client and the server of a point: memory, queue pairs, and what is posted on them. */
+#ifndef VIRTUAL_ODP_ENDS_H
+#define VIRTUAL_ODP_ENDS_H
+
+#include "virtual/odp/point.h"
+
+/* The number of the virtual host of each. */
+enum odp_end_number { ODP_END_CLIENT, ODP_END_SERVER };
+
+struct odp_end {
+	uint8_t *memory; /* its buffer, odp_bytes() long */
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp[ODP_QPS_MAX];
+};
+
+struct odp_ends {
+	const struct odp_point *point;
+	struct odp_end end[2]; /* by odp_end_number */
+};
+
+/* On the open network (virtual_open()): all queue pairs are connected, receives are posted, and
+ * pages are touched before as the point says. */
+void odp_ends_open(struct odp_ends *e, const struct odp_point *point);
+void odp_ends_close(struct odp_ends *e);
+/* Operation `i`, whose completion has this number. */
+void odp_ends_post(struct odp_ends *e, uint64_t i);
+/* Has operation `i` brought the right bytes? */
+bool odp_ends_are_right(const struct odp_ends *e, uint64_t i);
+
+#endif
