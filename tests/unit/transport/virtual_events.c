@@ -44,7 +44,7 @@ static unsigned passed(unsigned from, uint32_t psn)
 static void set_faults(unsigned host, const char *text)
 {
 	char note[256] = "";
-	int ret = packet_faults_set(&hosts[host].port, text, note, sizeof(note));
+	int ret = packet_faults_set(&virtual_hosts[host].port, text, note, sizeof(note));
 
 	if (ret)
 		fail("'%s': %d, %s", text, ret, note);
@@ -80,7 +80,7 @@ static void end(void)
 static void expect_event(unsigned host, unsigned index, const char *text)
 {
 	char line[512] = "";
-	bool is = packet_faults_event(&hosts[host].port, index, line, sizeof(line)) > index;
+	bool is = packet_faults_event(&virtual_hosts[host].port, index, line, sizeof(line)) > index;
 
 	if (is != (text != NULL))
 		fail("event %u of host %u: '%s'", index, host, line);
@@ -93,7 +93,7 @@ static uint64_t value(unsigned host, unsigned index, const char *key)
 	char line[512] = "", pattern[32];
 	const char *at;
 
-	packet_faults_event(&hosts[host].port, index, line, sizeof(line));
+	packet_faults_event(&virtual_hosts[host].port, index, line, sizeof(line));
 	snprintf(pattern, sizeof(pattern), " %s=", key);
 	at = strstr(line, pattern);
 	if (!at)
@@ -130,14 +130,14 @@ static void without_events_there_is_no_filter(void)
 	start(&usual);
 	transfer(IBV_WR_SEND, 1);
 	for (unsigned i = 0; i < 2; i++) {
-		expect(!hosts[i].port.fault && !hosts[i].port.events);
-		expect(atomic_load(&hosts[i].port.carrier) == &hosts[i].link);
+		expect(!virtual_hosts[i].port.fault && !virtual_hosts[i].port.events);
+		expect(atomic_load(&virtual_hosts[i].port.carrier) == &virtual_hosts[i].link);
 	}
 	/* Nor does one stay in the way once there are none any more. */
 	events(0, "drop packet 1000 of qp any out\n");
 	transfer(IBV_WR_SEND, 2);
 	set_faults(0, "");
-	expect(carrier_fault_passes(hosts[0].port.fault));
+	expect(carrier_fault_passes(virtual_hosts[0].port.fault));
 	transfer(IBV_WR_SEND, 3);
 	end();
 }
@@ -478,10 +478,10 @@ static void a_file_that_cannot_be_used_is_named(void)
 
 	start(&usual);
 	events(0, "drop packet 1 of qp any out\n");
-	expect_eq(packet_faults_set(&hosts[0].port, "events=/nowhere/at/all", note, sizeof(note)),
+	expect_eq(packet_faults_set(&virtual_hosts[0].port, "events=/nowhere/at/all", note, sizeof(note)),
 		  -EINVAL);
 	expect(strstr(note, "/nowhere/at/all: No such file"));
-	expect_eq(packet_faults_set(&hosts[0].port, "events=/proc/self", note, sizeof(note)), -EINVAL);
+	expect_eq(packet_faults_set(&virtual_hosts[0].port, "events=/proc/self", note, sizeof(note)), -EINVAL);
 	expect(strstr(note, "/proc/self: no regular file"));
 	/* And nothing has changed. */
 	transfer(IBV_WR_SEND, 1);
