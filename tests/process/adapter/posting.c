@@ -266,7 +266,10 @@ static void builder_calls_with_an_error_post_nothing(struct pair *p)
 	expect_eq(side_build_send(&p->a, 0, r, 4).ret, 0);
 	for (uint64_t i = 0; i < 4; i++)
 		side_wait_ok(&p->a, SEND_CQ, i);
-	expect_eq(side_poll(&p->b, RECV_CQ, 8, QUIET_MS).count, 4);
+	/* They may be on their way. */
+	for (uint64_t i = 0; i < 4; i++)
+		side_wait_ok(&p->b, RECV_CQ, i);
+	side_expect_none(&p->b, RECV_CQ);
 }
 
 static int abort_a_build(struct end *e, void *arg)
