@@ -8,7 +8,7 @@
  *   prefetch  a region on demand is brought when it is registered; what is larger than
  *             SHIELD_PREFETCH_BYTES, or implicit, piece by piece before it is posted
  *   rnr       queue pairs ask for the shortest wait after an RNR NAK (code 1)
- *   probe     where a queue pair has unfinished work, and nothing was posted on it or completed for
+ *   probe     where a queue pair has unfinished work, and nothing was posted on it or polled of it for
  *             SHIELD_PATIENCE_NS, and then for twice as long, an RDMA WRITE or READ of no bytes follows, without completion: a
  *             responder that has missed a request sees the gap and says so, instead of a timeout
  *
