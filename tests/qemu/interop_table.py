@@ -21,7 +21,9 @@ def is_in_part(name):
     """Do TESTS_PART and TESTS_SEED select the test of this name?"""
     text = f"{os.environ.get('TESTS_SEED', '')} {name}".encode()
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], 'big')
-    return number % int(os.environ.get('TESTS_PART', '1')) == 0
+    part = int(os.environ.get('TESTS_PART', '1'))
+    # A guest is slow: of a part of the tests only half.
+    return number % (2 * part if part > 1 else 1) == 0
 
 
 def place(words, side, peer, port, pair):
