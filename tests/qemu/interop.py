@@ -11,7 +11,7 @@ With --siw the guest has siw0, busbar has soft1, and the pairs are those of iwar
 each way to connect; a table of all follows the lines.
 
 The transport of soft0 is BUSBAR_TRANSPORTS, and roce when it is not set. With TESTS_PART=N only
-every 2 Nth pair or command runs; TESTS_SEED, any text, selects which.
+one of 2 N pairs or commands runs; TESTS_SEED, any text, selects which.
 """
 import argparse
 import os
