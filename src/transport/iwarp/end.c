@@ -7,6 +7,7 @@
 
 #include "transport/iwarp/middlebox.h"
 #include "transport/iwarp/stream.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -50,6 +51,7 @@ void iwarp_watch(struct iwarp_stream *s, uint32_t events)
 
 void iwarp_end_socket(struct iwarp_stream *s, bool reset)
 {
+	CANCEL_OFF; /* a poll ends a socket, too, and close(2) is a cancellation point */
 	const int fd = s->fd;
 	unsigned tries = 0;
 

@@ -225,7 +225,8 @@ static int64_t flood(struct scene *s, struct scene_connection *c, int64_t ns)
 
 static int64_t amplification(struct scene *s, struct scene_connection *c, int64_t ns)
 {
-	unsigned pages = 14 + (unsigned)below(20), each = 2 + (unsigned)below(4), all = pages * each;
+	/* Enough that the WRITEs before and behind, which leave once, do not hide it. */
+	unsigned pages = 20 + (unsigned)below(20), each = 2 + (unsigned)below(4), all = pages * each;
 
 	for (unsigned page = 0; page < pages; page++) {
 		for (unsigned i = page * each; i < all; i++)
