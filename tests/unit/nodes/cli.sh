@@ -83,7 +83,7 @@ grep -q '^  2 left out by hook drop of a$' "$dir/log" &&
 cat >"$dir/steps.conf" <<-CONF
 	idle_stop = true;
 	nodes = {
-		made = { type = "signal"; signal = "counter"; rate = 1000.0; limit = 1500; };
+		made = { type = "signal"; signal = "counter"; rate = 1000.0; };
 		way = { type = "loopback"; };
 		kept = { type = "file"; uri = "$dir/steps.csv"; format = "csv"; out = { flush = true; }; };
 	};
@@ -99,6 +99,8 @@ child=$(pgrep -P $run)
 kill -STOP "$child"
 sleep 0.3
 kill -CONT "$child"
+sleep 0.3
+kill -TERM "$child"
 wait $run
 awk '$2 == "signal" { made = $9 } $2 == "loopback" { way = $9; lost = $7 }
 	END { exit !(way > 100 && way <= made && lost == 0) }' "$dir/log" || {
