@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "util/list.h"
 #include "util/log.h"
 #include "util/spin.h"
+#include "util/text_file.h"
 
 /* Of pages of the adapter, whatever those of the host are. */
 #define PAGE_SHIFT 12
@@ -50,39 +50,26 @@ static struct spin all_lock;
 
 /* ---- profiles ---- */
 
-/* The text of a file, to be freed; NULL and errno. */
-static char *file_text(const char *path)
-{
-	char *text = calloc(1, PROFILE_BYTES_MAX + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 && text ? read(fd, text, PROFILE_BYTES_MAX) : -1;
-	int error = errno;
-
-	if (fd >= 0)
-		close(fd);
-	if (n >= 0)
-		return text;
-	free(text);
-	errno = error;
-	return NULL;
-}
-
 /* The profile that BUSBAR_PAGING names. False: not usable, which is logged. */
 static bool read_profile(struct paging_profile *profile)
 {
 	const char *name = hca_settings.paging, *text = paging_profile_text(name);
 	char *own = NULL;
 	char why[160];
-	int ret;
+	size_t bytes;
+	int ret = -EINVAL;
 
 	if (!text)
-		text = own = file_text(name);
+		text = own = text_file_read(name, PROFILE_BYTES_MAX, &bytes, why, sizeof(why));
 	if (!text) {
 		log_warn("BUSBAR_PAGING='%.80s' not usable: %s; a profile is a file or one of %s",
-			 name, strerror(errno), paging_profile_names);
+			 name, why, paging_profile_names);
 		return false;
 	}
-	ret = paging_profile_parse(text, profile, why, sizeof(why));
+	if (own && memchr(own, '\0', bytes))
+		snprintf(why, sizeof(why), "a NUL byte is no text");
+	else
+		ret = paging_profile_parse(text, profile, why, sizeof(why));
 	free(own);
 	if (ret)
 		log_warn("BUSBAR_PAGING='%.80s' not usable: %s", name, why);
