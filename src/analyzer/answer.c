@@ -5,21 +5,17 @@
 #include "analyzer/finding.h"
 #include "analyzer/pending.h"
 #include "analyzer/requests.h"
+#include "engine/rc/packet.h"
+#include "engine/rc/rules.h"
 
-enum syndrome { /* the upper three bits */
-	SYNDROME_ACK = 0,
-	SYNDROME_RNR = 1,
-	SYNDROME_NAK = 3,
-};
-#define SYNDROME_SHIFT 5
-#define SYNDROME_CODE 31
-#define NAK_SEQUENCE 0
+/* RC_SYN_ACK, RC_SYN_RNR, KIND_NAK, or a reserved kind. */
+#define KIND_NAK RC_SYN_SEQUENCE
 
-static enum syndrome syndrome_of(const struct analyzer_packet *p)
+static unsigned kind_of(const struct analyzer_packet *p)
 {
 	if (analyzer_operation(p->ib.opcode) != IB_ACKNOWLEDGE || !(p->ib.headers & IB_HAS_AETH))
-		return SYNDROME_ACK;
-	return (enum syndrome)(p->ib.aeth.syndrome >> SYNDROME_SHIFT);
+		return RC_SYN_ACK;
+	return p->ib.aeth.syndrome & ~(unsigned)RC_SYN_VALUE;
 }
 
 const struct analyzer_request *analyzer_answer_fits(const struct analyzer_flow *f,
@@ -30,7 +26,7 @@ const struct analyzer_request *analyzer_answer_fits(const struct analyzer_flow *
 
 	if (!q || !q->open || q->last_ns > p->when_ns)
 		return NULL;
-	if (syndrome_of(p) != SYNDROME_ACK)
+	if (kind_of(p) != RC_SYN_ACK)
 		return q;
 	if (op == IB_ACKNOWLEDGE)
 		return analyzer_wants_data(q->opcode) ? NULL : q;
@@ -48,7 +44,7 @@ static void acknowledge(struct analyzer_flow *f, const struct analyzer_packet *p
 	struct analyzer_request *q;
 
 	while ((q = analyzer_requests_open(&f->requests))) {
-		int32_t behind = analyzer_psn_after(p->ib.psn, q->psn);
+		int32_t behind = rc_psn_diff(p->ib.psn, q->psn);
 
 		if (behind < 0 || (behind == 0 && !itself))
 			return;
@@ -71,7 +67,7 @@ static void note_answer(struct analyzer_flow *f, struct analyzer_request *q,
 	q->answers_since++;
 	q->answer_ns = p->when_ns;
 	q->answer_packet = p->number;
-	if (!f->answered_any || analyzer_psn_after(q->psn, f->answered_psn) > 0)
+	if (!f->answered_any || rc_psn_diff(q->psn, f->answered_psn) > 0)
 		f->answered_psn = q->psn;
 	f->answered_any = true;
 	if (pending && pending->psn == q->psn)
@@ -133,18 +129,18 @@ static void sequence_error(struct analyzer_ladder *ladder, struct analyzer_flow 
 static bool plain(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct analyzer_request *q,
 		  const struct analyzer_packet *p)
 {
-	switch (syndrome_of(p)) {
-	case SYNDROME_RNR:
+	switch (kind_of(p)) {
+	case RC_SYN_RNR:
 		if (q)
 			receiver_not_ready(ladder, f, q, p);
 		return q;
-	case SYNDROME_NAK:
-		if ((p->ib.aeth.syndrome & SYNDROME_CODE) == NAK_SEQUENCE) {
+	case KIND_NAK:
+		if (p->ib.aeth.syndrome == RC_SYN_SEQUENCE) {
 			sequence_error(ladder, f, q, p);
 			return true;
 		}
 		f->result.refusals++;
-		f->result.refusal = p->ib.aeth.syndrome & SYNDROME_CODE;
+		f->result.refusal = p->ib.aeth.syndrome & RC_SYN_VALUE;
 		return q;
 	default:
 		acknowledge(f, p, true);
@@ -170,8 +166,8 @@ bool analyzer_answer_packet(struct analyzer_ladder *ladder, struct analyzer_flow
 		return true;
 	}
 	/* An old answer again is harmless; one to a request that is not there yet is not. */
-	if (newest && analyzer_psn_after(p->ib.psn, newest->psn) <= 0 &&
-	    analyzer_psn_after(p->ib.psn, analyzer_request_at(&f->requests, 0)->psn) < 0)
+	if (newest && rc_psn_diff(p->ib.psn, newest->psn) <= 0 &&
+	    rc_psn_diff(p->ib.psn, analyzer_request_at(&f->requests, 0)->psn) < 0)
 		return true;
 	f->result.answers_unmatched++;
 	return false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyzer/pending.h"
+#include "engine/rc/rules.h"
 
 #define TIMEOUT_UNIT_NS 4096
 /* Detected timeouts are 1.55 to 2.0 times the nominal ones; the code of the largest nominal
@@ -131,6 +132,6 @@ void analyzer_finding_answered(struct analyzer_flow *f, uint32_t psn, uint64_t p
 	struct analyzer_result *r = &f->result;
 	struct analyzer_finding *g = r->findings ? &r->finding[r->findings - 1] : NULL;
 
-	if (g && !g->packet_answer && analyzer_psn_after(psn, g->psn) >= 0)
+	if (g && !g->packet_answer && rc_psn_diff(psn, g->psn) >= 0)
 		g->packet_answer = packet;
 }

@@ -91,12 +91,6 @@ struct analyzer_flow {
 	struct analyzer_result result;
 };
 
-/* Distance of PSNs modulo 2^24. */
-static inline int32_t analyzer_psn_after(uint32_t psn, uint32_t before)
-{
-	return (int32_t)((psn - before) << 8) >> 8;
-}
-
 static inline uint8_t analyzer_operation(uint8_t opcode)
 {
 	return opcode & IB_OPERATION_MASK;

@@ -2,6 +2,9 @@
 /* Pending periods of a flow; see pending.h. */
 #include "analyzer/pending.h"
 
+#include "engine/rc/packet.h"
+#include "engine/rc/rules.h"
+
 /* The longest real wait that was measured is five times the nominal one. */
 #define INFLATION_MAX 6
 /* An open period whose resend was not captured ends after this at the latest. */
@@ -9,13 +12,7 @@
 
 int64_t analyzer_rnr_ns(uint8_t syndrome)
 {
-	static const int64_t us[32] = {
-		655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920,
-		2560, 3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880,
-		163840, 245760, 327680, 491520,
-	};
-
-	return us[syndrome & 31] * US;
+	return (int64_t)rc_rnr_ns(syndrome & RC_SYN_VALUE);
 }
 
 struct analyzer_pending *analyzer_pending_open(struct analyzer_flow *f,
@@ -57,7 +54,7 @@ uint32_t analyzer_pending_window(struct analyzer_flow *f, uint32_t psn, int64_t 
 	const struct analyzer_pending *p = analyzer_pending_by_id(f, f->pending_last);
 	int64_t end_ns;
 
-	if (!p || analyzer_psn_after(psn, p->psn) <= 0)
+	if (!p || rc_psn_diff(psn, p->psn) <= 0)
 		return 0;
 	end_ns = p->closed ? p->close_ns : p->open_ns;
 	if (p->answer_ns > end_ns)

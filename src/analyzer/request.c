@@ -5,6 +5,7 @@
 #include "analyzer/finding.h"
 #include "analyzer/pending.h"
 #include "analyzer/trigger.h"
+#include "engine/rc/rules.h"
 
 /* A PSN that is further away belongs to another connection with the same QP number. */
 #define PSN_JUMP (1 << 20)
@@ -40,7 +41,7 @@ static uint32_t span_of(const struct analyzer_flow *f, const struct analyzer_pac
 static void count_missing(struct analyzer_flow *f, uint32_t psn)
 {
 	struct analyzer_request *newest = analyzer_requests_newest(&f->requests);
-	int32_t behind = newest ? analyzer_psn_after(psn, newest->psn) : 0;
+	int32_t behind = newest ? rc_psn_diff(psn, newest->psn) : 0;
 
 	if (behind <= 0)
 		return;
@@ -258,7 +259,7 @@ void analyzer_request_packet(struct analyzer_shared *all, struct analyzer_flow *
 			     const struct analyzer_packet *p)
 {
 	const struct analyzer_request *newest = analyzer_requests_newest(&f->requests);
-	int32_t behind = newest ? analyzer_psn_after(p->ib.psn, newest->psn) : 0;
+	int32_t behind = newest ? rc_psn_diff(p->ib.psn, newest->psn) : 0;
 	struct analyzer_request *q;
 
 	if (behind > PSN_JUMP || behind < -PSN_JUMP)
@@ -272,7 +273,7 @@ void analyzer_request_packet(struct analyzer_shared *all, struct analyzer_flow *
 		analyzer_ladder_add(&all->ladder, p, false);
 	if (q)
 		again(all, f, q, p);
-	else if (f->requests.count && analyzer_psn_after(analyzer_request_at(&f->requests, 0)->psn,
+	else if (f->requests.count && rc_psn_diff(analyzer_request_at(&f->requests, 0)->psn,
 							 p->ib.psn) > 0 && behind < 0)
 		f->result.resends[ANALYZER_BY_UNKNOWN]++; /* older than what is kept */
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requests of a flow by PSN; see requests.h. */
 #include "analyzer/requests.h"
+#include "engine/rc/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ uint32_t analyzer_requests_rank(const struct analyzer_requests *r, uint32_t psn)
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (analyzer_psn_after(psn, analyzer_request_at(r, middle)->psn) >= 0)
+		if (rc_psn_diff(psn, analyzer_request_at(r, middle)->psn) >= 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -42,7 +43,7 @@ struct analyzer_request *analyzer_requests_find(const struct analyzer_requests *
 	if (!rank)
 		return NULL;
 	q = analyzer_request_at(r, rank - 1);
-	return (uint32_t)analyzer_psn_after(psn, q->psn) < span_max(q) ? q : NULL;
+	return (uint32_t)rc_psn_diff(psn, q->psn) < span_max(q) ? q : NULL;
 }
 
 static bool grow(struct analyzer_requests *r, struct analyzer_budget *budget)

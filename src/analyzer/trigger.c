@@ -7,10 +7,11 @@
 #include "analyzer/trigger.h"
 
 #include "analyzer/pending.h"
+#include "engine/rc/rules.h"
 
 static bool within(const struct analyzer_request *q, uint32_t psn)
 {
-	return (uint32_t)analyzer_psn_after(psn, q->psn) < (q->span ? q->span : 1);
+	return (uint32_t)rc_psn_diff(psn, q->psn) < (q->span ? q->span : 1);
 }
 
 /* A sequence NAK that no resend has followed yet. */
@@ -38,7 +39,7 @@ static bool by_burst(const struct analyzer_flow *f, const struct analyzer_reques
 	const struct analyzer_burst *b = &f->burst;
 
 	return b->any && now_ns - b->last_ns < ANALYZER_BURST_NS && q->last_ns <= b->begin_ns &&
-	       analyzer_psn_after(q->psn, b->psn) > 0;
+	       rc_psn_diff(q->psn, b->psn) > 0;
 }
 
 /* The requester has the answer, or had it: the capture shows it. */
@@ -68,9 +69,9 @@ struct analyzer_cause analyzer_trigger_of(struct analyzer_flow *f, const struct 
 	if (by_burst(f, q, now_ns))
 		return (struct analyzer_cause){ .trigger = f->burst.trigger, .follows = true };
 	/* The resend of the request that the NAK names was not captured. */
-	if (by_rnr(f, q) && analyzer_psn_after(q->psn, analyzer_pending_now(f)->psn) > 0)
+	if (by_rnr(f, q) && rc_psn_diff(q->psn, analyzer_pending_now(f)->psn) > 0)
 		return rnr(f, now_ns);
-	if (by_sequence(f, q) && analyzer_psn_after(q->psn, f->sequence.psn) > 0)
+	if (by_sequence(f, q) && rc_psn_diff(q->psn, f->sequence.psn) > 0)
 		return (struct analyzer_cause){ .trigger = ANALYZER_BY_SEQUENCE, .lost_ns = gap_ns };
 	if (q->answers_since)
 		return answered(q, now_ns);
@@ -78,7 +79,7 @@ struct analyzer_cause analyzer_trigger_of(struct analyzer_flow *f, const struct 
 		return (struct analyzer_cause){ .trigger = ANALYZER_BY_TIMEOUT, .lost_ns = gap_ns };
 	/* An answer to a later READ tells the requester that this one's was lost. */
 	if (analyzer_wants_data(q->opcode) && f->answered_any &&
-	    analyzer_psn_after(f->answered_psn, q->psn) > 0)
+	    rc_psn_diff(f->answered_psn, q->psn) > 0)
 		return (struct analyzer_cause){ .trigger = ANALYZER_BY_GAP, .lost_ns = gap_ns };
 	return (struct analyzer_cause){ .trigger = ANALYZER_BY_UNKNOWN, .lost_ns = gap_ns };
 }
