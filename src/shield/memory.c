@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "trace/real.h"
+
 /* verbs.h has macros or inline functions of these names over the exported functions. */
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -35,6 +37,17 @@ static atomic_bool has_late, has_any;
 /* Pages that were brought, with the key, in any order: an entry that another one has replaced is
  * brought once more. 0: none. */
 static _Atomic uint64_t seen[SEEN];
+
+/* Another thread of the parent may have had the lock. */
+static void forked(void)
+{
+	pthread_rwlock_init(&lock, NULL);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
 
 bool shield_has_regions(void)
 {
@@ -93,7 +106,7 @@ static struct ibv_mr *registered(struct ibv_mr *mr, uint64_t iova, size_t length
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct ibv_mr *(*real)(struct ibv_pd *, void *, size_t, int) =
-		shield_real("ibv_reg_mr", "IBVERBS_1.1");
+		real_find("ibv_reg_mr", "IBVERBS_1.1");
 
 	return registered(real(pd, addr, length, access), (uintptr_t)addr, length,
 			  (unsigned)access);
@@ -103,7 +116,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 			       int access)
 {
 	struct ibv_mr *(*real)(struct ibv_pd *, void *, size_t, uint64_t, int) =
-		shield_real("ibv_reg_mr_iova", "IBVERBS_1.7");
+		real_find("ibv_reg_mr_iova", "IBVERBS_1.7");
 
 	return registered(real(pd, addr, length, iova, access), iova, length, (unsigned)access);
 }
@@ -112,7 +125,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				unsigned int access)
 {
 	struct ibv_mr *(*real)(struct ibv_pd *, void *, size_t, uint64_t, unsigned) =
-		shield_real("ibv_reg_mr_iova2", "IBVERBS_1.8");
+		real_find("ibv_reg_mr_iova2", "IBVERBS_1.8");
 
 	return registered(real(pd, addr, length, iova, access), iova, length, access);
 }
@@ -133,7 +146,7 @@ static void forget(const struct ibv_mr *mr)
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	int (*real)(struct ibv_mr *) = shield_real("ibv_dereg_mr", "IBVERBS_1.1");
+	int (*real)(struct ibv_mr *) = real_find("ibv_dereg_mr", "IBVERBS_1.1");
 
 	if (atomic_load_explicit(&has_late, memory_order_relaxed))
 		forget(mr);

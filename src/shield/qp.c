@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "trace/real.h"
 
 SHIELD_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device);
 SHIELD_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -26,6 +29,7 @@ struct watched {
 	struct watched *next;      /* of its bucket, for ever; under `lock` to change */
 	struct ibv_qp *_Atomic qp; /* NULL: free */
 	uint32_t qpn;
+	const struct ibv_context *context; /* numbers of two devices may be the same */
 	/* Requests that will have a completion, and completions. */
 	_Atomic uint64_t posted, completed;
 	_Atomic uint64_t moved_ns; /* the last of either, or a probe */
@@ -62,11 +66,12 @@ static struct watched *_Atomic *bucket_of(uint32_t qpn)
 	return &buckets[(qpn ^ qpn >> 10) % BUCKETS];
 }
 
-static struct watched *watched_find(uint32_t qpn)
+static struct watched *watched_find(const struct ibv_context *context, uint32_t qpn)
 {
 	struct watched *w = atomic_load_explicit(bucket_of(qpn), memory_order_acquire);
 
-	while (w && !(w->qpn == qpn && atomic_load_explicit(&w->qp, memory_order_acquire)))
+	while (w && !(atomic_load_explicit(&w->qp, memory_order_acquire) && w->qpn == qpn &&
+		      w->context == context))
 		w = w->next;
 	return w;
 }
@@ -138,14 +143,27 @@ static void *watch(void *arg)
 	return NULL;
 }
 
+/* The child has no watcher, and another thread of the parent may have had the lock. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	atomic_store(&asleep, 0);
+}
+
 static void start_watcher(void)
 {
+	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
 
+	pthread_atfork(NULL, NULL, forked);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	/* The program's signals are for its own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_create(&thread, &attr, watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 }
 
@@ -188,7 +206,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	ret = p->post_send(qp, wr, &rest);
 	if (ret)
 		*bad = rest;
-	w = watched_find(qp->qp_num);
+	w = watched_find(qp->context, qp->qp_num);
 	if (w)
 		count_posted(w, wr, ret ? rest : NULL);
 	return ret;
@@ -204,7 +222,8 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 	int n = patch_of(cq->context)->poll_cq(cq, entries, wc);
 
 	for (int i = 0; i < n; i++) {
-		struct watched *w = is_of_send(&wc[i]) ? watched_find(wc[i].qp_num) : NULL;
+		struct watched *w = is_of_send(&wc[i]) ? watched_find(cq->context, wc[i].qp_num) :
+							 NULL;
 
 		if (!w)
 			continue;
@@ -221,17 +240,24 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 
 void shield_patch(struct ibv_context *context)
 {
-	struct patched *p = calloc(1, sizeof(*p));
+	struct patched *p;
 
+	pthread_mutex_lock(&lock);
+	/* An earlier context, which was closed, may have had the address. */
+	p = (struct patched *)(uintptr_t)patch_of(context);
+	if (!p && (p = calloc(1, sizeof(*p)))) {
+		p->context = context;
+		p->post_send = context->ops.post_send;
+		p->poll_cq = context->ops.poll_cq;
+		p->next = atomic_load(&patches);
+		atomic_store_explicit(&patches, p, memory_order_release);
+	} else if (p) {
+		p->post_send = context->ops.post_send;
+		p->poll_cq = context->ops.poll_cq;
+	}
+	pthread_mutex_unlock(&lock);
 	if (!p)
 		return;
-	p->context = context;
-	p->post_send = context->ops.post_send;
-	p->poll_cq = context->ops.poll_cq;
-	pthread_mutex_lock(&lock);
-	p->next = atomic_load(&patches);
-	atomic_store_explicit(&patches, p, memory_order_release);
-	pthread_mutex_unlock(&lock);
 	context->ops.post_send = post_send;
 	context->ops.poll_cq = poll_cq;
 }
@@ -239,7 +265,7 @@ void shield_patch(struct ibv_context *context)
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct ibv_context *(*real)(struct ibv_device *) =
-		shield_real("ibv_open_device", "IBVERBS_1.1");
+		real_find("ibv_open_device", "IBVERBS_1.1");
 	struct ibv_context *context = real(device);
 
 	if (context)
@@ -264,6 +290,7 @@ static void watch_qp(struct ibv_qp *qp)
 	}
 	if (w) {
 		w->qpn = qp->qp_num;
+		w->context = qp->context;
 		atomic_store(&w->posted, 0);
 		atomic_store(&w->completed, 0);
 		atomic_store(&w->probes, 0);
@@ -277,7 +304,7 @@ static void watch_qp(struct ibv_qp *qp)
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *(*real)(struct ibv_pd *, struct ibv_qp_init_attr *) =
-		shield_real("ibv_create_qp", "IBVERBS_1.1");
+		real_find("ibv_create_qp", "IBVERBS_1.1");
 	bool probed = (shield_parts() & SHIELD_PROBE) && attr->qp_type == IBV_QPT_RC &&
 		      !attr->sq_sig_all && patch_of(pd->context);
 	struct ibv_qp_init_attr more = *attr;
@@ -295,28 +322,29 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	int (*real)(struct ibv_qp *) = shield_real("ibv_destroy_qp", "IBVERBS_1.1");
-	struct watched *w = watched_find(qp->qp_num);
+	int (*real)(struct ibv_qp *) = real_find("ibv_destroy_qp", "IBVERBS_1.1");
+	struct watched *w = watched_find(qp->context, qp->qp_num);
 	int ret;
 
 	if (!w)
 		return real(qp);
-	/* No probe while it goes. */
+	/* No probe while it goes. The call itself may wait for other threads of the program, so the
+	 * lock is not held. */
 	pthread_mutex_lock(&lock);
-	ret = real(qp);
-	if (!ret) {
-		atomic_store(&w->posted, atomic_load(&w->completed));
-		atomic_store(&w->qp, NULL);
-	}
+	atomic_store(&w->posted, atomic_load(&w->completed));
+	atomic_store(&w->qp, NULL);
 	pthread_mutex_unlock(&lock);
+	ret = real(qp);
+	if (ret)
+		watch_qp(qp);
 	return ret;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int (*real)(struct ibv_qp *, struct ibv_qp_attr *, int) =
-		shield_real("ibv_modify_qp", "IBVERBS_1.1");
-	struct watched *w = watched_find(qp->qp_num);
+		real_find("ibv_modify_qp", "IBVERBS_1.1");
+	struct watched *w = watched_find(qp->context, qp->qp_num);
 	struct ibv_qp_attr shortest = *attr;
 	int ret;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which parts are wanted, and the real functions; see shield.h. */
+/* Which parts are wanted, and what the time is; see shield.h. */
 #include "shield/shield.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,25 +35,6 @@ unsigned shield_parts(void)
 
 	pthread_once(&once, read_parts);
 	return parts;
-}
-
-static void *library;
-
-static void open_library(void)
-{
-	library = dlopen("libibverbs.so.1", RTLD_LAZY);
-}
-
-void *shield_real(const char *name, const char *version)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	void *found = dlvsym(RTLD_NEXT, name, version);
-
-	if (found)
-		return found;
-	/* If the program opened the library by dlopen(), RTLD_NEXT does not find it. */
-	pthread_once(&once, open_library);
-	return library ? dlvsym(library, name, version) : NULL;
 }
 
 uint64_t shield_now_ns(void)

@@ -39,8 +39,6 @@ enum shield_parts {
 /* ---- shield.c ---- */
 /* Of BUSBAR_ODP_SHIELD; without it all parts. */
 unsigned shield_parts(void);
-/* The function of libibverbs for which a wrapper stands; NULL: there is none. */
-void *shield_real(const char *name, const char *version);
 uint64_t shield_now_ns(void);
 
 /* What was done, for the line at the end. */

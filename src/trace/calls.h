@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/real.h"
 #include "trace/text.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -110,10 +111,6 @@ uint64_t monotonic_ns(void);
 uint64_t realtime_ns(void);
 /* "ENOMEM" for 12. */
 const char *error_name(int error);
-
-/* ---- real.c ---- */
-/* The function that the wrapper stands for, or NULL. */
-void *real_find(const char *name, const char *version);
 
 /* ---- saved.c: tables of functions that were replaced ---- */
 struct saved {

@@ -2,9 +2,8 @@
 /* The functions for which the wrappers stand. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
-#include "trace/calls.h"
+#include "trace/real.h"
 
 static void *libraries[2];
 
