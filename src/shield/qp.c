@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,9 @@ struct watched {
 	_Atomic uint64_t posted, completed;
 	_Atomic uint64_t moved_ns; /* the last of either, or a probe */
 	_Atomic uint32_t probes;   /* since the last completion */
+	/* For each place that probes have in the send queue: so many requests have to complete until it
+	 * is free again, since a completion frees what was posted before. Under `lock`. */
+	uint64_t free_at[SHIELD_PROBES];
 	/* Of a probe: one that the program uses, as the peer permits it. RDMA WRITE before READ, which
 	 * may have to wait for others; IBV_WR_SEND: neither. */
 	_Atomic int opcode;
@@ -78,17 +82,30 @@ static struct watched *watched_find(const struct ibv_context *context, uint32_t 
 
 /* ---- probes ---- */
 
+static uint64_t *free_place(struct watched *w)
+{
+	for (unsigned i = 0; i < SHIELD_PROBES; i++)
+		if (w->free_at[i] <= atomic_load(&w->completed))
+			return &w->free_at[i];
+	return NULL;
+}
+
 /* Under `lock`. */
 static void probe(struct watched *w, struct ibv_qp *qp, uint64_t now_ns)
 {
 	struct ibv_send_wr wr = { .opcode = (enum ibv_wr_opcode)atomic_load(&w->opcode) }, *bad;
 	const struct patched *p = patch_of(qp->context);
+	uint64_t *place = free_place(w);
 
 	atomic_store(&w->moved_ns, now_ns);
-	if (!p || wr.opcode == IBV_WR_SEND || atomic_fetch_add(&w->probes, 1) >= SHIELD_PROBES)
+	if (!p || wr.opcode == IBV_WR_SEND || !place)
 		return;
-	if (!p->post_send(qp, &wr, &bad))
-		atomic_fetch_add(&shield_counts.probes, 1);
+	atomic_fetch_add(&w->probes, 1);
+	if (p->post_send(qp, &wr, &bad))
+		return;
+	/* All requests that are before it were counted. */
+	*place = atomic_load(&w->posted) + 1;
+	atomic_fetch_add(&shield_counts.probes, 1);
 }
 
 /* Has any queue pair unfinished work? */
@@ -178,15 +195,22 @@ static void note_opcode(struct watched *w, enum ibv_wr_opcode opcode)
 		atomic_store_explicit(&w->opcode, IBV_WR_RDMA_READ, memory_order_relaxed);
 }
 
-static void count_posted(struct watched *w, const struct ibv_send_wr *wr,
-			 const struct ibv_send_wr *end)
+static uint64_t signaled(const struct ibv_send_wr *wr)
 {
 	uint64_t n = 0;
 
-	for (; wr && wr != end; wr = wr->next) {
+	for (; wr; wr = wr->next)
 		n += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+	return n;
+}
+
+/* The requests are about to be posted. */
+static void count_posted(struct watched *w, const struct ibv_send_wr *wr)
+{
+	uint64_t n = signaled(wr);
+
+	for (; wr; wr = wr->next)
 		note_opcode(w, wr->opcode);
-	}
 	if (!n)
 		return;
 	atomic_store_explicit(&w->moved_ns, shield_now_ns(), memory_order_relaxed);
@@ -198,17 +222,15 @@ static void count_posted(struct watched *w, const struct ibv_send_wr *wr,
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	const struct patched *p = patch_of(qp->context);
-	struct ibv_send_wr *rest = NULL;
-	struct watched *w;
+	struct watched *w = watched_find(qp->context, qp->qp_num);
 	int ret;
 
 	shield_before_post(qp, wr);
-	ret = p->post_send(qp, wr, &rest);
-	if (ret)
-		*bad = rest;
-	w = watched_find(qp->context, qp->qp_num);
 	if (w)
-		count_posted(w, wr, ret ? rest : NULL);
+		count_posted(w, wr);
+	ret = p->post_send(qp, wr, bad);
+	if (ret && w)
+		atomic_fetch_sub(&w->posted, signaled(*bad));
 	return ret;
 }
 
@@ -291,6 +313,7 @@ static void watch_qp(struct ibv_qp *qp)
 	if (w) {
 		w->qpn = qp->qp_num;
 		w->context = qp->context;
+		memset(w->free_at, 0, sizeof(w->free_at));
 		atomic_store(&w->posted, 0);
 		atomic_store(&w->completed, 0);
 		atomic_store(&w->probes, 0);
@@ -355,7 +378,11 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	}
 	ret = real(qp, &shortest, mask);
 	/* A queue pair that begins anew has nothing unfinished. */
-	if (!ret && w && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+	if (!ret && w && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		pthread_mutex_lock(&lock);
 		atomic_store(&w->completed, atomic_load(&w->posted));
+		memset(w->free_at, 0, sizeof(w->free_at));
+		pthread_mutex_unlock(&lock);
+	}
 	return ret;
 }

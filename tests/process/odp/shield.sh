@@ -65,6 +65,25 @@ esac
 milliseconds ideal --odp-shield=probe
 check "$ms" -le "$without"
 
+# A program that keeps its send queue full has room for all that it asked for, beside the probes.
+perftest() {
+	(cd "$tmp" && BUSBAR_DEVICES=soft BUSBAR_PAGING=connectx4 timeout 60 "$BUSBAR" exec -q \
+		--odp-shield=prefetch,probe -- ib_write_bw --odp -s 65536 -n 300 \
+		-p $((20000 + $$ % 10000)) "$@")
+}
+if command -v ib_write_bw >/dev/null; then
+	perftest >"$tmp/server" 2>&1 &
+	for _ in $(seq 100); do
+		status=0
+		perftest 127.0.0.1 >"$tmp/client" 2>&1 || status=$?
+		grep -q "Couldn't connect" "$tmp/client" || break
+		sleep 0.1
+	done
+	wait
+	[ $status -eq 0 ] || cat "$tmp/client" "$tmp/server"
+	check $status -eq 0
+fi
+
 if BUSBAR_DEVICES=soft "$BUSBAR" exec --odp-shield=rnr,what -- "$stall" 1 2>"$tmp/said"; then
 	check 'an unknown part' = refused
 fi
