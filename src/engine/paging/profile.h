@@ -34,7 +34,7 @@ struct paging_profile {
 	 * thousandths of what the code says. */
 	uint64_t timeout_floor, timeout_permille;
 	/* A request that is not answered is first sent again so many times, within so many
-	 * thousandths of a timeout; together they use one retry. 0: it is not. */
+	 * thousandths of a timeout; together they use two retries. 0: it is not. */
 	uint64_t burst, burst_permille;
 	/* Requests that are posted while the queue pair waits to repeat another one get lost when
 	 * they are sent first (packet damming). */

@@ -181,6 +181,26 @@ static void a_page_that_the_program_frees_is_missing_again(void)
 	end();
 }
 
+/* Neither an RNR NAK nor a fault: the peer may not have the page. */
+static void a_request_without_the_right_is_refused_at_once(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct ibv_qp_attr none = { .qp_access_flags = 0 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		begin("connectx4", &usual);
+		prefetch(a);
+		expect_eq(ibv_modify_qp(b->qp, &none, IBV_QP_ACCESS_FLAGS), 0);
+		side_post(a, &(struct request){ .opcode = opcodes[i], .id = 1, .bytes = 8 });
+		play(a, SENDS, 1, SEC);
+		expect_done(a, SENDS, 0, 1, IBV_WC_REM_INV_REQ_ERR);
+		expect_eq(net.requests, 1);
+		expect_eq(net.answers, 1);
+		end();
+	}
+}
+
 /* ---- packet damming ---- */
 
 static void a_read_that_is_posted_while_another_waits_is_lost_until_the_timeout(void)
@@ -333,6 +353,7 @@ const struct virtual_test virtual_paging[] = {
 	CASE(a_requester_without_the_page_of_a_write_sends_it_when_the_page_is_there),
 	CASE(prefetched_pages_cost_nothing),
 	CASE(a_page_that_the_program_frees_is_missing_again),
+	CASE(a_request_without_the_right_is_refused_at_once),
 	CASE(a_read_that_is_posted_while_another_waits_is_lost_until_the_timeout),
 	CASE(only_the_read_that_was_posted_meanwhile_is_lost),
 	CASE(what_leaves_behind_the_repeated_read_shows_the_gap),

@@ -90,7 +90,8 @@ bool packet_discards(struct packet_qp *pq, const struct packet_frame *f,
 	const uint64_t resend_ns = hca_demand_profile(d)->resend_us * 1000;
 	bool there;
 
-	if (f->rc.op == RC_ACK || pq->service != PACKET_RC)
+	if ((f->rc.op != RC_READ_RESPONSE && f->rc.op != RC_ATOMIC_RESPONSE) ||
+	    pq->service != PACKET_RC)
 		return false;
 	/* Also what is discarded in any case begins a fault. */
 	there = !where->wanted || !where->bytes ||

@@ -45,8 +45,12 @@ enum ibv_wc_status packet_access(const struct packet_qp *pq, uint32_t pd_id,
 				 enum packet_access what, uint32_t rkey, uint64_t addr,
 				 uint64_t length, uint64_t at, const struct packet_payload *p)
 {
-	unsigned access = what == PACKET_READ ? IBV_ACCESS_REMOTE_READ :
-						IBV_ACCESS_REMOTE_WRITE;
+	static const unsigned rights[] = {
+		[PACKET_WRITE] = IBV_ACCESS_REMOTE_WRITE,
+		[PACKET_READ] = IBV_ACCESS_REMOTE_READ,
+		[PACKET_ATOMIC] = IBV_ACCESS_REMOTE_ATOMIC,
+	};
+	const unsigned access = rights[what];
 	struct hca_key_use use = use_of(pq, pd_id, access, rkey, addr, length);
 	enum ibv_wc_status status;
 	unsigned turn;

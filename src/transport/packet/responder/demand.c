@@ -5,6 +5,16 @@
  */
 #include "transport/packet/responder/responder.h"
 
+/* Memory that the peer names: true also if it may not have it, which is refused at once. */
+static bool remote_there(struct packet_qp *pq, enum packet_access what, uint32_t rkey,
+			 uint64_t addr, uint64_t length)
+{
+	return packet_access(pq, pq->as->pd->id, what, rkey, addr, length, 0, NULL) !=
+		       IBV_WC_SUCCESS ||
+	       hca_demand_use(pq->port->demand, pq->qp->ibv.qp_num, PAGING_RESPONDER, rkey, addr,
+			      length);
+}
+
 /* The pages of the request; those of a receive by its buffers. */
 static bool all_there(struct packet_qp *pq, const struct packet_frame *f,
 		      const struct rc_look *look, const struct hca_rwqe *receive)
@@ -19,15 +29,13 @@ static bool all_there(struct packet_qp *pq, const struct packet_frame *f,
 		return hca_demand_use_sges(d, qpn, PAGING_RESPONDER, receive->sge,
 					   (unsigned)receive->num_sge, look->at, bytes);
 	case RC_WRITE:
-		return hca_demand_use(d, qpn, PAGING_RESPONDER, look->rkey, look->remote_addr,
-				      bytes);
+		return remote_there(pq, PACKET_WRITE, look->rkey, look->remote_addr, bytes);
 	case RC_READ:
-		return hca_demand_use(d, qpn, PAGING_RESPONDER, p->rkey, p->remote_addr,
-				      p->length);
+		return remote_there(pq, PACKET_READ, p->rkey, p->remote_addr, p->length);
 	case RC_COMPARE_SWAP:
 	case RC_FETCH_ADD:
-		return hca_demand_use(d, qpn, PAGING_RESPONDER, p->rkey, p->remote_addr,
-				      sizeof(uint64_t));
+		return remote_there(pq, PACKET_ATOMIC, p->rkey, p->remote_addr,
+				    sizeof(uint64_t));
 	default:
 		return true;
 	}

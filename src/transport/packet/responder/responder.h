@@ -9,7 +9,8 @@
 struct packet_train;
 
 /* ---- access.c ---- */
-enum packet_access { PACKET_WRITE, PACKET_READ };
+/* PACKET_ATOMIC: only to check whether it is allowed. */
+enum packet_access { PACKET_WRITE, PACKET_READ, PACKET_ATOMIC };
 /* `bytes` at `data` and, `more` times, at `stride` behind. */
 struct packet_payload {
 	uint8_t *data;
