@@ -228,7 +228,7 @@ void build_hear(struct ibv_qp_ex *qp)
 {
 	struct saved *s = saved_make(qp);
 
-	if (!s || !s->own || !qp->wr_start)
+	if (!s || !s->own_qp || !qp->wr_start)
 		return;
 	s->qp = *qp;
 	HEAR(wr_atomic_cmp_swp);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "preload/build.h"
+#include "preload/cq.h"
 #include "preload/listener.h"
 #include "preload/poll.h"
 #include "preload/post.h"
@@ -123,25 +124,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	return ret;
 }
 
-/* ---- completion queues and contexts ---- */
-
-/* The listener has to know of which queue pair a completion is. */
-static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
-{
-	struct ibv_cq_ex *(*real)(struct ibv_context *, struct ibv_cq_init_attr_ex *) =
-		saved_find(context)->verbs.create_cq_ex;
-	const uint64_t own_flags = attr->wc_flags;
-	struct ibv_cq_ex *cq;
-
-	attr->wc_flags |= IBV_WC_EX_WITH_QP_NUM;
-	cq = real(context, attr);
-	attr->wc_flags = own_flags;
-	if (!cq)
-		cq = real(context, attr);
-	if (cq)
-		poll_hear(cq);
-	return cq;
-}
+/* ---- contexts ---- */
 
 /* The context has just been opened: no other thread uses it yet. */
 static struct ibv_context *hear(struct ibv_context *context)
@@ -152,10 +135,11 @@ static struct ibv_context *hear(struct ibv_context *context)
 		return context;
 	context->ops.post_send = post_heard;
 	context->ops.poll_cq = poll_heard;
+	context->ops.req_notify_cq = poll_notify_heard;
 	if (verbs && HAS(verbs, create_qp_ex))
 		verbs->create_qp_ex = create_qp_ex;
 	if (verbs && HAS(verbs, create_cq_ex))
-		verbs->create_cq_ex = create_cq_ex;
+		verbs->create_cq_ex = cq_create_ex;
 	return context;
 }
 
@@ -191,6 +175,7 @@ void preload_listen(const struct preload_listener *listener)
 	TAKE(refused);
 	TAKE(completion);
 	TAKE(qp_asks);
+	TAKE(cq_asks);
 	TAKE(qp_made);
 	TAKE(qp_goes);
 }

@@ -3,7 +3,8 @@
  * A listener to the data path of a program: the requests that it posts, by ibv_post_send() or
  * ibv_wr_*(), and the completions that it polls, by ibv_poll_cq() or ibv_start_poll(). For a
  * preloaded library; the library then has these functions of libibverbs, too: ibv_open_device,
- * ibv_import_device, ibv_create_qp, ibv_query_qp and ibv_destroy_qp. Uses the public interface alone.
+ * ibv_import_device, ibv_create_cq, ibv_resize_cq, ibv_create_qp, ibv_query_qp and ibv_destroy_qp.
+ * Uses the public interface alone.
  *
  * Not heard: requests of the kinds that this header's libibverbs does not know, receives, queue
  * pairs that another process made (ibv_open_qp) or that a function of one adapter alone made.
@@ -35,12 +36,15 @@ struct preload_listener {
 	/* It was refused with `error` (positive); all that follow in the same call, too, each in a call
 	 * of its own, in their order. */
 	void (*refused)(struct ibv_qp *qp, const struct preload_request *r, int error);
-	/* The program is about to see it. False: hide it. Of an extended completion queue, fields that
+	/* The program is about to see it. False: hide it. An event may tell of it nevertheless. Of an extended completion queue, fields that
 	 * the queue cannot tell are 0; it is made to tell the number of the queue pair. */
 	bool (*completion)(struct ibv_cq *cq, const struct ibv_wc *wc);
 	/* A queue pair is about to be made. `cap` may be made larger; the program sees its own
 	 * capacities nevertheless. Where the device has no room for more it is made as asked. */
 	void (*qp_asks)(const struct ibv_qp_init_attr *attr, struct ibv_qp_cap *cap);
+	/* A completion queue is about to be made or resized, for so many completions: how many more it
+	 * may ask for. Where the device has no room for more it is made as asked. */
+	uint32_t (*cq_asks)(uint32_t cqe);
 	/* A queue pair exists; or it was about to go, and stays, as its destruction failed. */
 	void (*qp_made)(struct ibv_qp *qp, bool completes_all);
 	/* A queue pair is about to go. */
@@ -54,5 +58,9 @@ void preload_listen(const struct preload_listener *listener);
 int preload_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 /* How many more requests its send queue got by qp_asks() than the program asked for. */
 uint32_t preload_more_send_wr(const struct ibv_qp *qp);
+/* Takes one of the places that a completion queue got by cq_asks(), and gives it back. False: all are
+ * taken, or the queue cannot tell of which queue pair a completion is. */
+bool preload_take_cqe(const struct ibv_cq *cq);
+void preload_give_cqe(const struct ibv_cq *cq);
 
 #endif

@@ -19,6 +19,11 @@ static void no_asks(const struct ibv_qp_init_attr *attr, struct ibv_qp_cap *cap)
 {
 }
 
+static uint32_t no_more(uint32_t cqe)
+{
+	return 0;
+}
+
 static void no_made(struct ibv_qp *qp, bool completes_all)
 {
 }
@@ -32,6 +37,7 @@ struct preload_listener preload_listener = {
 	.refused = no_refused,
 	.completion = no_completion,
 	.qp_asks = no_asks,
+	.cq_asks = no_more,
 	.qp_made = no_made,
 	.qp_goes = no_goes,
 };

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions, however they are polled. What is hidden never ends a poll that would have found more. */
+/*
+ * Completions, however they are polled. What is hidden never ends a poll that would have found more.
+ *
+ * A completion that is hidden may cause an event, as any other does, and takes the place of the next
+ * one then: the queue gives one event each time that it was armed. A program that gets an event, finds
+ * nothing, and waits again without arming the queue would not learn of the next completion. So where
+ * a poll hides completions and shows none, and the program uses events, the queue is armed again as
+ * the program did it last, and is polled once more, for what has come before that. The program may get
+ * an event for which it finds no completion; the interface permits these.
+ */
 #include "preload/poll.h"
 
 #include <errno.h>
 
 #include "preload/listener.h"
+#include "preload/record.h"
 #include "preload/saved.h"
 
 /* Moves those that the program sees to the front. Returns their number. */
@@ -22,18 +32,42 @@ static int keep_shown(struct ibv_cq *cq, struct ibv_wc *wc, int count)
 	return shown;
 }
 
+int poll_notify_heard(struct ibv_cq *cq, int solicited_only)
+{
+	struct cq_record *r = cq_record_of(cq);
+
+	if (r) {
+		atomic_store(&r->solicited_only, solicited_only);
+		atomic_store(&r->has_events, true);
+	}
+	return saved_find(cq->context)->ops.req_notify_cq(cq, solicited_only);
+}
+
+/* Nothing but completions that are hidden was found. True: poll once more. */
+static bool arm_again(struct ibv_cq *cq)
+{
+	struct cq_record *r = cq_record_of(cq);
+
+	return r && atomic_load(&r->has_events) &&
+	       !saved_find(cq->context)->ops.req_notify_cq(cq, atomic_load(&r->solicited_only));
+}
+
 int poll_heard(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
 	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = saved_find(cq->context)->ops.poll_cq;
+	bool hid = false, armed = false;
 	int found, shown;
 
-	do {
+	for (;;) {
 		found = real(cq, entries, wc);
-		if (found <= 0)
+		if (found <= 0 && (!hid || armed || found || !arm_again(cq)))
 			return found;
+		armed |= found == 0;
 		shown = keep_shown(cq, wc, found);
-	} while (!shown);
-	return shown;
+		if (shown)
+			return shown;
+		hid = true;
+	}
 }
 
 /* ---- extended completion queues ---- */
@@ -83,15 +117,22 @@ static int next_poll(struct ibv_cq_ex *cq)
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	const struct ibv_cq_ex *real = &saved_find(cq)->cq;
-	int ret = real->start_poll(cq, attr);
+	bool armed = false;
+	int ret;
 
-	if (ret || is_shown(cq))
-		return ret;
-	ret = next_poll(cq);
-	/* A poll that has not started is not ended by the program. */
-	if (ret)
+	for (;;) {
+		ret = real->start_poll(cq, attr);
+		if (ret || is_shown(cq))
+			return ret;
+		ret = next_poll(cq);
+		if (!ret)
+			return 0;
+		/* A poll that has not started is not ended by the program. */
 		real->end_poll(cq);
-	return ret;
+		if (ret != ENOENT || armed || !arm_again(ibv_cq_ex_to_cq(cq)))
+			return ret;
+		armed = true;
+	}
 }
 
 void poll_hear(struct ibv_cq_ex *cq)

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of each queue pair; see record.h. */
+/* What is kept of each object; see record.h. */
 #include "preload/record.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "preload/saved.h"
 
 struct record *record_of(const struct ibv_qp *qp)
 {
-	return saved_find(qp)->own;
+	return saved_find(qp)->own_qp;
 }
 
 struct record *record_make(const struct ibv_qp *qp)
 {
 	struct saved *s = saved_make(qp);
-	struct record *r = s ? s->own : NULL;
+	struct record *r = s ? s->own_qp : NULL;
 
 	if (s && !r)
-		r = s->own = calloc(1, sizeof(*r));
+		r = s->own_qp = calloc(1, sizeof(*r));
 	if (!r)
 		return NULL;
 	if (r->current)
@@ -49,4 +48,25 @@ void record_give(struct record *r, struct batch *b)
 {
 	batch_clear(b);
 	batch_free(atomic_exchange(&r->spare, b));
+}
+
+struct cq_record *cq_record_of(const struct ibv_cq *cq)
+{
+	return saved_find(cq)->own_cq;
+}
+
+struct cq_record *cq_record_make(const struct ibv_cq *cq)
+{
+	struct saved *s = saved_make(cq);
+	struct cq_record *r = s ? s->own_cq : NULL;
+
+	if (s && !r)
+		r = s->own_cq = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	atomic_store(&r->more, 0);
+	atomic_store(&r->taken, 0);
+	atomic_store(&r->has_events, false);
+	r->tells_qp = true;
+	return r;
 }

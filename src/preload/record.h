@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of each queue pair. */
+/* What is kept of each queue pair and of each completion queue. */
 #ifndef PRELOAD_RECORD_H
 #define PRELOAD_RECORD_H
+
+#include <stdatomic.h>
 
 #include "preload/batch.h"
 
@@ -15,6 +17,15 @@ struct record {
 	struct batch *_Atomic spare;
 };
 
+struct cq_record {
+	/* Places beside those that the program asked for, and how many of them are taken. */
+	_Atomic uint32_t more, taken;
+	bool tells_qp; /* its completions have the number of their queue pair */
+	/* The program has asked for events; the last time for these. */
+	atomic_bool has_events;
+	atomic_int solicited_only;
+};
+
 /* NULL: the queue pair is unknown. */
 struct record *record_of(const struct ibv_qp *qp);
 /* Of a new queue pair, with nothing begun. NULL: out of memory. */
@@ -24,5 +35,10 @@ struct batch *record_batch(struct record *r);
 /* Takes it; who has taken it gives it back. */
 struct batch *record_take(struct record *r);
 void record_give(struct record *r, struct batch *b);
+
+/* NULL: the queue is unknown. */
+struct cq_record *cq_record_of(const struct ibv_cq *cq);
+/* Of a new queue. NULL: out of memory. */
+struct cq_record *cq_record_make(const struct ibv_cq *cq);
 
 #endif

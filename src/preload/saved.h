@@ -20,7 +20,9 @@ struct saved {
 	struct verbs_context verbs; /* zeros if a context is not extended */
 	struct ibv_qp_ex qp;
 	struct ibv_cq_ex cq;
-	void *own;                  /* what the library itself keeps; it stays with the entry */
+	/* What the library itself keeps of a queue pair and of a completion queue at this address; it
+	 * stays with the entry. */
+	void *own_qp, *own_cq;
 };
 
 /* The original functions of an object. Never NULL: zeros if the object is unknown. */

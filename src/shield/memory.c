@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "preload/data.h"
 #include "preload/real.h"
 
 /* verbs.h has macros or inline functions of these names over the exported functions. */
@@ -178,12 +179,11 @@ static void bring_entry(struct ibv_qp *qp, const struct ibv_sge *sge)
 	pthread_rwlock_unlock(&lock);
 }
 
-void shield_before_post(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+void shield_before_post(struct ibv_qp *qp, const struct preload_request *r)
 {
 	if (!atomic_load_explicit(&has_late, memory_order_relaxed))
 		return;
-	for (; wr; wr = wr->next)
-		for (int i = 0; i < wr->num_sge && !(wr->send_flags & IBV_SEND_INLINE); i++)
-			if (wr->sg_list[i].length)
-				bring_entry(qp, &wr->sg_list[i]);
+	for (int i = 0; i < r->sge_count; i++)
+		if (r->sge[i].length)
+			bring_entry(qp, &r->sge[i]);
 }

@@ -9,11 +9,12 @@
  *             SHIELD_PREFETCH_BYTES, or implicit, piece by piece before it is posted
  *   rnr       queue pairs ask for the shortest wait after an RNR NAK (code 1)
  *   probe     where a queue pair has unfinished work, and nothing was posted on it or polled of it for
- *             SHIELD_PATIENCE_NS, and then for twice as long, an RDMA WRITE or READ of no bytes follows, without completion: a
- *             responder that has missed a request sees the gap and says so, instead of a timeout
+ *             SHIELD_PATIENCE_NS, and then for twice as long, an RDMA WRITE or READ of no bytes
+ *             follows: a responder that has missed a request sees the gap and says so, instead of a
+ *             timeout. The program does not see its completion, if it has one (probe.h)
  *
- * What it leaves alone: queue pairs that use SEND alone, as a probe would take a receive; those that complete all requests (sq_sig_all), as the program would
- * see the completion of a probe; requests by ibv_wr_*(); services other than RC.
+ * What it leaves alone: queue pairs that use SEND alone, as a probe would take a receive; services
+ * other than RC.
  */
 #ifndef SHIELD_SHIELD_H
 #define SHIELD_SHIELD_H
@@ -23,12 +24,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct preload_request;
+
 #define SHIELD_EXPORT __attribute__((visibility("default")))
 #define SHIELD_PREFETCH_BYTES (UINT64_C(1) << 30)
 #define SHIELD_PATIENCE_NS UINT64_C(5000000)
 /* Probes of a queue pair that may be in its send queue, which has room for them beside what the
  * program asked for. */
 #define SHIELD_PROBES 4u
+/* Completions of probes that may be in a completion queue, beside what the program asked for. */
+#define SHIELD_COMPLETIONS 64u
 
 enum shield_parts {
 	SHIELD_PREFETCH = 1 << 0,
@@ -50,12 +55,8 @@ extern struct shield_counts {
 
 /* ---- memory.c ---- */
 /* Before the request is posted: brings its buffers, if they may be missing. */
-void shield_before_post(struct ibv_qp *qp, const struct ibv_send_wr *wr);
+void shield_before_post(struct ibv_qp *qp, const struct preload_request *r);
 /* Has the program a region on demand? */
 bool shield_has_regions(void);
-
-/* ---- qp.c ---- */
-/* Replaces the functions of a context that post and poll. It has just been opened. */
-void shield_patch(struct ibv_context *context);
 
 #endif
