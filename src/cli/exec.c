@@ -64,7 +64,7 @@ static void print_help(FILE *out)
 	      "                 several the latest are kept; of a packet snap bytes are\n"
 	      "  -s, --odp-shield[=PARTS]\n"
 	      "                 work around stalls of on-demand paging, with any adapter: by all\n"
-	      "                 of prefetch,rnr,probe or by these PARTS\n"
+	      "                 of prefetch,touch,rnr,probe or by these PARTS\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -221,7 +221,7 @@ static int preload(const char *dir, const char *name)
 /* "prefetch,rnr": 0, or -EINVAL, logged. */
 static int check_parts(const char *at)
 {
-	static const char *const parts[] = { "prefetch", "rnr", "probe" };
+	static const char *const parts[] = { "prefetch", "touch", "rnr", "probe" };
 
 	for (size_t length; *at; at += length + (at[length] == ',')) {
 		bool known = false;
@@ -230,7 +230,7 @@ static int check_parts(const char *at)
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 			known |= strlen(parts[i]) == length && !strncmp(at, parts[i], length);
 		if (!known) {
-			log_error("exec: --odp-shield has the parts prefetch, rnr and probe, not '%.*s'",
+			log_error("exec: --odp-shield has the parts prefetch, touch, rnr and probe, not '%.*s'",
 				  (int)length, at);
 			return -EINVAL;
 		}

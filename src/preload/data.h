@@ -56,6 +56,8 @@ void preload_listen(const struct preload_listener *listener);
 /* The function of the program's libibverbs, or of the preloaded library below: its request is not
  * heard. */
 int preload_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+/* The same: its completions are not heard. */
+int preload_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 /* How many more requests its send queue got by qp_asks() than the program asked for. */
 uint32_t preload_more_send_wr(const struct ibv_qp *qp);
 /* Takes one of the places that a completion queue got by cq_asks(), and gives it back. False: all are

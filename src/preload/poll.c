@@ -70,6 +70,13 @@ int poll_heard(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 	}
 }
 
+int preload_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
+{
+	const struct saved *s = saved_find(cq->context);
+
+	return (s->key ? s->ops.poll_cq : cq->context->ops.poll_cq)(cq, entries, wc);
+}
+
 /* ---- extended completion queues ---- */
 
 static struct ibv_wc completion_of(struct ibv_cq_ex *cq)

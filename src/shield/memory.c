@@ -8,6 +8,7 @@
 
 #include "preload/data.h"
 #include "preload/real.h"
+#include "shield/touch.h"
 
 /* verbs.h has macros or inline functions of these names over the exported functions. */
 #undef ibv_reg_mr
@@ -55,8 +56,7 @@ bool shield_has_regions(void)
 	return atomic_load(&has_any);
 }
 
-/* Adapters that cannot prefetch are left as they are. */
-static bool bring(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length, bool writable)
+static bool prefetch(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length, bool writable)
 {
 	enum ibv_advise_mr_advice advice = writable ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE :
 						      IBV_ADVISE_MR_ADVICE_PREFETCH;
@@ -72,6 +72,28 @@ static bool bring(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t leng
 		length -= part;
 	}
 	return good;
+}
+
+enum brought {
+	BROUGHT_NOT, /* adapters that can do neither are left as they are */
+	BROUGHT_PARTLY,
+	BROUGHT_PREFETCHED,
+	BROUGHT_TOUCHED,
+};
+
+/* Whatever the reason is that an adapter does not prefetch, it is worth trying to touch. */
+static enum brought bring(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length,
+			  bool writable)
+{
+	uint64_t bytes;
+
+	if ((shield_parts() & SHIELD_PREFETCH) && prefetch(pd, lkey, addr, length, writable))
+		return BROUGHT_PREFETCHED;
+	if (!(shield_parts() & SHIELD_TOUCH))
+		return BROUGHT_NOT;
+	bytes = touch_pages(pd, lkey, addr, length);
+	atomic_fetch_add(&shield_counts.touched_bytes, bytes);
+	return bytes == length ? BROUGHT_TOUCHED : bytes ? BROUGHT_PARTLY : BROUGHT_NOT;
 }
 
 static void add_late(const struct ibv_mr *mr, bool writable)
@@ -91,16 +113,19 @@ static void add_late(const struct ibv_mr *mr, bool writable)
 static struct ibv_mr *registered(struct ibv_mr *mr, uint64_t iova, size_t length, unsigned access)
 {
 	bool writable = access & IBV_ACCESS_LOCAL_WRITE;
+	enum brought how = BROUGHT_PARTLY;
 
 	if (!mr || !(access & IBV_ACCESS_ON_DEMAND))
 		return mr;
 	atomic_store(&has_any, true);
-	if (!(shield_parts() & SHIELD_PREFETCH))
+	if (!(shield_parts() & (SHIELD_PREFETCH | SHIELD_TOUCH)))
 		return mr;
-	if (length > SHIELD_PREFETCH_BYTES)
+	if (length <= SHIELD_PREFETCH_BYTES)
+		how = bring(mr->pd, mr->lkey, iova, length, writable);
+	if (how == BROUGHT_PARTLY)
 		add_late(mr, writable);
-	else if (bring(mr->pd, mr->lkey, iova, length, writable))
-		atomic_fetch_add(&shield_counts.regions, 1);
+	atomic_fetch_add(&shield_counts.regions, how == BROUGHT_PREFETCHED);
+	atomic_fetch_add(&shield_counts.touched_regions, how == BROUGHT_TOUCHED);
 	return mr;
 }
 

@@ -16,6 +16,7 @@ static const struct {
 	{ "prefetch", SHIELD_PREFETCH },
 	{ "rnr", SHIELD_RNR },
 	{ "probe", SHIELD_PROBE },
+	{ "touch", SHIELD_TOUCH },
 };
 
 static unsigned parts;

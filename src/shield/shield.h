@@ -7,6 +7,8 @@
  *
  *   prefetch  a region on demand is brought when it is registered; what is larger than
  *             SHIELD_PREFETCH_BYTES, or implicit, piece by piece before it is posted
+ *   touch     the same by WRITEs of the adapter itself (touch.h), where it cannot prefetch or prefetch
+ *             is not wanted
  *   rnr       queue pairs ask for the shortest wait after an RNR NAK (code 1)
  *   probe     where a queue pair has unfinished work, and nothing was posted on it or polled of it for
  *             SHIELD_PATIENCE_NS, and then for twice as long, an RDMA WRITE or READ of no bytes
@@ -28,6 +30,8 @@ struct preload_request;
 
 #define SHIELD_EXPORT __attribute__((visibility("default")))
 #define SHIELD_PREFETCH_BYTES (UINT64_C(1) << 30)
+/* How long pages of one call may be touched, and how long a few of them may take. */
+#define SHIELD_TOUCH_NS UINT64_C(2000000000)
 #define SHIELD_PATIENCE_NS UINT64_C(5000000)
 /* Probes of a queue pair that may be in its send queue, which has room for them beside what the
  * program asked for. */
@@ -39,6 +43,7 @@ enum shield_parts {
 	SHIELD_PREFETCH = 1 << 0,
 	SHIELD_RNR = 1 << 1,
 	SHIELD_PROBE = 1 << 2,
+	SHIELD_TOUCH = 1 << 3,
 };
 
 /* ---- shield.c ---- */
@@ -49,6 +54,7 @@ uint64_t shield_now_ns(void);
 /* What was done, for the line at the end. */
 extern struct shield_counts {
 	_Atomic uint64_t regions, bytes; /* prefetched */
+	_Atomic uint64_t touched_regions, touched_bytes;
 	_Atomic uint64_t queue_pairs;    /* that got the shortest wait */
 	_Atomic uint64_t probes;
 } shield_counts;
