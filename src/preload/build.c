@@ -28,7 +28,7 @@ static struct preload_request *last(const struct ibv_qp_ex *qp)
 	return b ? batch_last(b) : NULL;
 }
 
-/* Out of memory: ibv_wr_complete() finds that there is no batch, or that it is full. */
+/* Out of memory: ibv_wr_complete() finds that a request is lost, or that the batch is full. */
 static void begin(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
 		  uint64_t remote_addr)
 {
@@ -36,6 +36,7 @@ static void begin(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_
 	struct batch *b = record_batch(own);
 	struct preload_request *r = b ? batch_begin(b) : NULL;
 
+	own->lost |= !r;
 	if (!r)
 		return;
 	r->opcode = opcode;
@@ -176,21 +177,22 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct batch *b;
+	struct record *own = record(qp);
 
 	/* Another thread may be in its critical section until this returns. */
 	real(qp)->wr_start(qp);
-	b = record_batch(record(qp));
-	if (b)
-		batch_clear(b);
+	own->lost = false;
+	if (own->current)
+		batch_clear(own->current);
 }
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	struct batch *b = record(qp)->current;
+	struct record *own = record(qp);
 
-	if (b)
-		batch_clear(b);
+	own->lost = false;
+	if (own->current)
+		batch_clear(own->current);
 	real(qp)->wr_abort(qp);
 }
 
@@ -206,10 +208,12 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	struct batch *b;
 	int ret;
 
-	if (!own->current || own->current->full)
+	if (own->lost || (own->current && own->current->full))
 		return no_memory(qp);
 	/* Behind the real function the record is another thread's. */
 	b = record_take(own);
+	if (!b) /* nothing of it was heard */
+		return real(qp)->wr_complete(qp);
 	batch_end(b);
 	for (unsigned i = 0; i < b->begun_count; i++)
 		preload_listener.posting(&qp->qp_base, &b->begun[i]);
@@ -226,11 +230,6 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
 void build_hear(struct ibv_qp_ex *qp)
 {
-	struct saved *s = saved_make(qp);
-
-	if (!s || !s->own_qp || !qp->wr_start)
-		return;
-	s->qp = *qp;
 	HEAR(wr_atomic_cmp_swp);
 	HEAR(wr_atomic_fetch_add);
 	HEAR(wr_atomic_write);

@@ -5,7 +5,7 @@
 
 #include <infiniband/verbs.h>
 
-/* Replaces the functions of an extended queue pair, which has just been made and has a record. */
+/* Replaces the functions of an extended queue pair, which are kept and which has a record. */
 void build_hear(struct ibv_qp_ex *qp);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <limits.h>
 
+#include "preload/hear.h"
 #include "preload/listener.h"
-#include "preload/poll.h"
 #include "preload/real.h"
 #include "preload/record.h"
 #include "preload/saved.h"
@@ -15,15 +15,17 @@
 PRELOAD_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 					    struct ibv_comp_channel *channel, int vector);
 PRELOAD_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe);
+PRELOAD_EXPORT int ibv_destroy_cq(struct ibv_cq *cq);
 
-static void made(struct ibv_cq *cq, uint32_t more, bool tells_qp)
+static void made(struct ibv_cq *cq, struct ibv_cq_ex *ex, uint32_t more)
 {
 	struct cq_record *r = cq ? cq_record_make(cq) : NULL;
 
 	if (!r)
 		return;
 	atomic_store(&r->more, more);
-	r->tells_qp = tells_qp;
+	r->tells_qp = !ex || ex->read_qp_num;
+	hear_cq(cq, ex);
 }
 
 /* How many more than the program's. */
@@ -46,7 +48,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 		more = 0;
 		cq = real(context, cqe, cq_context, channel, vector);
 	}
-	made(cq, (uint32_t)more, true);
+	made(cq, NULL, (uint32_t)more);
 	return cq;
 }
 
@@ -67,6 +69,18 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	ret = real(cq, cqe);
 	if (!ret)
 		atomic_store(&r->more, 0);
+	return ret;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	int (*real)(struct ibv_cq *) = real_find("ibv_destroy_cq", "IBVERBS_1.1");
+	int ret;
+
+	hear_goes(cq);
+	ret = real(cq);
+	if (ret)
+		hear_stays(cq);
 	return ret;
 }
 
@@ -91,8 +105,7 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_a
 	}
 	if (!cq)
 		return NULL;
-	made(ibv_cq_ex_to_cq(cq), more, cq->read_qp_num != NULL);
-	poll_hear(cq);
+	made(ibv_cq_ex_to_cq(cq), cq, more);
 	return cq;
 }
 

@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "preload/build.h"
 #include "preload/cq.h"
+#include "preload/hear.h"
 #include "preload/listener.h"
-#include "preload/poll.h"
-#include "preload/post.h"
 #include "preload/real.h"
 #include "preload/record.h"
 #include "preload/saved.h"
@@ -20,6 +18,7 @@
 
 PRELOAD_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device);
 PRELOAD_EXPORT struct ibv_context *ibv_import_device(int cmd_fd);
+PRELOAD_EXPORT int ibv_close_device(struct ibv_context *context);
 PRELOAD_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 PRELOAD_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 				struct ibv_qp_init_attr *init);
@@ -88,7 +87,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (qp && to_ex && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ex = to_ex(qp);
 	if (ex)
-		build_hear(ex);
+		hear_qp(ex);
 	return qp;
 }
 
@@ -118,24 +117,25 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (!r)
 		return real(qp);
 	preload_listener.qp_goes(qp);
+	hear_goes(qp);
 	ret = real(qp);
-	if (ret)
-		preload_listener.qp_made(qp, r->completes_all);
+	if (!ret)
+		return 0;
+	hear_stays(qp);
+	preload_listener.qp_made(qp, r->completes_all);
 	return ret;
 }
 
 /* ---- contexts ---- */
 
 /* The context has just been opened: no other thread uses it yet. */
-static struct ibv_context *hear(struct ibv_context *context)
+static struct ibv_context *opened(struct ibv_context *context)
 {
 	struct verbs_context *verbs = context ? verbs_get_ctx(context) : NULL;
 
 	if (!context || !saved_keep_context(context))
 		return context;
-	context->ops.post_send = post_heard;
-	context->ops.poll_cq = poll_heard;
-	context->ops.req_notify_cq = poll_notify_heard;
+	hear_context(context);
 	if (verbs && HAS(verbs, create_qp_ex))
 		verbs->create_qp_ex = create_qp_ex;
 	if (verbs && HAS(verbs, create_cq_ex))
@@ -148,7 +148,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *(*real)(struct ibv_device *) =
 		real_find("ibv_open_device", "IBVERBS_1.1");
 
-	return hear(real(device));
+	return opened(real(device));
 }
 
 struct ibv_context *ibv_import_device(int cmd_fd)
@@ -159,7 +159,20 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	return hear(real(cmd_fd));
+	return opened(real(cmd_fd));
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	int (*real)(struct ibv_context *) = real_find("ibv_close_device", "IBVERBS_1.1");
+	int ret;
+
+	preload_listener.context_goes(context);
+	hear_goes(context);
+	ret = real(context);
+	if (ret)
+		hear_stays(context);
+	return ret;
 }
 
 /* ---- the listener ---- */
@@ -178,4 +191,6 @@ void preload_listen(const struct preload_listener *listener)
 	TAKE(cq_asks);
 	TAKE(qp_made);
 	TAKE(qp_goes);
+	TAKE(context_goes);
+	preload_listener.later = listener->later;
 }

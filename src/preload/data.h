@@ -3,8 +3,8 @@
  * A listener to the data path of a program: the requests that it posts, by ibv_post_send() or
  * ibv_wr_*(), and the completions that it polls, by ibv_poll_cq() or ibv_start_poll(). For a
  * preloaded library; the library then has these functions of libibverbs, too: ibv_open_device,
- * ibv_import_device, ibv_create_cq, ibv_resize_cq, ibv_create_qp, ibv_query_qp and ibv_destroy_qp.
- * Uses the public interface alone.
+ * ibv_import_device, ibv_close_device, ibv_create_cq, ibv_resize_cq, ibv_destroy_cq, ibv_create_qp,
+ * ibv_query_qp and ibv_destroy_qp. Uses the public interface alone.
  *
  * Not heard: requests of the kinds that this header's libibverbs does not know, receives, queue
  * pairs that another process made (ibv_open_qp) or that a function of one adapter alone made.
@@ -49,10 +49,17 @@ struct preload_listener {
 	void (*qp_made)(struct ibv_qp *qp, bool completes_all);
 	/* A queue pair is about to go. */
 	void (*qp_goes)(struct ibv_qp *qp);
+	/* A context is about to be closed. */
+	void (*context_goes)(struct ibv_context *context);
+	/* Requests and completions are heard from preload_hear() on, and not before: until then the
+	 * program pays nothing (hear.h). The other members are called in any case. */
+	bool later;
 };
 
 /* Once, when the library is loaded (in a constructor). */
 void preload_listen(const struct preload_listener *listener);
+/* For a listener with `later`. More than once is once. */
+void preload_hear(void);
 /* The function of the program's libibverbs, or of the preloaded library below: its request is not
  * heard. */
 int preload_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

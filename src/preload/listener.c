@@ -32,6 +32,10 @@ static void no_goes(struct ibv_qp *qp)
 {
 }
 
+static void no_context(struct ibv_context *context)
+{
+}
+
 struct preload_listener preload_listener = {
 	.posting = no_request,
 	.refused = no_refused,
@@ -40,4 +44,5 @@ struct preload_listener preload_listener = {
 	.cq_asks = no_more,
 	.qp_made = no_made,
 	.qp_goes = no_goes,
+	.context_goes = no_context,
 };

@@ -6,8 +6,9 @@
  * one then: the queue gives one event each time that it was armed. A program that gets an event, finds
  * nothing, and waits again without arming the queue would not learn of the next completion. So where
  * a poll hides completions and shows none, and the program uses events, the queue is armed again as
- * the program did it last, and is polled once more, for what has come before that. The program may get
- * an event for which it finds no completion; the interface permits these.
+ * the program did it last, and is polled once more, for what has come before that; and so on until it
+ * is armed and nothing was found, since what is hidden then may have caused an event, too. The program
+ * may get an event for which it finds no completion; the interface permits these.
  */
 #include "preload/poll.h"
 
@@ -55,18 +56,17 @@ static bool arm_again(struct ibv_cq *cq)
 int poll_heard(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
 	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = saved_find(cq->context)->ops.poll_cq;
-	bool hid = false, armed = false;
+	bool hid = false;
 	int found, shown;
 
 	for (;;) {
 		found = real(cq, entries, wc);
-		if (found <= 0 && (!hid || armed || found || !arm_again(cq)))
+		if (found < 0 || (!found && (!hid || !arm_again(cq))))
 			return found;
-		armed |= found == 0;
+		hid = found;
 		shown = keep_shown(cq, wc, found);
 		if (shown)
 			return shown;
-		hid = true;
 	}
 }
 
@@ -124,7 +124,6 @@ static int next_poll(struct ibv_cq_ex *cq)
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	const struct ibv_cq_ex *real = &saved_find(cq)->cq;
-	bool armed = false;
 	int ret;
 
 	for (;;) {
@@ -136,19 +135,13 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 			return 0;
 		/* A poll that has not started is not ended by the program. */
 		real->end_poll(cq);
-		if (ret != ENOENT || armed || !arm_again(ibv_cq_ex_to_cq(cq)))
+		if (ret != ENOENT || !arm_again(ibv_cq_ex_to_cq(cq)))
 			return ret;
-		armed = true;
 	}
 }
 
 void poll_hear(struct ibv_cq_ex *cq)
 {
-	struct saved *s = cq->start_poll ? saved_make(cq) : NULL;
-
-	if (!s)
-		return;
-	s->cq = *cq;
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 }

@@ -7,7 +7,7 @@
 
 int poll_heard(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 int poll_notify_heard(struct ibv_cq *cq, int solicited_only);
-/* Replaces the functions of an extended completion queue, which has just been made. */
+/* Replaces the functions of an extended completion queue, which are kept. */
 void poll_hear(struct ibv_cq_ex *cq);
 
 #endif

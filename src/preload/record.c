@@ -24,6 +24,7 @@ struct record *record_make(const struct ibv_qp *qp)
 		batch_clear(r->current);
 	r->completes_all = false;
 	r->more_send_wr = 0;
+	r->lost = false;
 	return r;
 }
 

@@ -13,6 +13,7 @@ struct record {
 	/* From ibv_wr_start() to the end of ibv_wr_complete() or ibv_wr_abort(): one thread is in between,
 	 * by the adapter's lock or the program's. */
 	struct batch *current;
+	bool lost; /* a request, for want of memory: none of them may be posted */
 	/* One that is not in use. Several threads may be behind the end of ibv_wr_complete(). */
 	struct batch *_Atomic spare;
 };

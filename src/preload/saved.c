@@ -58,6 +58,13 @@ struct saved *saved_make(const void *key)
 	return s;
 }
 
+void saved_each(void (*fn)(struct saved *s))
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct saved *s = atomic_load(&buckets[i]); s; s = s->next)
+			fn(s);
+}
+
 bool saved_keep_context(struct ibv_context *context)
 {
 	struct verbs_context *verbs = verbs_get_ctx(context);

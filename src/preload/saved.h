@@ -23,12 +23,19 @@ struct saved {
 	/* What the library itself keeps of a queue pair and of a completion queue at this address; it
 	 * stays with the entry. */
 	void *own_qp, *own_cq;
+	/* The object at the address, while it exists (hear.h). */
+	struct ibv_context *context;
+	struct ibv_qp_ex *ex;
+	struct ibv_cq_ex *cq_ex;
+	struct ibv_cq *plain_cq;
+	bool goes;
 };
 
 /* The original functions of an object. Never NULL: zeros if the object is unknown. */
 const struct saved *saved_find(const void *key);
 /* The entry of a new object. NULL: out of memory. */
 struct saved *saved_make(const void *key);
+void saved_each(void (*fn)(struct saved *s));
 /* Keeps the functions of a context, before they are replaced. It has just been opened: no other
  * thread uses it yet. False: out of memory. */
 bool saved_keep_context(struct ibv_context *context);

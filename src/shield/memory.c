@@ -9,6 +9,7 @@
 #include "preload/data.h"
 #include "preload/real.h"
 #include "shield/touch.h"
+#include "shield/watch.h"
 
 /* verbs.h has macros or inline functions of these names over the exported functions. */
 #undef ibv_reg_mr
@@ -35,7 +36,7 @@ struct late {
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct late *late; /* under `lock` */
-static atomic_bool has_late, has_any;
+static atomic_bool has_late;
 /* Pages that were brought, with the key, in any order: an entry that another one has replaced is
  * brought once more. 0: none. */
 static _Atomic uint64_t seen[SEEN];
@@ -49,11 +50,6 @@ static void forked(void)
 __attribute__((constructor)) static void at_load(void)
 {
 	pthread_atfork(NULL, NULL, forked);
-}
-
-bool shield_has_regions(void)
-{
-	return atomic_load(&has_any);
 }
 
 static bool prefetch(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length, bool writable)
@@ -108,6 +104,7 @@ static void add_late(const struct ibv_mr *mr, bool writable)
 	late = l;
 	atomic_store(&has_late, true);
 	pthread_rwlock_unlock(&lock);
+	preload_hear();
 }
 
 static struct ibv_mr *registered(struct ibv_mr *mr, uint64_t iova, size_t length, unsigned access)
@@ -117,7 +114,11 @@ static struct ibv_mr *registered(struct ibv_mr *mr, uint64_t iova, size_t length
 
 	if (!mr || !(access & IBV_ACCESS_ON_DEMAND))
 		return mr;
-	atomic_store(&has_any, true);
+	shield_note_region();
+	if (shield_parts() & SHIELD_PROBE) {
+		preload_hear();
+		watch_start();
+	}
 	if (!(shield_parts() & (SHIELD_PREFETCH | SHIELD_TOUCH)))
 		return mr;
 	if (length <= SHIELD_PREFETCH_BYTES)

@@ -4,6 +4,7 @@
 
 #include "preload/data.h"
 #include "preload/real.h"
+#include "shield/touch.h"
 #include "shield/watch.h"
 
 SHIELD_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
@@ -23,6 +24,12 @@ static void note_opcode(struct watched *w, enum ibv_wr_opcode opcode)
 		atomic_store_explicit(&w->opcode, IBV_WR_RDMA_READ, memory_order_relaxed);
 }
 
+/* Without probes. */
+static void bring(struct ibv_qp *qp, const struct preload_request *r)
+{
+	shield_before_post(qp, r);
+}
+
 static void posting(struct ibv_qp *qp, const struct preload_request *r)
 {
 	struct watched *w = watch_find(qp->context, qp->qp_num);
@@ -32,7 +39,7 @@ static void posting(struct ibv_qp *qp, const struct preload_request *r)
 		return;
 	note_opcode(w, r->opcode);
 	if (r->signaled)
-		watch_posting(w);
+		watch_posting(w, r->wr_id);
 }
 
 static void refused(struct ibv_qp *qp, const struct preload_request *r, int error)
@@ -40,7 +47,7 @@ static void refused(struct ibv_qp *qp, const struct preload_request *r, int erro
 	struct watched *w = r->signaled ? watch_find(qp->context, qp->qp_num) : NULL;
 
 	if (w)
-		atomic_fetch_sub(&w->posted, 1);
+		watch_refused(w);
 }
 
 static bool completion(struct ibv_cq *cq, const struct ibv_wc *wc)
@@ -51,13 +58,11 @@ static bool completion(struct ibv_cq *cq, const struct ibv_wc *wc)
 
 	if (probe_completes(w ? &w->in_queue : NULL, cq, wc->wr_id))
 		return false;
-	if (!w)
-		return true;
 	/* With an error nothing more is sent; flushes follow, some without a request. */
-	if (failed)
-		atomic_store(&w->completed, atomic_load(&w->posted));
-	else
-		atomic_fetch_add(&w->completed, 1);
+	if (w && failed)
+		watch_finished(w);
+	else if (w)
+		watch_completion(w, wc->wr_id);
 	return true;
 }
 
@@ -97,10 +102,16 @@ __attribute__((constructor)) static void at_load(void)
 		.cq_asks = more_completions,
 		.qp_made = made,
 		.qp_goes = goes,
+		.context_goes = touch_context_goes,
+		.later = true,
 	};
-	static const struct preload_listener others = { .posting = posting };
+	static const struct preload_listener bringing = {
+		.posting = bring,
+		.context_goes = touch_context_goes,
+		.later = true,
+	};
 
-	preload_listen(shield_parts() & SHIELD_PROBE ? &probing : &others);
+	preload_listen(shield_parts() & SHIELD_PROBE ? &probing : &bringing);
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)

@@ -45,3 +45,15 @@ uint64_t shield_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
+
+static atomic_bool has_regions;
+
+bool shield_has_regions(void)
+{
+	return atomic_load(&has_regions);
+}
+
+void shield_note_region(void)
+{
+	atomic_store(&has_regions, true);
+}

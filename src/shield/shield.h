@@ -50,6 +50,9 @@ enum shield_parts {
 /* Of BUSBAR_ODP_SHIELD; without it all parts. */
 unsigned shield_parts(void);
 uint64_t shield_now_ns(void);
+/* Has the program registered a region on demand? It has now. */
+bool shield_has_regions(void);
+void shield_note_region(void);
 
 /* What was done, for the line at the end. */
 extern struct shield_counts {
@@ -62,7 +65,5 @@ extern struct shield_counts {
 /* ---- memory.c ---- */
 /* Before the request is posted: brings its buffers, if they may be missing. */
 void shield_before_post(struct ibv_qp *qp, const struct preload_request *r);
-/* Has the program a region on demand? */
-bool shield_has_regions(void);
 
 #endif

@@ -11,7 +11,6 @@
 #include "shield/touch_pair.h"
 
 SHIELD_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd);
-SHIELD_EXPORT int ibv_close_device(struct ibv_context *context);
 
 #define PAGE UINT64_C(4096)
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -168,10 +167,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	return real(pd);
 }
 
-int ibv_close_device(struct ibv_context *context)
+void touch_context_goes(struct ibv_context *context)
 {
-	int (*real)(struct ibv_context *) = real_find("ibv_close_device", "IBVERBS_1.1");
-
 	close_touchers(NULL, context);
-	return real(context);
 }

@@ -13,5 +13,6 @@
 /* Brings these bytes. The number that it brought: less where the adapter refuses or fails, or where it
  * takes longer than SHIELD_TOUCH_NS. */
 uint64_t touch_pages(struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length);
+void touch_context_goes(struct ibv_context *context);
 
 #endif

@@ -39,7 +39,7 @@ struct watched *watch_find(const struct ibv_context *context, uint32_t qpn)
 
 static bool is_unfinished(const struct watched *w)
 {
-	return atomic_load(&w->posted) != atomic_load(&w->completed);
+	return atomic_load(&w->posted) > atomic_load(&w->completed);
 }
 
 /* ---- probes ---- */
@@ -121,7 +121,7 @@ static void *watch(void *arg)
 	(void)arg;
 	pthread_setname_np(pthread_self(), "odp-shield");
 	for (;;) {
-		idle = shield_has_regions() && look() ? 0 : idle + 1;
+		idle = look() ? 0 : idle + 1;
 		if (idle < IDLE_LOOKS) {
 			nanosleep(&patience, NULL);
 			continue;
@@ -143,7 +143,7 @@ static void forked(void)
 	atomic_store(&asleep, 0);
 }
 
-static void start_watcher(void)
+static void start(void)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -160,11 +160,47 @@ static void start_watcher(void)
 	pthread_attr_destroy(&attr);
 }
 
-void watch_posting(struct watched *w)
+void watch_start(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+}
+
+/* ---- requests ---- */
+
+void watch_posting(struct watched *w, uint64_t wr_id)
+{
+	if (atomic_load_explicit(&w->is_late, memory_order_relaxed) && !atomic_load(&w->has_first)) {
+		atomic_store(&w->first_id, wr_id);
+		atomic_store(&w->has_first, true);
+	}
 	atomic_fetch_add(&w->posted, 1);
 	if (atomic_load(&asleep) && atomic_exchange(&asleep, 0))
 		syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void watch_refused(struct watched *w)
+{
+	if (atomic_fetch_sub(&w->posted, 1) == 1)
+		atomic_store(&w->has_first, false);
+}
+
+void watch_completion(struct watched *w, uint64_t wr_id)
+{
+	if (atomic_load_explicit(&w->is_late, memory_order_relaxed)) {
+		if (!atomic_load(&w->has_first) || atomic_load(&w->first_id) != wr_id)
+			return;
+		atomic_store(&w->is_late, false);
+	}
+	if (is_unfinished(w))
+		atomic_fetch_add(&w->completed, 1);
+}
+
+void watch_finished(struct watched *w)
+{
+	atomic_store(&w->is_late, false);
+	atomic_store(&w->completed, atomic_load(&w->posted));
 }
 
 /* ---- queue pairs ---- */
@@ -176,6 +212,8 @@ static void fill(struct watched *w, struct ibv_qp *qp, bool completes_all)
 	w->completes_all = completes_all;
 	atomic_store(&w->posted, 0);
 	atomic_store(&w->completed, 0);
+	atomic_store(&w->is_late, !shield_has_regions());
+	atomic_store(&w->has_first, false);
 	atomic_store(&w->opcode, IBV_WR_SEND);
 	w->seen_posted = 0;
 	w->seen_completed = 0;
@@ -185,7 +223,6 @@ static void fill(struct watched *w, struct ibv_qp *qp, bool completes_all)
 
 void watch_add(struct ibv_qp *qp, bool completes_all)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct watched *_Atomic *bucket = bucket_of(qp->qp_num);
 	struct watched *w;
 
@@ -199,13 +236,12 @@ void watch_add(struct ibv_qp *qp, bool completes_all)
 	if (w)
 		fill(w, qp, completes_all);
 	pthread_mutex_unlock(&lock);
-	pthread_once(&once, start_watcher);
 }
 
 void watch_remove(struct watched *w)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store(&w->completed, atomic_load(&w->posted));
+	watch_finished(w);
 	atomic_store(&w->qp, NULL);
 	probe_forget(&w->in_queue);
 	pthread_mutex_unlock(&lock);
@@ -214,7 +250,7 @@ void watch_remove(struct watched *w)
 void watch_reset(struct watched *w)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store(&w->completed, atomic_load(&w->posted));
+	watch_finished(w);
 	probe_forget(&w->in_queue);
 	pthread_mutex_unlock(&lock);
 }

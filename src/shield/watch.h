@@ -11,8 +11,14 @@ struct watched {
 	uint32_t qpn;
 	const struct ibv_context *context; /* numbers of two devices may be the same */
 	bool completes_all;
-	/* Requests that will have a completion, and completions. */
+	/* Requests that will have a completion, and completions of these. */
 	_Atomic uint64_t posted, completed;
+	/* Requests of before the program had a region on demand were not heard. Completions come in
+	 * order, so those before the one of the first request that was heard are not counted. Where the
+	 * program uses one number for several requests they may be, and then too few requests are
+	 * unfinished, until all are. */
+	atomic_bool is_late, has_first;
+	_Atomic uint64_t first_id;
 	/* Of a probe: one that the program uses, as the peer permits it. RDMA WRITE before READ, which
 	 * may have to wait for others; IBV_WR_SEND: neither. */
 	_Atomic int opcode;
@@ -29,7 +35,13 @@ void watch_add(struct ibv_qp *qp, bool completes_all);
 void watch_remove(struct watched *w);
 /* It begins anew, with nothing unfinished. */
 void watch_reset(struct watched *w);
-/* One more request that will have a completion is about to be posted. */
-void watch_posting(struct watched *w);
+/* One more request that will have a completion is about to be posted; it was refused. */
+void watch_posting(struct watched *w, uint64_t wr_id);
+void watch_refused(struct watched *w);
+/* A request has completed; all have. */
+void watch_completion(struct watched *w, uint64_t wr_id);
+void watch_finished(struct watched *w);
+/* The program has a region on demand: from now on there may be work for the watcher. */
+void watch_start(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rounds send|write: one queue pair, connected to itself, posts 8 bytes and polls until
+ * rounds send|write [BYTES [demand]]: one queue pair, connected to itself, posts 8 bytes and polls until
  * that has completed, WARM_ROUNDS times and then COUNTED_CALLS times COUNTED_ROUNDS times
- * in counted(). The work of a call of that function is what instructions.sh counts.
+ * in counted(). The work of a call of that function is what instructions.sh counts. With "demand" the
+ * program has a region on demand, too, which it does not use.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -12,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_ROUNDS = 5000, COUNTED_CALLS = 40, COUNTED_ROUNDS = 100, BYTES = 8 };
+enum { WARM_ROUNDS = 5000, COUNTED_CALLS = 40, COUNTED_ROUNDS = 100 };
 
 static struct {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	bool send; /* else RDMA WRITE */
+	uint32_t size;
 	uint8_t bytes[2][64];
 } side;
 
@@ -76,8 +78,9 @@ static void qp_connect(struct ibv_context *context)
 		       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static void open_all(void)
+static void open_all(bool demand)
 {
+	static uint8_t others[8192];
 	struct ibv_context *context = context_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -89,7 +92,8 @@ static void open_all(void)
 		fail("ibv_create_cq");
 	side.mr = ibv_reg_mr(pd, side.bytes, sizeof(side.bytes),
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (!side.mr)
+	if (!side.mr || (demand && !ibv_reg_mr(pd, others, sizeof(others),
+						IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND)))
 		fail("ibv_reg_mr");
 	attr.send_cq = attr.recv_cq = side.cq;
 	side.qp = ibv_create_qp(pd, &attr);
@@ -100,8 +104,8 @@ static void open_all(void)
 
 static void one_round(void)
 {
-	struct ibv_sge from = { (uintptr_t)side.bytes[0], BYTES, side.mr->lkey };
-	struct ibv_sge to = { (uintptr_t)side.bytes[1], BYTES, side.mr->lkey };
+	struct ibv_sge from = { (uintptr_t)side.bytes[0], side.size, side.mr->lkey };
+	struct ibv_sge to = { (uintptr_t)side.bytes[1], side.size, side.mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &from, .num_sge = 1,
 		.opcode = side.send ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
@@ -132,12 +136,15 @@ __attribute__((noinline)) void counted(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 || (strcmp(argv[1], "send") && strcmp(argv[1], "write"))) {
-		fprintf(stderr, "usage: rounds send|write\n");
+	if (argc < 2 || (strcmp(argv[1], "send") && strcmp(argv[1], "write"))) {
+		fprintf(stderr, "usage: rounds send|write [BYTES [demand]]\n");
 		return 2;
 	}
 	side.send = !strcmp(argv[1], "send");
-	open_all();
+	side.size = argc > 2 ? (uint32_t)atoi(argv[2]) : 8;
+	if (side.size > sizeof(side.bytes[0]))
+		side.size = sizeof(side.bytes[0]);
+	open_all(argc > 3);
 	for (int i = 0; i < WARM_ROUNDS; i++)
 		one_round();
 	for (int i = 0; i < COUNTED_CALLS; i++)

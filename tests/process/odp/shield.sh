@@ -112,6 +112,13 @@ for part in $parts; do
 	count_stalls "$tmp/$part"
 	check "$slow" -le 2
 done
+# Memory on demand of an adapter without pitfalls, and with all libraries at once.
+export BUSBAR_PAGING=
+BUSBAR_DEVICES=soft "$BUSBAR" exec -q --odp-shield --trace="$tmp/trace" -- "$stall" 1 1 all \
+	>"$tmp/plain" 2>&1 || echo "failed" >>"$tmp/plain"
+unset BUSBAR_PAGING
+count_stalls "$tmp/plain"
+check "$slow" -le 2
 wait "$background"
 count_stalls "$tmp/without"
 check "$slow" -ge 10

@@ -31,6 +31,12 @@ hides=hides lines=2
 run "$below"
 lines=3
 run "$above $below"
+# They begin to hear while objects are in use.
+for way in 1 2 3 4 5 6 7; do
+	export HEARD_FROM=$way
+	run "$above $below"
+done
+unset HEARD_FROM
 # The trace beside them.
 LD_PRELOAD="$below" BUSBAR_DEVICES=soft "$BUSBAR" exec -q --trace="$tmp/trace" -- "$ways" hides \
 	>"$tmp/said" 2>&1 || {
