@@ -111,18 +111,21 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	int (*real)(struct ibv_qp *) = real_find("ibv_destroy_qp", "IBVERBS_1.1");
-	const struct record *r = record_of(qp);
+	struct record *r = record_of(qp);
+	uint32_t more = r ? r->more_send_wr : 0;
 	int ret;
 
 	if (!r)
 		return real(qp);
 	preload_listener.qp_goes(qp);
 	hear_goes(qp);
+	/* The next one at the address may be unknown. */
+	r->more_send_wr = 0;
 	ret = real(qp);
 	if (!ret)
 		return 0;
 	hear_stays(qp);
-	preload_listener.qp_made(qp, r->completes_all);
+	made(qp, r->completes_all, more);
 	return ret;
 }
 
