@@ -18,7 +18,8 @@
 
 PRELOAD_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device);
 PRELOAD_EXPORT struct ibv_context *ibv_import_device(int cmd_fd);
-PRELOAD_EXPORT int ibv_close_device(struct ibv_context *context);
+/* A library may have its own instead; see data.h. */
+__attribute__((weak)) PRELOAD_EXPORT int ibv_close_device(struct ibv_context *context);
 PRELOAD_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 PRELOAD_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 				struct ibv_qp_init_attr *init);

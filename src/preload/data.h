@@ -4,7 +4,9 @@
  * ibv_wr_*(), and the completions that it polls, by ibv_poll_cq() or ibv_start_poll(). For a
  * preloaded library; the library then has these functions of libibverbs, too: ibv_open_device,
  * ibv_import_device, ibv_close_device, ibv_create_cq, ibv_resize_cq, ibv_destroy_cq, ibv_create_qp,
- * ibv_query_qp and ibv_destroy_qp. Uses the public interface alone.
+ * ibv_query_qp and ibv_destroy_qp. Uses the public interface alone. A library that listens from the
+ * beginning (`later` false) may have an ibv_close_device of its own instead; context_goes() is not
+ * called then.
  *
  * Not heard: requests of the kinds that this header's libibverbs does not know, receives, queue
  * pairs that another process made (ibv_open_qp) or that a function of one adapter alone made.
