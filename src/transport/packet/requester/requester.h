@@ -12,6 +12,10 @@
 uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		      uint32_t length);
 
+/* The same for one buffer whose key needs care: a copy of as many packets of the run as have room,
+ * to which tx->packet.more is lowered; valid until the next call. sq_lock is held. */
+uint8_t *packet_whole_copy(struct packet_qp *pq, const struct hca_swqe *e, struct rc_tx *tx);
+
 /* ---- requester.c; sq_lock is held ---- */
 /* The longest payload of a connection. */
 uint32_t packet_mtu(const struct packet_qp *pq);
@@ -33,7 +37,8 @@ uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 /* ---- demand.c; the port has `demand`, and sq_lock is held ---- */
 /* The times and numbers that differ from those of the attributes. */
 void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params *p);
-/* The packet, not a run, is about to be added to the train: 0; -ENOENT: pages of its payload are
+/* The packet is about to be added to the train, and those of its run that are as it is:
+ * tx->packet.more is lowered to 0 if not all are. 0; -ENOENT: pages of its payload are
  * missing, and an event will follow; -ENOBUFS: the train has to leave first, because the packet gets
  * lost behind the adapter, or those of the train do. */
 int packet_demand_send(struct packet_qp *pq, struct packet_train *train,
