@@ -27,6 +27,7 @@ struct analyzer {
 	struct analyzer_shared all;
 	struct analyzer_table table;
 	struct analyzer_totals totals;
+	unsigned ladder_flow, ladders;
 	bool untimed;
 	uint32_t origin;      /* of the first packet */
 	bool several_origins;
@@ -43,7 +44,7 @@ struct analyzer *analyzer_new(unsigned ladder_flow)
 	if (!a)
 		return NULL;
 	a->all.budget.left = REQUESTS_MAX_ALL;
-	a->all.ladder.flow = ladder_flow;
+	a->ladder_flow = ladder_flow;
 	return a;
 }
 
@@ -55,6 +56,7 @@ void analyzer_free(struct analyzer *a)
 		free(a->table.flow[i]->requests.ring);
 		free(a->table.flow[i]->scout);
 		free(a->table.flow[i]->copies);
+		free(a->table.flow[i]->ladder);
 		free(a->table.flow[i]->result.finding);
 		free(a->table.flow[i]);
 	}
@@ -72,6 +74,11 @@ static void number(struct analyzer *a, struct analyzer_flow *f)
 		return;
 	a->flow[a->flows++] = f;
 	f->result.number = a->flows;
+	if (a->ladder_flow != a->flows &&
+	    (a->ladder_flow != ANALYZER_LADDER_ALL || a->ladders == ANALYZER_LADDERS_MAX))
+		return;
+	f->ladder = calloc(1, sizeof(*f->ladder));
+	a->ladders++;
 }
 
 /* A packet of a connection comes: how long was there none while a request was open? */
@@ -105,7 +112,7 @@ static void answer(struct analyzer *a, struct analyzer_flow *y, const struct ana
 		y->answers_alone++;
 		return;
 	}
-	analyzer_table_rate(&a->table, y, analyzer_answer_packet(&a->all.ladder, x, p));
+	analyzer_table_rate(&a->table, y, analyzer_answer_packet(x, p));
 }
 
 /* The notification goes to the queue pair whose packets were marked. */
@@ -245,7 +252,7 @@ const struct analyzer_result *analyzer_flow(const struct analyzer *a, unsigned i
 	return &a->flow[i]->result;
 }
 
-const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a)
+const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a, unsigned flow)
 {
-	return &a->all.ladder;
+	return flow && flow <= a->flows ? a->flow[flow - 1]->ladder : NULL;
 }

@@ -16,6 +16,10 @@
 
 struct analyzer;
 
+/* Instead of a flow's number: all flows have a ladder, up to the bound (5 KiB each). */
+#define ANALYZER_LADDER_ALL (~0u)
+#define ANALYZER_LADDERS_MAX 1024
+
 /* `ladder_flow`: number of the flow whose packets are kept for a ladder; 0: none. NULL: no
  * memory. */
 struct analyzer *analyzer_new(unsigned ladder_flow);
@@ -30,6 +34,7 @@ const struct analyzer_totals *analyzer_totals(const struct analyzer *a);
 unsigned analyzer_flows(const struct analyzer *a);
 /* From 0 on, in the order of their numbers. */
 const struct analyzer_result *analyzer_flow(const struct analyzer *a, unsigned i);
-const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a);
+/* Of the flow with this number; NULL: none was kept. */
+const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a, unsigned flow);
 
 #endif

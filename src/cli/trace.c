@@ -16,12 +16,14 @@
 #include <unistd.h>
 
 #include "cli/trace_ladder.h"
+#include "cli/trace_page.h"
 #include "cli/trace_print.h"
 
 #define BUFFER_BYTES (4 * CAPTURE_RECORD_MAX)
 
 struct settings {
 	const char *file;
+	const char *page; /* NULL: none */
 	unsigned flow, ladder;
 	bool json;
 };
@@ -36,12 +38,20 @@ static void print_help(FILE *out)
 	      "\n"
 	      "  -f, --flow N     only flow N, with all details\n"
 	      "  -l, --ladder N   also a ladder diagram of flow N\n"
+	      "  -p, --page FILE.html\n"
+	      "                   also write a page for a browser, with a drawing of the packets of\n"
+	      "                   each flow with a finding; - for standard output instead\n"
 	      "  -j, --json       print a JSON object; times in nanoseconds\n"
 	      "  -h, --help       this text\n"
 	      "\n"
 	      "Exit status: 0 no pitfall found, 1 a pitfall found, 2 wrong usage, 3 the capture is\n"
 	      "not readable or damaged, or nothing was found and not all could be judged.\n",
 	      out);
+}
+
+static bool is_standard_output(const char *page)
+{
+	return page && !strcmp(page, "-");
 }
 
 static bool number_of(const char *option, const char *text, unsigned *value)
@@ -63,13 +73,14 @@ static int parse(int argc, char **argv, struct settings *s)
 	static const struct option options[] = {
 		{ "flow", required_argument, NULL, 'f' },
 		{ "ladder", required_argument, NULL, 'l' },
+		{ "page", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "f:l:jh", options, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "f:l:p:jh", options, NULL)) >= 0) {
 		switch (c) {
 		case 'f':
 			if (!number_of("flow", optarg, &s->flow))
@@ -79,10 +90,15 @@ static int parse(int argc, char **argv, struct settings *s)
 			if (!number_of("ladder", optarg, &s->ladder))
 				return CLI_USAGE + 1;
 			break;
+		case 'p': s->page = optarg; break;
 		case 'j': s->json = true; break;
 		case 'h': print_help(stdout); return CLI_OK + 1;
 		default: print_help(stderr); return CLI_USAGE + 1;
 		}
+	}
+	if (s->json && is_standard_output(s->page)) {
+		fprintf(stderr, "busbar trace: --page - and --json both write to standard output\n");
+		return CLI_USAGE + 1;
 	}
 	if (argc - optind == 1) {
 		s->file = argv[optind];
@@ -139,33 +155,76 @@ static enum cli_status status_of(const struct trace_report *t)
 	return gap || trace_doubts(t, say_nothing, NULL) ? CLI_INCOMPLETE : CLI_OK;
 }
 
+/* A page draws the flow that is named; without a name each with a finding. */
+static unsigned ladder_of(const struct settings *s)
+{
+	if (!s->page || s->ladder)
+		return s->ladder;
+	return s->flow ? s->flow : ANALYZER_LADDER_ALL;
+}
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int signal_number)
+{
+	stopped = signal_number;
+}
+
+static bool is_stopped(void)
+{
+	return stopped;
+}
+
+/* The page is written as a whole or not at all, also at Ctrl-C. */
+static enum cli_status write_page(const struct trace_report *t, const char *page, enum cli_status status)
+{
+	const struct sigaction stop = { .sa_handler = on_stop };
+	int error;
+
+	fflush(stdout);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	error = trace_page(t, page, is_stopped);
+	if (error == -EINTR)
+		return (enum cli_status)(128 + stopped);
+	return error ? CLI_INCOMPLETE : status;
+}
+
+static bool has_flow(const struct analyzer *a, const char *option, unsigned flow)
+{
+	if (flow <= analyzer_flows(a))
+		return true;
+	fprintf(stderr, "busbar trace: --%s %u: the capture has %u flow%s\n", option, flow,
+		analyzer_flows(a), analyzer_flows(a) == 1 ? "" : "s");
+	return false;
+}
+
 static enum cli_status report(const struct settings *s, const struct analyzer_capture *c,
 			      struct analyzer *a)
 {
-	const struct trace_report t = { .file = s->file, .analyzer = a, .capture = c, .flow = s->flow };
+	const struct trace_report t = { .file = s->file, .analyzer = a, .capture = c, .flow = s->flow,
+					.ladder = s->ladder };
 	enum cli_status status = status_of(&t);
 	char damage[300];
 
-	if (s->flow > analyzer_flows(a)) {
-		fprintf(stderr, "busbar trace: --flow %u: the capture has %u flows\n", s->flow,
-			analyzer_flows(a));
+	if (!has_flow(a, "flow", s->flow) || !has_flow(a, "ladder", s->ladder))
 		return CLI_USAGE;
-	}
 	if (s->json && trace_json(&t, status)) {
 		fprintf(stderr, "busbar trace: no memory for the result\n");
 		return CLI_INCOMPLETE;
 	}
-	if (!s->json)
+	if (!s->json && !is_standard_output(s->page)) {
 		trace_print(&t);
-	if (!s->json && s->ladder)
-		trace_ladder_print(&t);
+		if (s->ladder)
+			trace_ladder_print(&t);
+	}
 	if (c->corrupt) {
 		fflush(stdout);
 		trace_damage(&t, damage, sizeof(damage));
 		fprintf(stderr, "busbar trace: %s; the %ju packets before it were analysed\n", damage,
 			(uintmax_t)c->packets);
 	}
-	return status;
+	return s->page ? write_page(&t, s->page, status) : status;
 }
 
 static void on_interrupt(int signal_number)
@@ -210,7 +269,7 @@ int cli_trace(int argc, char **argv)
 	}
 	outlive_interrupt(fd);
 	analyzer_capture_begin(&c);
-	a = analyzer_new(s.ladder);
+	a = analyzer_new(ladder_of(&s));
 	buffer = malloc(BUFFER_BYTES);
 	error = a && buffer ? read_all(fd, buffer, &c, a) : -ENOMEM;
 	if (error) {

@@ -193,7 +193,7 @@ static void repeated_writes_are_counted(void **state)
 static void the_ladder_marks_the_lost_packet(void **state)
 {
 	struct analyzer *a = named("fig5.3", &ibdump);
-	const struct analyzer_ladder *l = analyzer_ladder(a);
+	const struct analyzer_ladder *l = analyzer_ladder(a, 1);
 
 	assert_int_equal(analyzer_ladder_at(l, 1)->notes, ANALYZER_RUNG_OPENS);
 	assert_int_equal(analyzer_ladder_at(l, 2)->notes, ANALYZER_RUNG_DISCARDED);
