@@ -15,22 +15,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/trace.h"
 #include "cli/trace_ladder.h"
 #include "cli/trace_page.h"
 #include "cli/trace_print.h"
 
 #define BUFFER_BYTES (4 * CAPTURE_RECORD_MAX)
-
-struct settings {
-	const char *file;
-	const char *page; /* NULL: none */
-	unsigned flow, ladder;
-	bool json;
-};
+#define INTERVAL_MS 250 /* of --counters */
+#define INTERVAL_MS_MAX 3600000
 
 static void print_help(FILE *out)
 {
 	fputs("usage: busbar trace [OPTIONS] FILE|-\n"
+	      "       busbar trace --counters [--interval MS] [--count N] [--json]\n"
+	      "                    [DEVICE[:PORT]|PID]...\n"
 	      "\n"
 	      "Reads a packet capture of RDMA traffic (pcap or pcapng; RoCE, InfiniBand, ibdump's\n"
 	      "ERF) and says for each connection what went wrong: packet damming, READ flood and\n"
@@ -44,6 +42,14 @@ static void print_help(FILE *out)
 	      "  -j, --json       print a JSON object; times in nanoseconds\n"
 	      "  -h, --help       this text\n"
 	      "\n"
+	      "  -c, --counters   suspect the same from the counters of adapters while they run,\n"
+	      "                   without packets or privilege; of all adapters, of these, or of\n"
+	      "                   a process on busbar's adapter\n"
+	      "  -i, --interval MS\n"
+	      "                   milliseconds between two looks, from 1 on (250)\n"
+	      "  -n, --count N    end after N looks; else at Ctrl-C\n"
+	      "      --root DIR   look below DIR in the place of /\n"
+	      "\n"
 	      "Exit status: 0 no pitfall found, 1 a pitfall found, 2 wrong usage, 3 the capture is\n"
 	      "not readable or damaged, or nothing was found and not all could be judged.\n",
 	      out);
@@ -52,6 +58,19 @@ static void print_help(FILE *out)
 static bool is_standard_output(const char *page)
 {
 	return page && !strcmp(page, "-");
+}
+
+static bool amount_of(const char *option, const char *text, unsigned max, unsigned *value)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end != text && !*end && *text != '-' && n >= 1 && n <= max) {
+		*value = (unsigned)n;
+		return true;
+	}
+	fprintf(stderr, "busbar trace: --%s '%s' is not a number from 1 to %u\n", option, text, max);
+	return false;
 }
 
 static bool number_of(const char *option, const char *text, unsigned *value)
@@ -67,20 +86,44 @@ static bool number_of(const char *option, const char *text, unsigned *value)
 	return false;
 }
 
+static bool refuse(const char *why)
+{
+	fprintf(stderr, "busbar trace: %s\n", why);
+	return false;
+}
+
+/* Do the options go together? */
+static bool agree(struct trace_settings *s)
+{
+	if (s->json && is_standard_output(s->page))
+		return refuse("--page - and --json both write to standard output");
+	if (s->counters)
+		return !s->page && !s->flow && !s->ladder ? true :
+			       refuse("--counters sees no packets: it has no --flow, --ladder and --page");
+	if (s->timed || s->count || s->root)
+		return refuse("--interval, --count and --root go with --counters");
+	s->file = s->name_count == 1 ? s->names[0] : NULL;
+	return s->file ? true : refuse("one file is needed, or - for standard input");
+}
+
 /* 0: go on; else the exit status plus 1. */
-static int parse(int argc, char **argv, struct settings *s)
+static int parse(int argc, char **argv, struct trace_settings *s)
 {
 	static const struct option options[] = {
 		{ "flow", required_argument, NULL, 'f' },
 		{ "ladder", required_argument, NULL, 'l' },
 		{ "page", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "counters", no_argument, NULL, 'c' },
+		{ "interval", required_argument, NULL, 'i' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "root", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "f:l:p:jh", options, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "f:l:p:jci:n:h", options, NULL)) >= 0) {
 		switch (c) {
 		case 'f':
 			if (!number_of("flow", optarg, &s->flow))
@@ -92,20 +135,24 @@ static int parse(int argc, char **argv, struct settings *s)
 			break;
 		case 'p': s->page = optarg; break;
 		case 'j': s->json = true; break;
+		case 'c': s->counters = true; break;
+		case 'i':
+			if (!amount_of("interval", optarg, INTERVAL_MS_MAX, &s->interval_ms))
+				return CLI_USAGE + 1;
+			s->timed = true;
+			break;
+		case 'n':
+			if (!amount_of("count", optarg, UINT32_MAX, &s->count))
+				return CLI_USAGE + 1;
+			break;
+		case 'r': s->root = optarg; break;
 		case 'h': print_help(stdout); return CLI_OK + 1;
 		default: print_help(stderr); return CLI_USAGE + 1;
 		}
 	}
-	if (s->json && is_standard_output(s->page)) {
-		fprintf(stderr, "busbar trace: --page - and --json both write to standard output\n");
-		return CLI_USAGE + 1;
-	}
-	if (argc - optind == 1) {
-		s->file = argv[optind];
-		return 0;
-	}
-	fprintf(stderr, "busbar trace: one file is needed, or - for standard input\n");
-	return CLI_USAGE + 1;
+	s->names = argv + optind;
+	s->name_count = argc - optind;
+	return agree(s) ? 0 : CLI_USAGE + 1;
 }
 
 /* 0, or a negative errno of read(). */
@@ -156,7 +203,7 @@ static enum cli_status status_of(const struct trace_report *t)
 }
 
 /* A page draws the flow that is named; without a name each with a finding. */
-static unsigned ladder_of(const struct settings *s)
+static unsigned ladder_of(const struct trace_settings *s)
 {
 	if (!s->page || s->ladder)
 		return s->ladder;
@@ -199,7 +246,7 @@ static bool has_flow(const struct analyzer *a, const char *option, unsigned flow
 	return false;
 }
 
-static enum cli_status report(const struct settings *s, const struct analyzer_capture *c,
+static enum cli_status report(const struct trace_settings *s, const struct analyzer_capture *c,
 			      struct analyzer *a)
 {
 	const struct trace_report t = { .file = s->file, .analyzer = a, .capture = c, .flow = s->flow,
@@ -244,7 +291,7 @@ static void outlive_interrupt(int fd)
 		sigaction(SIGINT, &once, NULL);
 }
 
-static int open_file(struct settings *s)
+static int open_file(struct trace_settings *s)
 {
 	if (strcmp(s->file, "-"))
 		return open(s->file, O_RDONLY | O_CLOEXEC);
@@ -254,7 +301,7 @@ static int open_file(struct settings *s)
 
 int cli_trace(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct trace_settings s = { .interval_ms = INTERVAL_MS };
 	int status = parse(argc, argv, &s), fd, error;
 	static struct analyzer_capture c;
 	struct analyzer *a;
@@ -262,6 +309,8 @@ int cli_trace(int argc, char **argv)
 
 	if (status)
 		return status - 1;
+	if (s.counters)
+		return trace_counters(&s);
 	fd = open_file(&s);
 	if (fd < 0) {
 		fprintf(stderr, "busbar trace: %s: %s\n", s.file, strerror(errno));
