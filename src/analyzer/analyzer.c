@@ -15,6 +15,7 @@
 
 #define DISORDER_NS_MAX INT64_C(1000000000)
 #define QUEUE_PACKETS 4096 /* a power of two */
+#define QUEUE_NS_MAX INT64_C(1000000000) /* of a packet, while packets come */
 
 /* A packet that waits until the directions of its connection are known. */
 struct waiting {
@@ -215,6 +216,47 @@ static void settle(struct analyzer *a, struct analyzer_flow *f)
 		f->partner->result.packets += f->result.packets;
 	} else if (f->answers_alone) {
 		number(a, f);
+	}
+}
+
+void analyzer_catch_up(struct analyzer *a, int64_t now_ns)
+{
+	while (a->analysed != a->queued) {
+		const struct waiting *w = &a->queue[a->analysed % QUEUE_PACKETS];
+
+		if (w->flow && !w->flow->partner && now_ns - w->packet.when_ns < QUEUE_NS_MAX)
+			return;
+		analyse_oldest(a);
+	}
+}
+
+static void tell_stalls(struct analyzer_flow *f, void (*tell)(void *arg, const struct analyzer_news *news),
+			void *arg)
+{
+	for (; f->stalls_told < f->result.findings; f->stalls_told++) {
+		const struct analyzer_finding *g = &f->result.finding[f->stalls_told];
+
+		tell(arg, &(struct analyzer_news){ &f->result, g->kind, g, g->begin_ns + g->stall_ns });
+		f->kinds_told |= 1u << g->kind;
+	}
+}
+
+void analyzer_news(struct analyzer *a, void (*tell)(void *arg, const struct analyzer_news *news),
+		   void *arg)
+{
+	analyzer_verdict_flood(a->flow, a->flows);
+	for (unsigned i = 0; i < a->flows; i++) {
+		struct analyzer_flow *f = a->flow[i];
+
+		analyzer_verdict_kinds(f);
+		tell_stalls(f, tell, arg);
+		for (int kind = 0; kind < ANALYZER_PITFALLS_END; kind++) {
+			if (!(f->result.kinds & ~f->kinds_told & 1u << kind))
+				continue;
+			f->kinds_told |= 1u << kind;
+			tell(arg, &(struct analyzer_news){ &f->result, (enum analyzer_kind)kind, NULL,
+							   f->result.last_ns });
+		}
 	}
 }
 

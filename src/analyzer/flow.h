@@ -89,6 +89,8 @@ struct analyzer_flow {
 	int64_t seen_ns;            /* a packet of either direction */
 	struct analyzer_copies *copies; /* NULL: the capture was made at one place */
 	struct analyzer_ladder *ladder; /* NULL: not wanted, or no memory */
+	unsigned stalls_told;       /* of result.finding */
+	uint32_t kinds_told;        /* bits, as result.kinds */
 	uint64_t answers_alone;     /* answers in this direction to requests that were not seen */
 	struct analyzer_result result;
 };
