@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,7 +153,7 @@ static int start(struct live *l)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (l->pid < 0)
 		return -errno;
-	l->pid_fd = pidfd_open(l->pid, 0);
+	l->pid_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
 	return l->pid_fd < 0 ? -errno : 0;
 }
 
