@@ -30,9 +30,9 @@ static void print_line(json_t *o)
 	json_decref(o);
 }
 
-static void print_growth(const struct watched *w, const uint64_t *grown)
+/* `comma`: what is before the first. */
+static void print_growth(const struct watched *w, const uint64_t *grown, const char *comma)
 {
-	const char *comma = "";
 
 	for (unsigned i = 0; i < w->counters.count; i++) {
 		if (!grown[i])
@@ -70,7 +70,7 @@ void trace_counters_interval(const struct watched *w, const struct analyzer_inte
 				     "kind", analyzer_kind_key(kind), "counters", growth(w, grown)));
 	} else {
 		printf("%10.3f s  %s: ", (double)i->end_ns / 1e9, w->counters.name);
-		print_growth(w, grown);
+		print_growth(w, grown, "");
 		if (kind < ANALYZER_PITFALLS_END)
 			printf("  suspected: %s", analyzer_kind_name(kind));
 		else if (kind != ANALYZER_NONE)
@@ -175,8 +175,9 @@ static void print_verdict(const struct watched *w)
 	if (pitfall)
 		printf(" (confidence %s)",
 		       analyzer_confidence_key(analyzer_counters_confidence(&w->judged, kind)));
-	printf(". %s\n    ", text);
-	print_growth(w, w->grown);
+	if (kind != ANALYZER_NONE)
+		printf(". %s", text);
+	print_growth(w, w->grown, "\n    ");
 	puts(w->failed ? "; then the adapter was gone" : w->gone ? "; then the process ended" : "");
 	if (pitfall)
 		printf("what to do: %s\nA packet capture names the connection: busbar trace CAPTURE.\n",
