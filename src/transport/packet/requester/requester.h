@@ -26,9 +26,16 @@ void packet_settle(struct packet_qp *pq);
 bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
+/* Why a requester sends again. */
+enum packet_cause {
+	PACKET_TIMEOUT,
+	PACKET_RNR,       /* the receiver was not ready */
+	PACKET_GAP,       /* a packet is missing, as an answer shows */
+	PACKET_DISCARDED, /* this side had no page for the answer */
+};
 /* Counts a going back, if there was one since the last time; the next entry to be sent
- * was `next_before`. `rnr`: the receiver was not ready. */
-void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
+ * was `next_before`. */
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, enum packet_cause cause);
 /* An answer of the peer, or a run of responses. Returns how many packets of the run were taken:
  * at least 1. receive_lock is held, sq_lock is not. */
 uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
