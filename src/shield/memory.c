@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "trace/real.h"
+#include "preload/real.h"
 
 /* verbs.h has macros or inline functions of these names over the exported functions. */
 #undef ibv_reg_mr

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/real.h"
+#include "preload/real.h"
 
 SHIELD_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device);
 SHIELD_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);

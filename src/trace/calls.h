@@ -21,7 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/real.h"
+#include "preload/real.h"
+#include "preload/saved.h"
 #include "trace/text.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -112,24 +113,11 @@ uint64_t realtime_ns(void);
 /* "ENOMEM" for 12. */
 const char *error_name(int error);
 
-/* ---- saved.c: tables of functions that were replaced ---- */
-struct saved {
-	const void *key;
-	struct saved *next;
-	struct ibv_context_ops ops;
-	struct verbs_context verbs; /* zeros if a context is not extended */
-	struct ibv_qp_ex qp;
-	struct ibv_cq_ex cq;
-};
-
-/* The original functions of an object. Never NULL: zeros if the object is unknown. */
-const struct saved *saved_find(const void *key);
-struct saved *saved_make(const void *key);
+/* ---- functions that were replaced ---- */
 static inline const struct saved *saved_ops(const struct ibv_context *context)
 {
 	return saved_find(context);
 }
-void context_patch(struct ibv_context *context);
 void calls_patch_ops(struct ibv_context *context);
 void calls_patch_verbs(struct verbs_context *verbs);
 void data_patch_ops(struct ibv_context *context);

@@ -384,9 +384,9 @@ static int data_next_poll(struct ibv_cq_ex *cq)
 
 void data_patch_cq(struct ibv_cq_ex *cq)
 {
-	struct saved *s = saved_make(cq);
+	struct saved *s = cq->start_poll ? saved_make(cq) : NULL;
 
-	if (!s || !cq->start_poll)
+	if (!s)
 		return;
 	s->cq = *cq;
 	cq->start_poll = data_start_poll;
@@ -426,10 +426,10 @@ void data_patch_qp(struct ibv_qp_ex *qp)
 {
 	struct saved *s;
 
-	if (qp->wr_complete == data_wr_complete)
+	if (!qp->wr_complete || qp->wr_complete == data_wr_complete)
 		return;
 	s = saved_make(qp);
-	if (!s || !qp->wr_complete)
+	if (!s)
 		return;
 	s->qp = *qp;
 	qp->wr_complete = data_wr_complete;

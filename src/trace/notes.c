@@ -2,6 +2,19 @@
 /* Actions of the trace after a successful call. */
 #include "trace/calls.h"
 
+/* The context has just been opened: no other thread uses it yet. */
+static void context_patch(struct ibv_context *context)
+{
+	struct verbs_context *verbs = verbs_get_ctx(context);
+
+	if (!saved_keep_context(context))
+		return;
+	data_patch_ops(context);
+	calls_patch_ops(context);
+	if (verbs)
+		calls_patch_verbs(verbs);
+}
+
 void note_ibv_open_device(struct ibv_context *context, struct ibv_device *device)
 {
 	context_patch(context);
@@ -32,8 +45,10 @@ void note_ibv_create_qp_ex(struct ibv_qp *qp, struct ibv_context *context,
 		data_patch_qp(ex);
 }
 
+/* Of a queue pair that the program made by a function of its adapter alone. One that is known has
+ * the functions already; those of a library above this one may stand over them. */
 void note_ibv_qp_to_qp_ex(struct ibv_qp_ex *ex, struct ibv_qp *qp)
 {
-	if (ex)
+	if (ex && !saved_find(ex)->key)
 		data_patch_qp(ex);
 }

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The original functions of contexts, extended queue pairs and completion queues, which
- * the trace replaces by its own. The data path looks them up, therefore without a lock;
- * an entry is never freed, and is used again for the next object at its address.
- */
+/* The table of functions that were replaced; see saved.h. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "trace/calls.h"
+#include "preload/saved.h"
 
 #define BUCKETS 1024
 
 static struct saved *_Atomic buckets[BUCKETS];
 static const struct saved nothing;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Another thread of the parent may have had the lock. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
 
 static unsigned bucket_of(const void *key)
 {
@@ -31,7 +41,6 @@ const struct saved *saved_find(const void *key)
 
 struct saved *saved_make(const void *key)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct saved *_Atomic *bucket = &buckets[bucket_of(key)];
 	struct saved *s;
 
@@ -49,24 +58,21 @@ struct saved *saved_make(const void *key)
 	return s;
 }
 
-/* The context has just been opened: no other thread uses it yet. */
-void context_patch(struct ibv_context *context)
+bool saved_keep_context(struct ibv_context *context)
 {
 	struct verbs_context *verbs = verbs_get_ctx(context);
 	struct saved *s = saved_make(context);
 
 	if (!s)
-		return;
+		return false;
 	s->ops = context->ops;
-	data_patch_ops(context);
-	calls_patch_ops(context);
+	s->verbs = (struct verbs_context){ 0 };
 	if (!verbs)
-		return;
+		return true;
 	/* The table of an older library lacks members at its beginning. */
 	size_t size = verbs->sz < sizeof(*verbs) ? verbs->sz : sizeof(*verbs);
 
-	s->verbs = (struct verbs_context){ 0 };
 	__builtin_memcpy((char *)&s->verbs + sizeof(s->verbs) - size,
 			 (char *)verbs + sizeof(*verbs) - size, size);
-	calls_patch_verbs(verbs);
+	return true;
 }
