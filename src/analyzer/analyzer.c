@@ -15,6 +15,7 @@
 
 #define DISORDER_NS_MAX INT64_C(1000000000)
 #define QUEUE_PACKETS 4096 /* a power of two */
+#define QUEUE_NS_MAX INT64_C(1000000000) /* of a packet, while packets come */
 
 /* A packet that waits until the directions of its connection are known. */
 struct waiting {
@@ -27,6 +28,7 @@ struct analyzer {
 	struct analyzer_shared all;
 	struct analyzer_table table;
 	struct analyzer_totals totals;
+	unsigned ladder_flow, ladders;
 	bool untimed;
 	uint32_t origin;      /* of the first packet */
 	bool several_origins;
@@ -43,7 +45,7 @@ struct analyzer *analyzer_new(unsigned ladder_flow)
 	if (!a)
 		return NULL;
 	a->all.budget.left = REQUESTS_MAX_ALL;
-	a->all.ladder.flow = ladder_flow;
+	a->ladder_flow = ladder_flow;
 	return a;
 }
 
@@ -55,6 +57,7 @@ void analyzer_free(struct analyzer *a)
 		free(a->table.flow[i]->requests.ring);
 		free(a->table.flow[i]->scout);
 		free(a->table.flow[i]->copies);
+		free(a->table.flow[i]->ladder);
 		free(a->table.flow[i]->result.finding);
 		free(a->table.flow[i]);
 	}
@@ -72,6 +75,11 @@ static void number(struct analyzer *a, struct analyzer_flow *f)
 		return;
 	a->flow[a->flows++] = f;
 	f->result.number = a->flows;
+	if (a->ladder_flow != a->flows &&
+	    (a->ladder_flow != ANALYZER_LADDER_ALL || a->ladders == ANALYZER_LADDERS_MAX))
+		return;
+	f->ladder = calloc(1, sizeof(*f->ladder));
+	a->ladders++;
 }
 
 /* A packet of a connection comes: how long was there none while a request was open? */
@@ -105,7 +113,7 @@ static void answer(struct analyzer *a, struct analyzer_flow *y, const struct ana
 		y->answers_alone++;
 		return;
 	}
-	analyzer_table_rate(&a->table, y, analyzer_answer_packet(&a->all.ladder, x, p));
+	analyzer_table_rate(&a->table, y, analyzer_answer_packet(x, p));
 }
 
 /* The notification goes to the queue pair whose packets were marked. */
@@ -211,6 +219,47 @@ static void settle(struct analyzer *a, struct analyzer_flow *f)
 	}
 }
 
+void analyzer_catch_up(struct analyzer *a, int64_t now_ns)
+{
+	while (a->analysed != a->queued) {
+		const struct waiting *w = &a->queue[a->analysed % QUEUE_PACKETS];
+
+		if (w->flow && !w->flow->partner && now_ns - w->packet.when_ns < QUEUE_NS_MAX)
+			return;
+		analyse_oldest(a);
+	}
+}
+
+static void tell_stalls(struct analyzer_flow *f, void (*tell)(void *arg, const struct analyzer_news *news),
+			void *arg)
+{
+	for (; f->stalls_told < f->result.findings; f->stalls_told++) {
+		const struct analyzer_finding *g = &f->result.finding[f->stalls_told];
+
+		tell(arg, &(struct analyzer_news){ &f->result, g->kind, g, g->begin_ns + g->stall_ns });
+		f->kinds_told |= 1u << g->kind;
+	}
+}
+
+void analyzer_news(struct analyzer *a, void (*tell)(void *arg, const struct analyzer_news *news),
+		   void *arg)
+{
+	analyzer_verdict_flood(a->flow, a->flows);
+	for (unsigned i = 0; i < a->flows; i++) {
+		struct analyzer_flow *f = a->flow[i];
+
+		analyzer_verdict_kinds(f);
+		tell_stalls(f, tell, arg);
+		for (int kind = 0; kind < ANALYZER_PITFALLS_END; kind++) {
+			if (!(f->result.kinds & ~f->kinds_told & 1u << kind))
+				continue;
+			f->kinds_told |= 1u << kind;
+			tell(arg, &(struct analyzer_news){ &f->result, (enum analyzer_kind)kind, NULL,
+							   f->result.last_ns });
+		}
+	}
+}
+
 void analyzer_finish(struct analyzer *a)
 {
 	while (a->analysed != a->queued)
@@ -245,7 +294,7 @@ const struct analyzer_result *analyzer_flow(const struct analyzer *a, unsigned i
 	return &a->flow[i]->result;
 }
 
-const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a)
+const struct analyzer_ladder *analyzer_ladder(const struct analyzer *a, unsigned flow)
 {
-	return &a->all.ladder;
+	return flow && flow <= a->flows ? a->flow[flow - 1]->ladder : NULL;
 }

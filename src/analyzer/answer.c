@@ -74,8 +74,7 @@ static void note_answer(struct analyzer_flow *f, struct analyzer_request *q,
 		pending->answer_ns = p->when_ns;
 }
 
-static void data(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct analyzer_request *q,
-		 const struct analyzer_packet *p)
+static void data(struct analyzer_flow *f, struct analyzer_request *q, const struct analyzer_packet *p)
 {
 	uint8_t op = analyzer_operation(p->ib.opcode);
 	const struct analyzer_pending *pending = analyzer_pending_now(f);
@@ -88,15 +87,15 @@ static void data(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct
 	acknowledge(f, p, false);
 	/* A requester that waits on an RNR NAK drops what comes. */
 	if (pending && pending->side == ANALYZER_SERVER && pending->psn == q->psn)
-		analyzer_ladder_note(ladder, f->result.number, p->number, ANALYZER_RUNG_DISCARDED);
+		analyzer_ladder_note(f->ladder, p->number, ANALYZER_RUNG_DISCARDED);
 	note_answer(f, q, p);
 	if (op == IB_READ_RESPONSE_ONLY || op == IB_READ_RESPONSE_LAST || op == IB_ATOMIC_ACKNOWLEDGE)
 		q->open = false;
 	analyzer_finding_answered(f, q->psn, p->number);
 }
 
-static void receiver_not_ready(struct analyzer_ladder *ladder, struct analyzer_flow *f,
-			       struct analyzer_request *q, const struct analyzer_packet *p)
+static void receiver_not_ready(struct analyzer_flow *f, struct analyzer_request *q,
+			       const struct analyzer_packet *p)
 {
 	struct analyzer_result *r = &f->result;
 	struct analyzer_pending *pending;
@@ -111,32 +110,31 @@ static void receiver_not_ready(struct analyzer_ladder *ladder, struct analyzer_f
 		r->rnr_faults++;
 	if (analyzer_is_write(q->opcode) && !r->write_naks++)
 		r->write_packet = p->number;
-	analyzer_ladder_note(ladder, r->number, p->number, ANALYZER_RUNG_OPENS);
+	analyzer_ladder_note(f->ladder, p->number, ANALYZER_RUNG_OPENS);
 }
 
-static void sequence_error(struct analyzer_ladder *ladder, struct analyzer_flow *f,
-			   struct analyzer_request *q, const struct analyzer_packet *p)
+static void sequence_error(struct analyzer_flow *f, struct analyzer_request *q,
+			   const struct analyzer_packet *p)
 {
 	acknowledge(f, p, false);
 	f->result.sequence_naks++;
 	f->sequence = (struct analyzer_nak){ .valid = true, .psn = p->ib.psn, .when_ns = p->when_ns };
 	if (!q || !analyzer_finding_recovered(f, q, p->when_ns, p->number))
 		return;
-	analyzer_ladder_note(ladder, f->result.number, q->last_packet, ANALYZER_RUNG_LOST);
-	analyzer_ladder_end(ladder, f->result.number);
+	analyzer_ladder_note(f->ladder, q->last_packet, ANALYZER_RUNG_LOST);
+	analyzer_ladder_end(f->ladder);
 }
 
-static bool plain(struct analyzer_ladder *ladder, struct analyzer_flow *f, struct analyzer_request *q,
-		  const struct analyzer_packet *p)
+static bool plain(struct analyzer_flow *f, struct analyzer_request *q, const struct analyzer_packet *p)
 {
 	switch (kind_of(p)) {
 	case RC_SYN_RNR:
 		if (q)
-			receiver_not_ready(ladder, f, q, p);
+			receiver_not_ready(f, q, p);
 		return q;
 	case KIND_NAK:
 		if (p->ib.aeth.syndrome == RC_SYN_SEQUENCE) {
-			sequence_error(ladder, f, q, p);
+			sequence_error(f, q, p);
 			return true;
 		}
 		f->result.refusals++;
@@ -149,20 +147,18 @@ static bool plain(struct analyzer_ladder *ladder, struct analyzer_flow *f, struc
 	}
 }
 
-bool analyzer_answer_packet(struct analyzer_ladder *ladder, struct analyzer_flow *f,
-			    const struct analyzer_packet *p)
+bool analyzer_answer_packet(struct analyzer_flow *f, const struct analyzer_packet *p)
 {
 	struct analyzer_request *q = analyzer_requests_find(&f->requests, p->ib.psn);
 	const struct analyzer_request *newest = analyzer_requests_newest(&f->requests);
 
 	f->result.answers++;
-	if (f->result.number == ladder->flow)
-		analyzer_ladder_add(ladder, p, true);
+	analyzer_ladder_add(f->ladder, p, true);
 	if (analyzer_operation(p->ib.opcode) == IB_ACKNOWLEDGE) {
-		if (plain(ladder, f, q, p))
+		if (plain(f, q, p))
 			return true;
 	} else if (q && analyzer_wants_data(q->opcode)) {
-		data(ladder, f, q, p);
+		data(f, q, p);
 		return true;
 	}
 	/* An old answer again is harmless; one to a request that is not there yet is not. */

@@ -6,6 +6,7 @@
 #ifndef ANALYZER_FLOW_H
 #define ANALYZER_FLOW_H
 
+#include "analyzer/ladder.h"
 #include "analyzer/result.h"
 
 #define ANALYZER_PENDING_KEPT 8
@@ -87,6 +88,9 @@ struct analyzer_flow {
 	bool answered_any, untimed;
 	int64_t seen_ns;            /* a packet of either direction */
 	struct analyzer_copies *copies; /* NULL: the capture was made at one place */
+	struct analyzer_ladder *ladder; /* NULL: not wanted, or no memory */
+	unsigned stalls_told;       /* of result.finding */
+	uint32_t kinds_told;        /* bits, as result.kinds */
 	uint64_t answers_alone;     /* answers in this direction to requests that were not seen */
 	struct analyzer_result result;
 };

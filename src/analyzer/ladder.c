@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of one flow around its first stall; see ladder.h. */
+/* The packets of a flow around its first stall; see ladder.h. */
 #include "analyzer/ladder.h"
 
 #define AFTER_STALL 12
 
 void analyzer_ladder_add(struct analyzer_ladder *l, const struct analyzer_packet *p, bool answer)
 {
-	if (l->ending && !l->still)
+	if (!l || (l->ending && !l->still))
 		return;
 	l->still -= l->ending;
 	l->rung[l->added++ % ANALYZER_LADDER_MAX] = (struct analyzer_rung){
@@ -19,28 +19,30 @@ void analyzer_ladder_add(struct analyzer_ladder *l, const struct analyzer_packet
 	};
 }
 
-static struct analyzer_rung *find(struct analyzer_ladder *l, unsigned flow, uint64_t number)
+static unsigned kept(const struct analyzer_ladder *l)
 {
-	unsigned kept = l->added < ANALYZER_LADDER_MAX ? (unsigned)l->added : ANALYZER_LADDER_MAX;
+	return l->added < ANALYZER_LADDER_MAX ? (unsigned)l->added : ANALYZER_LADDER_MAX;
+}
 
-	for (unsigned i = 0; flow == l->flow && i < kept; i++)
+static struct analyzer_rung *find(struct analyzer_ladder *l, uint64_t number)
+{
+	for (unsigned i = 0; l && i < kept(l); i++)
 		if (l->rung[i].number == number)
 			return &l->rung[i];
 	return NULL;
 }
 
-void analyzer_ladder_note(struct analyzer_ladder *l, unsigned flow, uint64_t number, unsigned notes)
+void analyzer_ladder_note(struct analyzer_ladder *l, uint64_t number, unsigned notes)
 {
-	struct analyzer_rung *r = find(l, flow, number);
+	struct analyzer_rung *r = find(l, number);
 
 	if (r)
 		r->notes |= notes;
 }
 
-void analyzer_ladder_again(struct analyzer_ladder *l, unsigned flow, uint64_t number,
-			   enum analyzer_trigger trigger)
+void analyzer_ladder_again(struct analyzer_ladder *l, uint64_t number, enum analyzer_trigger trigger)
 {
-	struct analyzer_rung *r = find(l, flow, number);
+	struct analyzer_rung *r = find(l, number);
 
 	if (!r)
 		return;
@@ -48,9 +50,9 @@ void analyzer_ladder_again(struct analyzer_ladder *l, unsigned flow, uint64_t nu
 	r->trigger = trigger;
 }
 
-void analyzer_ladder_end(struct analyzer_ladder *l, unsigned flow)
+void analyzer_ladder_end(struct analyzer_ladder *l)
 {
-	if (flow != l->flow || l->ending)
+	if (!l || l->ending)
 		return;
 	l->ending = true;
 	l->still = AFTER_STALL;
@@ -58,9 +60,7 @@ void analyzer_ladder_end(struct analyzer_ladder *l, unsigned flow)
 
 const struct analyzer_rung *analyzer_ladder_at(const struct analyzer_ladder *l, unsigned i)
 {
-	unsigned kept = l->added < ANALYZER_LADDER_MAX ? (unsigned)l->added : ANALYZER_LADDER_MAX;
-
-	if (i >= kept)
+	if (i >= kept(l))
 		return NULL;
-	return &l->rung[(l->added - kept + i) % ANALYZER_LADDER_MAX];
+	return &l->rung[(l->added - kept(l) + i) % ANALYZER_LADDER_MAX];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of one flow around its first stall, for a ladder diagram. */
+/* The packets of a flow around its first stall, for a diagram of them. */
 #ifndef ANALYZER_LADDER_H
 #define ANALYZER_LADDER_H
 
@@ -26,20 +26,19 @@ struct analyzer_rung {
 };
 
 struct analyzer_ladder {
-	unsigned flow;             /* number; 0: none */
 	uint64_t added;
 	bool ending;               /* the stall was found */
 	unsigned still;            /* packets that are still taken */
 	struct analyzer_rung rung[ANALYZER_LADDER_MAX];
 };
 
+/* Without a ladder (NULL) these do nothing. */
 void analyzer_ladder_add(struct analyzer_ladder *l, const struct analyzer_packet *p, bool answer);
 /* Notes something about a packet that was added; one that is not kept is ignored. */
-void analyzer_ladder_note(struct analyzer_ladder *l, unsigned flow, uint64_t number, unsigned notes);
-void analyzer_ladder_again(struct analyzer_ladder *l, unsigned flow, uint64_t number,
-			   enum analyzer_trigger trigger);
+void analyzer_ladder_note(struct analyzer_ladder *l, uint64_t number, unsigned notes);
+void analyzer_ladder_again(struct analyzer_ladder *l, uint64_t number, enum analyzer_trigger trigger);
 /* A stall was found: a few more packets are taken. */
-void analyzer_ladder_end(struct analyzer_ladder *l, unsigned flow);
+void analyzer_ladder_end(struct analyzer_ladder *l);
 /* The kept packets in order, from 0; NULL behind the last. */
 const struct analyzer_rung *analyzer_ladder_at(const struct analyzer_ladder *l, unsigned i);
 

@@ -105,8 +105,8 @@ static void count_inflation(struct analyzer_result *r, double factor)
 
 /* The resend behind an RNR NAK. If it is of a later request, the resend of the refused one
  * was not captured, and the wait is not known. */
-static void after_rnr(struct analyzer_shared *all, struct analyzer_flow *f,
-		      const struct analyzer_request *q, const struct analyzer_packet *p)
+static void after_rnr(struct analyzer_flow *f, const struct analyzer_request *q,
+		      const struct analyzer_packet *p)
 {
 	struct analyzer_pending *pending = analyzer_pending_now(f);
 
@@ -116,7 +116,7 @@ static void after_rnr(struct analyzer_shared *all, struct analyzer_flow *f,
 		count_inflation(&f->result, (double)(p->when_ns - pending->open_ns) /
 						    (double)pending->nominal_ns);
 	analyzer_pending_close(pending, p->when_ns, p->number);
-	analyzer_ladder_note(&all->ladder, f->result.number, p->number, ANALYZER_RUNG_CLOSES);
+	analyzer_ladder_note(f->ladder, p->number, ANALYZER_RUNG_CLOSES);
 }
 
 /* The requester dropped an answer; only the resend shows that. */
@@ -128,9 +128,9 @@ static void after_discard(struct analyzer_shared *all, struct analyzer_flow *f,
 
 	pending->answer_ns = q->answer_ns;
 	analyzer_pending_close(pending, p->when_ns, p->number);
-	analyzer_ladder_note(&all->ladder, f->result.number, q->answer_packet,
+	analyzer_ladder_note(f->ladder, q->answer_packet,
 			     ANALYZER_RUNG_DISCARDED | ANALYZER_RUNG_OPENS);
-	analyzer_ladder_note(&all->ladder, f->result.number, p->number, ANALYZER_RUNG_CLOSES);
+	analyzer_ladder_note(f->ladder, p->number, ANALYZER_RUNG_CLOSES);
 	if (analyzer_operation(q->opcode) != IB_READ_REQUEST)
 		return;
 	analyzer_pages_discard(&all->pages, q);
@@ -160,9 +160,8 @@ static void after_unknown(struct analyzer_flow *f, const struct analyzer_request
 	analyzer_pending_close(pending, p->when_ns, p->number);
 }
 
-static void after_timeout(struct analyzer_shared *all, struct analyzer_flow *f,
-			  const struct analyzer_request *q, const struct analyzer_packet *p,
-			  struct analyzer_cause *cause)
+static void after_timeout(struct analyzer_flow *f, const struct analyzer_request *q,
+			  const struct analyzer_packet *p, struct analyzer_cause *cause)
 {
 	enum analyzer_kind kind;
 
@@ -171,8 +170,8 @@ static void after_timeout(struct analyzer_shared *all, struct analyzer_flow *f,
 	if (kind == ANALYZER_DAMMING)
 		cause->trigger = ANALYZER_BY_DAMMING;
 	if (!q->answers)
-		analyzer_ladder_note(&all->ladder, f->result.number, q->last_packet, ANALYZER_RUNG_LOST);
-	analyzer_ladder_end(&all->ladder, f->result.number);
+		analyzer_ladder_note(f->ladder, q->last_packet, ANALYZER_RUNG_LOST);
+	analyzer_ladder_end(f->ladder);
 }
 
 /* The first of a go-back. */
@@ -181,10 +180,10 @@ static void lead(struct analyzer_shared *all, struct analyzer_flow *f, struct an
 {
 	f->burst = (struct analyzer_burst){ .any = true, .finding = -1, .begin_ns = p->when_ns };
 	switch (cause->trigger) {
-	case ANALYZER_BY_RNR: after_rnr(all, f, q, p); break;
+	case ANALYZER_BY_RNR: after_rnr(f, q, p); break;
 	case ANALYZER_BY_SEQUENCE: f->sequence.valid = false; break;
 	case ANALYZER_BY_DISCARD: after_discard(all, f, q, p); break;
-	case ANALYZER_BY_TIMEOUT: after_timeout(all, f, q, p, cause); break;
+	case ANALYZER_BY_TIMEOUT: after_timeout(f, q, p, cause); break;
 	case ANALYZER_BY_UNKNOWN: after_unknown(f, q, p); break;
 	default: break;
 	}
@@ -192,13 +191,13 @@ static void lead(struct analyzer_shared *all, struct analyzer_flow *f, struct an
 	f->result.lost_ns[cause->trigger] += cause->lost_ns > 0 ? cause->lost_ns : 0;
 }
 
-static void follow(struct analyzer_shared *all, struct analyzer_flow *f, const struct analyzer_request *q)
+static void follow(struct analyzer_flow *f, const struct analyzer_request *q)
 {
 	if (f->burst.finding < 0)
 		return;
 	f->result.finding[f->burst.finding].stuck++;
 	if (!q->answers)
-		analyzer_ladder_note(&all->ladder, f->result.number, q->last_packet, ANALYZER_RUNG_LOST);
+		analyzer_ladder_note(f->ladder, q->last_packet, ANALYZER_RUNG_LOST);
 }
 
 static void count_writes(struct analyzer_flow *f, struct analyzer_request *q,
@@ -217,13 +216,13 @@ static void again(struct analyzer_shared *all, struct analyzer_flow *f, struct a
 	struct analyzer_cause cause = analyzer_trigger_of(f, q, p->when_ns);
 
 	if (cause.follows)
-		follow(all, f, q);
+		follow(f, q);
 	else
 		lead(all, f, q, p, &cause);
 	f->burst.psn = q->psn;
 	f->burst.last_ns = p->when_ns;
 	f->result.resends[cause.trigger]++;
-	analyzer_ladder_again(&all->ladder, f->result.number, p->number, cause.trigger);
+	analyzer_ladder_again(f->ladder, p->number, cause.trigger);
 	count_writes(f, q, cause.trigger);
 	q->sends++;
 	q->answers_since = 0;
@@ -269,8 +268,7 @@ void analyzer_request_packet(struct analyzer_shared *all, struct analyzer_flow *
 				     analyzer_operation(p->ib.opcode) == IB_WRITE_FIRST))
 		f->mtu = p->ib.bytes;
 	f->result.request_packets++;
-	if (f->result.number == all->ladder.flow)
-		analyzer_ladder_add(&all->ladder, p, false);
+	analyzer_ladder_add(f->ladder, p, false);
 	if (q)
 		again(all, f, q, p);
 	else if (f->requests.count && rc_psn_diff(analyzer_request_at(&f->requests, 0)->psn,

@@ -4,14 +4,12 @@
 #define ANALYZER_REQUEST_H
 
 #include "analyzer/flow.h"
-#include "analyzer/ladder.h"
 #include "analyzer/pages.h"
 #include "analyzer/requests.h"
 
 /* What all flows share. */
 struct analyzer_shared {
 	struct analyzer_budget budget;
-	struct analyzer_ladder ladder;
 	struct analyzer_pages pages;
 };
 

@@ -61,8 +61,10 @@ void analyzer_verdict_flood(struct analyzer_flow *const *flow, uint32_t count)
 	free(begin);
 }
 
-static void kinds(struct analyzer_result *r)
+void analyzer_verdict_kinds(struct analyzer_flow *f)
 {
+	struct analyzer_result *r = &f->result;
+
 	if (r->sequence_naks || r->resends[ANALYZER_BY_SEQUENCE] || r->resends[ANALYZER_BY_GAP])
 		r->kinds |= 1u << ANALYZER_LOSS;
 	if (r->rnr_receives)
@@ -115,7 +117,7 @@ void analyzer_verdict_flow(struct analyzer_flow *f, int64_t end_ns)
 {
 	struct analyzer_result *r = &f->result;
 
-	kinds(r);
+	analyzer_verdict_kinds(f);
 	gaps(f, end_ns);
 	if (r->gaps)
 		r->kinds |= 1u << ANALYZER_INCOMPLETE;

@@ -34,18 +34,6 @@ static bool is_pid(const char *name, uint32_t *pid)
 	return *name >= '0' && *name <= '9' && !*end && n > 0 && n <= INT32_MAX;
 }
 
-static bool uses(const struct hca_process_view *p, const char *device)
-{
-	char name[32];
-
-	for (size_t i = 0; i < p->qp_count; i++) {
-		snprintf(name, sizeof(name), "soft%u", p->qps[i].device);
-		if (!strcmp(name, device))
-			return true;
-	}
-	return false;
-}
-
 /* ---- a process ---- */
 
 /* A process that never ends to tell events is cut off. */
@@ -136,7 +124,7 @@ static bool is_meant(const struct chosen *c, const struct hca_process_view *p)
 	if (!c->count)
 		return p->pid && (!geteuid() || p->uid == geteuid());
 	for (int i = 0; i < c->count; i++)
-		if (uses(p, c->names[i]))
+		if (process_uses(p, c->names[i]))
 			return true;
 	return false;
 }
@@ -152,7 +140,7 @@ static const char *command_of(const struct hca_view *v, uint32_t pid)
 static bool is_used(const struct hca_view *v, const char *device)
 {
 	for (size_t i = 0; i < v->process_count; i++)
-		if (uses(&v->processes[i], device))
+		if (process_uses(&v->processes[i], device))
 			return true;
 	return false;
 }

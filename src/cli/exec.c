@@ -22,6 +22,7 @@
 #include "cli/exec_dir.h"
 #include "cli/exec_others.h"
 #include "cli/exec_trace.h"
+#include "cli/exec_verdict.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -37,13 +38,14 @@ struct exec_options {
 	bool shield;
 	const char *shield_parts; /* NULL: all */
 	struct exec_trace trace;
+	struct exec_verdict verdict;
 	const char *capture; /* NULL: none */
 };
 
 static void print_help(FILE *out)
 {
 	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [-s[PARTS]]\n"
-	      "                   [--] PROGRAM [ARGUMENTS]\n"
+	      "                   [-V[FILE]] [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
@@ -65,6 +67,9 @@ static void print_help(FILE *out)
 	      "  -s, --odp-shield[=PARTS]\n"
 	      "                 work around stalls of on-demand paging, with any adapter: by all\n"
 	      "                 of prefetch,touch,rnr,probe or by these PARTS\n"
+	      "  -V, --verdict[=[json:]FILE]\n"
+	      "                 say at the end how PROGRAM handled its first error, with any\n"
+	      "                 adapter: in FILE or on standard error, for people or as JSON\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -268,6 +273,7 @@ static int set_environment(const char *dir, const struct exec_options *o)
 	}
 	/* Prepended last, so that it comes first. */
 	if (!err && (set_shield(dir, o) ||
+		     (o->verdict.on && preload(dir, "libbusbar-verdict.so")) ||
 		     (o->trace.on && (exec_trace_set(&o->trace) ||
 				      preload(dir, "libbusbar-trace.so")))))
 		return -ENOENT;
@@ -310,7 +316,7 @@ static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 		return err;
 	}
 	if (strchr(dir, ':') ||
-	    ((o->preload || o->rsockets || o->trace.on || o->shield) && strchr(dir, ' '))) {
+	    ((o->preload || o->rsockets || o->trace.on || o->shield || o->verdict.on) && strchr(dir, ' '))) {
 		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
 			  dir);
 		return -EINVAL;
@@ -347,6 +353,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 		{ "trace-data", optional_argument, NULL, 'T' },
 		{ "capture", required_argument, NULL, 'c' },
 		{ "odp-shield", optional_argument, NULL, 's' },
+		{ "verdict", optional_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -354,7 +361,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 
 	*status = CLI_USAGE;
 	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::V::h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
 		case 'r': o->rsockets = true; break;
@@ -371,6 +378,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 			o->shield = true;
 			o->shield_parts = optarg;
 			break;
+		case 'V': exec_verdict_option(&o->verdict, optarg); break;
 		case 'h':
 			print_help(stdout);
 			*status = CLI_OK;
@@ -415,7 +423,8 @@ int cli_exec(int argc, char **argv)
 		return EXIT_NOT_FOUND;
 	}
 	warn_if_out_of_reach(path, o.preload);
-	if (find_libraries(libs, &o) || set_environment(libs, &o))
+	if (find_libraries(libs, &o) || (o.verdict.on && exec_verdict_start(&o.verdict)) ||
+	    set_environment(libs, &o))
 		return CLI_FAILED;
 	d.program = argv[0];
 	d.quiet = o.quiet;

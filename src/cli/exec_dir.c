@@ -40,7 +40,7 @@ bool exec_dir_inherited(void)
 	       (!(st.st_mode & 077) && !euidaccess(dir, R_OK | W_OK | X_OK));
 }
 
-static int make_root(struct exec_dir *d)
+int exec_dir_make_root(char *path, size_t size, int *lock_fd)
 {
 	const char *const places[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"),
 				       "/tmp" };
@@ -49,22 +49,30 @@ static int make_root(struct exec_dir *d)
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		if (!places[i] || places[i][0] != '/')
 			continue;
-		/* The limit of libbusbar-paths.so in the program. */
-		if (snprintf(d->path, 200, "%s/busbar-exec-XXXXXX", places[i]) >= 200)
+		if ((size_t)snprintf(path, size, "%s/busbar-exec-XXXXXX", places[i]) >= size)
 			continue;
-		if (!mkdtemp(d->path)) {
+		if (!mkdtemp(path)) {
 			err = -errno;
 			continue;
 		}
-		d->lock_fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (d->lock_fd >= 0 && !flock(d->lock_fd, LOCK_EX | LOCK_NB))
+		*lock_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (*lock_fd >= 0 && !flock(*lock_fd, LOCK_EX | LOCK_NB))
 			return 0;
 		err = -errno;
-		exec_dir_remove(d->path);
+		exec_dir_remove(path);
 		break;
 	}
-	log_warn("no folder for the entries of soft0 can be made, so programs that look for it below /sys do not find it: %s",
-		 strerror(-err));
+	return err;
+}
+
+static int make_root(struct exec_dir *d)
+{
+	/* The limit of libbusbar-paths.so in the program. */
+	int err = exec_dir_make_root(d->path, 200, &d->lock_fd);
+
+	if (err)
+		log_warn("no folder for the entries of soft0 can be made, so programs that look for it below /sys do not find it: %s",
+			 strerror(-err));
 	return err;
 }
 

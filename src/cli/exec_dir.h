@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* The variable that names the folder to the program's libraries. */
@@ -32,6 +33,9 @@ struct exec_dir {
  * is no folder.
  */
 int exec_dir_make(struct exec_dir *d);
+/* Makes an empty folder of this user where the others are, and locks it: a folder without a lock is
+ * removed by a later keeper. 0 or a negative errno. */
+int exec_dir_make_root(char *path, size_t size, int *lock_fd);
 /* The program could not be executed: no message at the end. */
 void exec_dir_cancel(const struct exec_dir *d);
 /* Was this process started below a `busbar exec`? */

@@ -79,7 +79,7 @@ static const struct cli_command commands[] = {
 	{ "simulate", "make waveform files to replay", cli_simulate },
 #endif
 #ifdef CLI_HAVE_TRACE
-	{ "trace", "what went wrong on RDMA connections, from a packet capture", cli_trace },
+	{ "trace", "what went wrong on RDMA connections, from packets or counters", cli_trace },
 #endif
 	TOOLS
 	{ "version", "print version and build options", cli_version },

@@ -129,6 +129,18 @@ bool processes_fault_event(uint32_t pid, uint32_t index, char *line, size_t line
 	return ask && !ask(pid, index, line, line_bytes);
 }
 
+bool process_uses(const struct hca_process_view *p, const char *device)
+{
+	char name[32];
+
+	for (size_t i = 0; i < p->qp_count; i++) {
+		snprintf(name, sizeof(name), "soft%u", p->qps[i].device);
+		if (!strcmp(name, device))
+			return true;
+	}
+	return false;
+}
+
 const char *qp_type_name(uint32_t type)
 {
 	switch (type) {

@@ -80,6 +80,9 @@ void qp_states_count(const struct hca_process_view *p,
 /* "12.3 kB"; returns buf. */
 const char *bytes_text(char *buf, size_t size, double bytes);
 
+/* Has it a queue pair of this device, "soft0"? */
+bool process_uses(const struct hca_process_view *p, const char *device);
+
 /* The same process, or QP of it, in another view; NULL: it is not there. */
 const struct hca_process_view *process_find(const struct hca_view *v,
 					    const struct hca_process_view *p);

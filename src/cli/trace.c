@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar trace`: reads a packet capture of RDMA traffic and says what went wrong on each
- * connection. This file is the command line and the reading of the file; src/analyzer has
+ * connection. This file is the command line and the reading of a file; src/analyzer has
  * the rules.
  */
 #include "cli/cli.h"
@@ -15,20 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/trace_ladder.h"
-#include "cli/trace_print.h"
+#include "cli/trace.h"
+#include "cli/trace_input.h"
 
-#define BUFFER_BYTES (4 * CAPTURE_RECORD_MAX)
-
-struct settings {
-	const char *file;
-	unsigned flow, ladder;
-	bool json;
-};
+#define INTERVAL_MS 250 /* of --counters */
+#define INTERVAL_MS_MAX 3600000
 
 static void print_help(FILE *out)
 {
 	fputs("usage: busbar trace [OPTIONS] FILE|-\n"
+	      "       busbar trace --live [OPTIONS] -- PROGRAM [ARGUMENTS]\n"
+	      "       busbar trace --counters [--interval MS] [--count N] [--json]\n"
+	      "                    [DEVICE[:PORT]|PID]...\n"
 	      "\n"
 	      "Reads a packet capture of RDMA traffic (pcap or pcapng; RoCE, InfiniBand, ibdump's\n"
 	      "ERF) and says for each connection what went wrong: packet damming, READ flood and\n"
@@ -36,12 +34,38 @@ static void print_help(FILE *out)
 	      "\n"
 	      "  -f, --flow N     only flow N, with all details\n"
 	      "  -l, --ladder N   also a ladder diagram of flow N\n"
+	      "  -p, --page FILE.html\n"
+	      "                   also write a page for a browser, with a drawing of the packets of\n"
+	      "                   each flow with a finding; - for standard output instead\n"
 	      "  -j, --json       print a JSON object; times in nanoseconds\n"
 	      "  -h, --help       this text\n"
+	      "\n"
+	      "  -L, --live       run PROGRAM on busbar's adapter as 'busbar exec' does, tell each\n"
+	      "                   pitfall when it is found, and the rest at the end or at Ctrl-C\n"
+	      "  -c, --counters   suspect the same from the counters of adapters while they run,\n"
+	      "                   without packets or privilege; of all adapters, of these, or of\n"
+	      "                   a process on busbar's adapter\n"
+	      "  -i, --interval MS\n"
+	      "                   milliseconds between two looks, from 1 on (250)\n"
+	      "  -n, --count N    end after N looks; else at Ctrl-C\n"
+	      "      --root DIR   look below DIR in the place of /\n"
 	      "\n"
 	      "Exit status: 0 no pitfall found, 1 a pitfall found, 2 wrong usage, 3 the capture is\n"
 	      "not readable or damaged, or nothing was found and not all could be judged.\n",
 	      out);
+}
+
+static bool amount_of(const char *option, const char *text, unsigned max, unsigned *value)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end != text && !*end && *text != '-' && n >= 1 && n <= max) {
+		*value = (unsigned)n;
+		return true;
+	}
+	fprintf(stderr, "busbar trace: --%s '%s' is not a number from 1 to %u\n", option, text, max);
+	return false;
 }
 
 static bool number_of(const char *option, const char *text, unsigned *value)
@@ -57,19 +81,49 @@ static bool number_of(const char *option, const char *text, unsigned *value)
 	return false;
 }
 
+static bool refuse(const char *why)
+{
+	fprintf(stderr, "busbar trace: %s\n", why);
+	return false;
+}
+
+/* Do the options go together? */
+static bool agree(struct trace_settings *s)
+{
+	if (s->json && trace_page_only(s))
+		return refuse("--page - and --json both write to standard output");
+	if (s->counters && s->live)
+		return refuse("--live captures packets, and --counters takes none: one of both");
+	if (s->counters)
+		return !s->page && !s->flow && !s->ladder ? true :
+			       refuse("--counters sees no packets: it has no --flow, --ladder and --page");
+	if (s->timed || s->count || s->root)
+		return refuse("--interval, --count and --root go with --counters");
+	s->file = s->name_count == 1 || s->live ? s->names[0] : NULL;
+	if (s->live)
+		return s->file ? true : refuse("--live needs a program: busbar trace --live -- PROGRAM");
+	return s->file ? true : refuse("one file is needed, or - for standard input");
+}
+
 /* 0: go on; else the exit status plus 1. */
-static int parse(int argc, char **argv, struct settings *s)
+static int parse(int argc, char **argv, struct trace_settings *s)
 {
 	static const struct option options[] = {
 		{ "flow", required_argument, NULL, 'f' },
 		{ "ladder", required_argument, NULL, 'l' },
+		{ "page", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "live", no_argument, NULL, 'L' },
+		{ "counters", no_argument, NULL, 'c' },
+		{ "interval", required_argument, NULL, 'i' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "root", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "f:l:jh", options, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "f:l:p:jLci:n:h", options, NULL)) >= 0) {
 		switch (c) {
 		case 'f':
 			if (!number_of("flow", optarg, &s->flow))
@@ -79,93 +133,27 @@ static int parse(int argc, char **argv, struct settings *s)
 			if (!number_of("ladder", optarg, &s->ladder))
 				return CLI_USAGE + 1;
 			break;
+		case 'p': s->page = optarg; break;
 		case 'j': s->json = true; break;
+		case 'L': s->live = true; break;
+		case 'c': s->counters = true; break;
+		case 'i':
+			if (!amount_of("interval", optarg, INTERVAL_MS_MAX, &s->interval_ms))
+				return CLI_USAGE + 1;
+			s->timed = true;
+			break;
+		case 'n':
+			if (!amount_of("count", optarg, UINT32_MAX, &s->count))
+				return CLI_USAGE + 1;
+			break;
+		case 'r': s->root = optarg; break;
 		case 'h': print_help(stdout); return CLI_OK + 1;
 		default: print_help(stderr); return CLI_USAGE + 1;
 		}
 	}
-	if (argc - optind == 1) {
-		s->file = argv[optind];
-		return 0;
-	}
-	fprintf(stderr, "busbar trace: one file is needed, or - for standard input\n");
-	return CLI_USAGE + 1;
-}
-
-/* 0, or a negative errno of read(). */
-static int read_all(int fd, uint8_t *buffer, struct analyzer_capture *c, struct analyzer *a)
-{
-	size_t have = 0;
-
-	for (;;) {
-		ssize_t got = read(fd, buffer + have, BUFFER_BYTES - have);
-		size_t used;
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		have += (size_t)got;
-		used = analyzer_capture_feed(c, a, buffer, have);
-		memmove(buffer, buffer + used, have - used);
-		have -= used;
-		if (c->corrupt)
-			return 0;
-	}
-	analyzer_capture_end(c, have);
-	return 0;
-}
-
-static void say_nothing(void *arg, const char *text)
-{
-}
-
-static enum cli_status status_of(const struct trace_report *t)
-{
-	bool pitfall = false, gap = false;
-
-	for (unsigned i = 0; i < analyzer_flows(t->analyzer); i++) {
-		const struct analyzer_result *r = analyzer_flow(t->analyzer, i);
-
-		pitfall |= (t->flow == 0 || t->flow == r->number) && r->verdict < ANALYZER_PITFALLS_END;
-		gap |= r->gaps != 0;
-	}
-	if (t->capture->corrupt)
-		return CLI_INCOMPLETE;
-	if (pitfall)
-		return CLI_FAILED;
-	return gap || trace_doubts(t, say_nothing, NULL) ? CLI_INCOMPLETE : CLI_OK;
-}
-
-static enum cli_status report(const struct settings *s, const struct analyzer_capture *c,
-			      struct analyzer *a)
-{
-	const struct trace_report t = { .file = s->file, .analyzer = a, .capture = c, .flow = s->flow };
-	enum cli_status status = status_of(&t);
-	char damage[300];
-
-	if (s->flow > analyzer_flows(a)) {
-		fprintf(stderr, "busbar trace: --flow %u: the capture has %u flows\n", s->flow,
-			analyzer_flows(a));
-		return CLI_USAGE;
-	}
-	if (s->json && trace_json(&t, status)) {
-		fprintf(stderr, "busbar trace: no memory for the result\n");
-		return CLI_INCOMPLETE;
-	}
-	if (!s->json)
-		trace_print(&t);
-	if (!s->json && s->ladder)
-		trace_ladder_print(&t);
-	if (c->corrupt) {
-		fflush(stdout);
-		trace_damage(&t, damage, sizeof(damage));
-		fprintf(stderr, "busbar trace: %s; the %ju packets before it were analysed\n", damage,
-			(uintmax_t)c->packets);
-	}
-	return status;
+	s->names = argv + optind;
+	s->name_count = argc - optind;
+	return agree(s) ? 0 : CLI_USAGE + 1;
 }
 
 static void on_interrupt(int signal_number)
@@ -185,7 +173,7 @@ static void outlive_interrupt(int fd)
 		sigaction(SIGINT, &once, NULL);
 }
 
-static int open_file(struct settings *s)
+static int open_file(struct trace_settings *s)
 {
 	if (strcmp(s->file, "-"))
 		return open(s->file, O_RDONLY | O_CLOEXEC);
@@ -193,37 +181,41 @@ static int open_file(struct settings *s)
 	return STDIN_FILENO;
 }
 
-int cli_trace(int argc, char **argv)
+static int trace_file(struct trace_settings *s)
 {
-	struct settings s = { 0 };
-	int status = parse(argc, argv, &s), fd, error;
-	static struct analyzer_capture c;
-	struct analyzer *a;
-	uint8_t *buffer;
+	static struct trace_input in;
+	int fd = open_file(s), status = CLI_INCOMPLETE;
+	ssize_t got;
 
-	if (status)
-		return status - 1;
-	fd = open_file(&s);
 	if (fd < 0) {
-		fprintf(stderr, "busbar trace: %s: %s\n", s.file, strerror(errno));
+		fprintf(stderr, "busbar trace: %s: %s\n", s->file, strerror(errno));
 		return CLI_INCOMPLETE;
 	}
 	outlive_interrupt(fd);
-	analyzer_capture_begin(&c);
-	a = analyzer_new(s.ladder);
-	buffer = malloc(BUFFER_BYTES);
-	error = a && buffer ? read_all(fd, buffer, &c, a) : -ENOMEM;
-	if (error) {
-		fprintf(stderr, "busbar trace: %s: offset %ju: %s\n", s.file, (uintmax_t)c.reader.offset,
-			strerror(-error));
-		status = CLI_INCOMPLETE;
+	got = trace_input_open(&in, fd, trace_wanted_ladder(s));
+	if (!got)
+		do
+			got = trace_input_read(&in);
+		while ((got > 0 || got == -EINTR) && !in.capture.corrupt);
+	if (got < 0) {
+		fprintf(stderr, "busbar trace: %s: offset %ju: %s\n", s->file,
+			(uintmax_t)in.capture.reader.offset, strerror((int)-got));
 	} else {
-		analyzer_finish(a);
-		status = report(&s, &c, a);
+		trace_input_end(&in);
+		status = trace_conclude(s, &in.capture, in.analyzer);
 	}
-	free(buffer);
-	analyzer_free(a);
-	if (fd != STDIN_FILENO)
-		close(fd);
+	trace_input_close(&in);
 	return status;
+}
+
+int cli_trace(int argc, char **argv)
+{
+	struct trace_settings s = { .interval_ms = INTERVAL_MS };
+	int status = parse(argc, argv, &s);
+
+	if (status)
+		return status - 1;
+	if (s.counters)
+		return trace_counters(&s);
+	return s.live ? trace_live(&s) : trace_file(&s);
 }

@@ -39,6 +39,17 @@ const char *trace_when(const struct trace_report *t, int64_t ns, char text[TRACE
 	return text;
 }
 
+void trace_head(const struct trace_report *t, char *text, size_t size)
+{
+	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
+	unsigned flows = analyzer_flows(t->analyzer);
+	char time[TRACE_TEXT_MAX];
+
+	snprintf(text, size, "%ju packets, %ju of RDMA, in %s; %u flow%s",
+		 (uintmax_t)t->capture->packets, (uintmax_t)all->packets,
+		 trace_duration(all->last_ns - all->first_ns, time), flows, flows == 1 ? "" : "s");
+}
+
 /* The first finding of the kind; NULL: none was kept. */
 static const struct analyzer_finding *finding(const struct analyzer_result *r, enum analyzer_kind kind)
 {

@@ -16,6 +16,7 @@ struct trace_report {
 	const struct analyzer *analyzer;
 	const struct analyzer_capture *capture;
 	unsigned flow; /* the only flow to print; 0: all */
+	unsigned ladder; /* the only flow with a diagram; 0: see the users */
 };
 
 /* An address: "LID 4", "10.0.0.1", "fe80::1". */
@@ -24,6 +25,8 @@ const char *trace_address(const struct analyzer_address *a, char text[TRACE_TEXT
 const char *trace_duration(int64_t ns, char text[TRACE_TEXT_MAX]);
 /* Seconds since the first RDMA packet of the capture: "0.541748". */
 const char *trace_when(const struct trace_report *t, int64_t ns, char text[TRACE_TEXT_MAX]);
+/* What was read: "7 packets, 7 of RDMA, in 0.542 s; 1 flow". */
+void trace_head(const struct trace_report *t, char *text, size_t size);
 /* One sentence: the verdict on a flow. */
 void trace_sentence(const struct analyzer_result *r, char *text, size_t size);
 /* Why a capture cannot be read on; with file, offset and field. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's calls on descriptors, under the C library's names. libibverbs.so.1 and
+ * The kernel's calls on descriptors, and mremap(), under the C library's names. libibverbs.so.1 and
  * librdmacm.so.1 are linked with this file and do not show it to others, so no call of
  * theirs goes through a library that is loaded before them and replaces the C library's
  * socket calls, like librspreload.so: its bind() calls rbind(), which must not call its
@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -129,6 +130,19 @@ ssize_t read(int fd, void *buf, size_t len)
 int close(int fd)
 {
 	return (int)syscall(SYS_close, ARG(fd));
+}
+
+/* Not only of descriptors: UCX replaces this one by a function of four arguments, so that the new
+ * address of MREMAP_FIXED is lost. */
+void *mremap(void *from, size_t old_bytes, size_t new_bytes, int flags, ...)
+{
+	va_list args;
+	void *to;
+
+	va_start(args, flags);
+	to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+	va_end(args);
+	return (void *)syscall(SYS_mremap, from, old_bytes, new_bytes, ARG(flags), to);
 }
 
 static int control(int fd, int cmd, va_list args)

@@ -3,7 +3,7 @@
 """`busbar trace` names what is in a capture, with its exit status, evidence, ladder and JSON; reads
 files and pipes; says what it could not judge, and where a file is damaged.
 
-usage: trace.py FIXTURE; environment: BUSBAR.
+usage: trace.py FIXTURE LARGE; environment: BUSBAR.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-FIXTURE, BUSBAR = sys.argv[1], os.environ["BUSBAR"]
+FIXTURE, LARGE, BUSBAR = sys.argv[1], sys.argv[2], os.environ["BUSBAR"]
 failed = 0
 
 
@@ -118,6 +118,22 @@ def catches_interrupt(pid):
     return int(caught[0].split()[1], 16) & 1 << (signal.SIGINT - 1)
 
 
+def peak_kib(megabytes):
+    """The most memory that the command has while it reads so many MiB from a pipe."""
+    with subprocess.Popen([LARGE, str(megabytes), "64"], stdout=subprocess.PIPE) as source:
+        run = subprocess.Popen([BUSBAR, "trace", "-"], stdin=source.stdout, stdout=subprocess.DEVNULL)
+        source.stdout.close()
+        _, status, usage_of = os.wait4(run.pid, 0)
+    run.returncode = os.waitstatus_to_exitcode(status)
+    check(run.returncode == 0, "a large capture is read", status)
+    return usage_of.ru_maxrss
+
+
+def memory_is_bounded():
+    small, large = peak_kib(4), peak_kib(64)
+    check(large < small + 8192, "memory does not grow with the capture: %d, %d KiB" % (small, large))
+
+
 def usage():
     for arguments in ([], ["a", "b"], ["--flow", "0", "-"], ["--nonsense", "-"], ["--ladder", "x", "-"]):
         run = subprocess.run([BUSBAR, "trace", *arguments], input="", capture_output=True, text=True)
@@ -132,5 +148,6 @@ with tempfile.TemporaryDirectory() as tmp:
     what_people_read(tmp)
     damage()
     interrupt()
+    memory_is_bounded()
     usage()
 sys.exit(failed)

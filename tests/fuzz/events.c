@@ -53,7 +53,7 @@ static void play(const uint8_t *data, size_t size)
 
 	must(e);
 	packet_events_set(e, &rules, now_ns);
-	for (size_t i = 0; i + 4 <= size; i += 4, now_ns += data[i]) {
+	for (size_t i = 0; i + 4 <= size; now_ns += data[i], i += 4) {
 		const struct packet_frame f = {
 			.service = data[i] >> 6,
 			.rc = { .op = (uint8_t)(data[i] % (RC_CNP + 1)), .flags = data[i + 1],

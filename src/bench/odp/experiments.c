@@ -32,6 +32,7 @@ static const struct experiment {
 	{ "stale", "queue pairs that do not learn that a page is there", lab_stale },
 	{ "writes", "WRITEs, all of which a fault repeats", lab_writes },
 	{ "applications", "READ then SEND, as ArgoDSM does it", lab_applications },
+	{ "mitigations", "what a program can do by itself, each alone", lab_mitigations },
 };
 
 struct asked {
@@ -50,8 +51,8 @@ static void print_help(FILE *f)
 	for (size_t i = 0; i < ARRAY_SIZE(experiments); i++)
 		fprintf(f, "  %-14s %s\n", experiments[i].name, experiments[i].about);
 	fputs("\n"
-	      "  --scale X      X times as many requests as the source in flood and writes,\n"
-	      "                 0.01 to 1 (0.25)\n"
+	      "  --scale X      X times as many requests as the source in flood, writes and\n"
+	      "                 mitigations, 0.01 to 1 (0.25)\n"
 	      "  --trials N     runs of each point of the damming windows, 1 to 100 (10)\n"
 	      "  -j, --json     an array of rows\n"
 	      "  -h, --help     this text\n", f);

@@ -40,6 +40,10 @@ static const struct bench_parameter parameters[] = {
 	{ "profile", 's', NULL, "connectx4",
 	  "adapter: connectx4, connectx5, connectx6, ideal, or a file" },
 	{ "fault", 'd', "0..1h", "0", "how long a fault takes; 0: as the profile says" },
+	{ "mitigation", 's', "none|dummy|window|gate|reissue", "none",
+	  "what the program does against it, see the manual page" },
+	{ "patience", 'd', "1us..1h", "5ms", "of dummy and reissue: without progress so long" },
+	{ "window", 'i', "1..8192", "4", "of window: requests of a queue pair to new pages" },
 	{ "answers", 'b', NULL, "true", "false: nothing reaches the server" },
 	{ "trials", 'i', "1..1000", "1", "runs, each with the next seed" },
 	{ "seed", 'i', "0..9007199254740992", "1", "of the delays of packets and sleeps" },
@@ -74,6 +78,13 @@ static int check_sizes(const json_t *p)
 	if (ops * number_of(p, "trials") > ROWS_MAX) {
 		log_error("trials %lld is not usable with %lld requests, expected 1..%lld",
 			  number_of(p, "trials"), ops, ROWS_MAX / ops);
+		return -EINVAL;
+	}
+	if (!strcmp(text_of(p, "mitigation"), "reissue") &&
+	    (strcmp(text_of(p, "operation"), "read") ||
+	     (strcmp(text_of(p, "second"), "same") && strcmp(text_of(p, "second"), "read")))) {
+		log_error("mitigation reissue is not usable with other requests than READs, which "
+			  "may be carried out twice");
 		return -EINVAL;
 	}
 	if ((stride ? stride : size) * ops > BYTES_MAX) {

@@ -71,5 +71,6 @@ int lab_flood(struct lab *l);
 int lab_stale(struct lab *l);
 int lab_writes(struct lab *l);
 int lab_applications(struct lab *l);
+int lab_mitigations(struct lab *l);
 
 #endif

@@ -4,7 +4,6 @@
 #include "bench/report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include "bench/report/recording.h"
 #include "bench/report/table.h"
 #include "util/log.h"
+#include "util/replace_file.h"
 
 #define STATUS_USAGE 2
 #define LIMIT_US_DEFAULT 50.0
@@ -160,66 +160,9 @@ static int make_page(struct page *p, char **text, size_t *size)
 	return ret;
 }
 
-static int write_all(int fd, const char *text, size_t size)
+static bool is_stopped(void)
 {
-	while (size) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (report_gnuplot_stopped())
-			return -EINTR;
-		text += n > 0 ? n : 0;
-		size -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-static int write_to(const char *path, int flags, const char *text, size_t size)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, text, size);
-	if (close(fd) && !ret)
-		ret = -errno;
-	return ret;
-}
-
-/* The whole file or none: written beside it under another name, then renamed. */
-static int replace_file(const char *path, const char *text, size_t size)
-{
-	char *part = NULL;
-	int ret;
-
-	if (asprintf(&part, "%s.part", path) < 0)
-		return -ENOMEM;
-	ret = write_to(part, O_CREAT | O_TRUNC, text, size);
-	if (!ret && rename(part, path))
-		ret = -errno;
-	if (ret)
-		unlink(part);
-	free(part);
-	return ret;
-}
-
-static int write_file(const char *path, const char *text, size_t size)
-{
-	struct stat st;
-	char *file;
-	int ret;
-
-	if (!strcmp(path, "-"))
-		return write_all(STDOUT_FILENO, text, size);
-	/* Devices and FIFOs stay what they are. */
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return write_to(path, 0, text, size);
-	/* And so do symbolic links. */
-	file = realpath(path, NULL);
-	ret = replace_file(file ? file : path, text, size);
-	free(file);
-	return ret;
+	return report_gnuplot_stopped();
 }
 
 static int status_of(const struct page *p, const char *path, int ret)
@@ -258,7 +201,7 @@ static int show(const struct report *r, const struct settings *s)
 	}
 	ret = make_page(&p, &text, &size);
 	if (!ret)
-		ret = write_file(s->path, text, size);
+		ret = replace_file(s->path, text, size, is_stopped);
 	free(text);
 	return status_of(&p, s->path, ret);
 }

@@ -128,6 +128,18 @@ static void add_fault(struct paging *p, uint32_t qpn, enum paging_side side,
 		serve(p, now_ns);
 }
 
+bool paging_there(const struct paging *p, uint32_t qpn, enum paging_side side,
+		  const struct paging_range *range)
+{
+	for (uint32_t i = 0; i < range->pages; i++)
+		if (!is_there(p, range->region, range->first + i) ||
+		    (learns_alone(p, side) &&
+		     paging_table_get(&p->waits, who(range->region, qpn, side),
+				      range->first + i)))
+			return false;
+	return true;
+}
+
 bool paging_use(struct paging *p, uint32_t qpn, enum paging_side side,
 		const struct paging_range *range, uint64_t now_ns)
 {

@@ -58,6 +58,9 @@ const struct paging_profile *paging_profile_of(const struct paging *p);
  * queued; and the event follows. */
 bool paging_use(struct paging *p, uint32_t qpn, enum paging_side side,
 		const struct paging_range *range, uint64_t now_ns);
+/* The same without beginning a fault. */
+bool paging_there(const struct paging *p, uint32_t qpn, enum paging_side side,
+		  const struct paging_range *range);
 /* Is the range in the table, and was a part of it never used? It counts as used from now on. */
 bool paging_first_use(struct paging *p, const struct paging_range *range);
 /* An event (`reminder`) at this time. */

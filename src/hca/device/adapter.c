@@ -72,7 +72,7 @@ static void child_after_fork(void)
 	hca_xrcd_forked();
 	hca_xrc_targets_forked();
 	hca_remap_move_forked();
-	hca_null_forked();
+	hca_paging_forked();
 	hca_keys_forked();
 	hca_hold_forked();
 	hca_mapping_stop();

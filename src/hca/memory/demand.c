@@ -25,9 +25,16 @@
 /* Of pages of the adapter, whatever those of the host are. */
 #define PAGE_SHIFT 12
 #define PROFILE_BYTES_MAX 65536
-/* Pages of the host that one look at its table covers. */
+/* Pages of the host that one look at its table covers, and looks that are kept. */
 #define LOOK_PAGES 64u
+#define LOOKS 64u
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+
+/* What the host's table said of the pages from LOOK_PAGES * `number` on, until this time. */
+struct look {
+	uint64_t number, until_ns;
+	uint64_t missing; /* a bit for each */
+};
 
 struct hca_demand {
 	struct list entry; /* of `all` */
@@ -40,6 +47,7 @@ struct hca_demand {
 	void (*due)(void *arg);
 	void *arg;
 	int pagemap; /* /proc/self/pagemap; -1: not readable */
+	struct look looks[LOOKS]; /* by number */
 };
 
 static struct list all = { &all, &all };
@@ -145,24 +153,38 @@ static void *address_of(uint64_t page)
 	return (void *)(uintptr_t)(page << PAGE_SHIFT);
 }
 
-/* Forgets pages that the host has taken back. The lock is held. */
-static void look_at_host(struct hca_demand *d, const struct paging_range *r)
+/* The lock is held. */
+static const struct look *look_at(struct hca_demand *d, uint64_t number, uint64_t now_ns)
 {
+	struct look *l = &d->looks[number % LOOKS];
 	uint64_t shown[LOOK_PAGES];
+	long got;
 
-	for (uint32_t at = 0; at < r->pages; at += LOOK_PAGES) {
-		uint32_t n = MIN(r->pages - at, LOOK_PAGES);
-		long got = syscall(SYS_pread64, d->pagemap, shown, n * sizeof(*shown),
-				   (r->first + at) * sizeof(*shown));
+	if (l->number == number && now_ns < l->until_ns)
+		return l;
+	*l = (struct look){ .number = number, .until_ns = now_ns + HCA_DEMAND_LOOK_NS };
+	got = syscall(SYS_pread64, d->pagemap, shown, sizeof(shown), number * sizeof(shown));
+	for (uint32_t i = 0; (long)((i + 1) * sizeof(*shown)) <= got; i++)
+		l->missing |= (uint64_t)!(shown[i] & PAGEMAP_PRESENT) << i;
+	return l;
+}
 
-		for (uint32_t i = 0; (long)((i + 1) * sizeof(*shown)) <= got; i++) {
-			const struct paging_range one = { r->region, 1, r->first + at + i };
+/* Forgets pages that the host has taken back. The lock is held. */
+static void look_at_host(struct hca_demand *d, const struct paging_range *r, uint64_t now_ns)
+{
+	for (uint64_t page = r->first; page < r->first + r->pages; page++) {
+		const struct paging_range one = { r->region, 1, page };
 
-			if (!(shown[i] & PAGEMAP_PRESENT) &&
-			    !paging_table_get(&d->unusable, one.region, one.first))
-				paging_invalidate(d->paging, &one);
-		}
+		if (look_at(d, page / LOOK_PAGES, now_ns)->missing >> page % LOOK_PAGES & 1 &&
+		    !paging_table_get(&d->unusable, one.region, one.first))
+			paging_invalidate(d->paging, &one);
 	}
+}
+
+/* The host has brought pages. The lock is held. */
+static void look_anew(struct hca_demand *d)
+{
+	memset(d->looks, 0, sizeof(d->looks));
 }
 
 /* Has the host bring the pages of a fault. */
@@ -175,6 +197,9 @@ static void bring(struct hca_demand *d, const struct paging_range *r)
 			paging_table_set(&d->unusable, r->region, r->first + i, 1);
 			spin_unlock(&d->lock);
 		}
+	spin_lock(&d->lock);
+	look_anew(d);
+	spin_unlock(&d->lock);
 }
 
 /* ---- ranges ---- */
@@ -226,7 +251,7 @@ bool hca_demand_use(struct hca_demand *d, uint32_t qpn, enum paging_side side, u
 	now_ns = clock_now_ns();
 	spin_lock(&d->lock);
 	if (d->pagemap >= 0)
-		look_at_host(d, &range);
+		look_at_host(d, &range, now_ns);
 	there = paging_use(d->paging, qpn, side, &range, now_ns);
 	if (!there)
 		arm(d, now_ns);
@@ -251,6 +276,22 @@ bool hca_demand_use_sges(struct hca_demand *d, uint32_t qpn, enum paging_side si
 		length -= part;
 		at = 0;
 	}
+	return there;
+}
+
+bool hca_demand_there(struct hca_demand *d, uint32_t qpn, enum paging_side side,
+		      const struct ibv_sge *sge, uint32_t at, uint32_t length)
+{
+	struct paging_range range;
+	bool there;
+
+	if (!range_by_key(sge->lkey, sge->addr + at, length, &range))
+		return true;
+	spin_lock(&d->lock);
+	if (d->pagemap >= 0)
+		look_at_host(d, &range, clock_now_ns());
+	there = paging_there(d->paging, qpn, side, &range);
+	spin_unlock(&d->lock);
 	return there;
 }
 
@@ -320,6 +361,7 @@ void hca_demand_prefetch(uint32_t index, uint64_t addr, uint64_t length)
 		paging_table_set(&prefetched, index, range.first + i, 1);
 	list_for_each(d, &all, struct hca_demand, entry) {
 		spin_lock(&d->lock);
+		look_anew(d);
 		paging_prefetch(d->paging, &range);
 		spin_unlock(&d->lock);
 	}

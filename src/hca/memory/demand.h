@@ -6,7 +6,8 @@
  *
  * A page that the host has taken back, because the program has freed it or the kernel needed it,
  * is missing again when it is used next: then the page table of the process is looked at
- * (/proc/self/pagemap), as no kernel tells a program of it.
+ * (/proc/self/pagemap), as no kernel tells a program of it. What was seen there holds for
+ * HCA_DEMAND_LOOK_NS, for a look is a system call.
  */
 #ifndef HCA_MEMORY_DEMAND_H
 #define HCA_MEMORY_DEMAND_H
@@ -16,6 +17,8 @@
 #include <stdint.h>
 
 #include "engine/paging/paging.h"
+
+#define HCA_DEMAND_LOOK_NS 100000u
 
 struct hca_demand;
 
@@ -36,6 +39,9 @@ bool hca_demand_use(struct hca_demand *d, uint32_t qpn, enum paging_side side, u
 bool hca_demand_use_sges(struct hca_demand *d, uint32_t qpn, enum paging_side side,
 			 const struct ibv_sge *sge, unsigned count, uint32_t at,
 			 uint32_t length);
+/* [at, at + length) of a buffer: are all of its pages there? Nothing follows if they are not. */
+bool hca_demand_there(struct hca_demand *d, uint32_t qpn, enum paging_side side,
+		      const struct ibv_sge *sge, uint32_t at, uint32_t length);
 /* Is a part of the range used for the first time since its fault? */
 bool hca_demand_first_use(struct hca_demand *d, uint32_t key, uint64_t addr, uint64_t length);
 /* An event after this time. */

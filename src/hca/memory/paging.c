@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -73,11 +74,25 @@ static int copy_through_file(uint8_t *to, const uint8_t *from, size_t length)
 	return ret;
 }
 
+/* The C library asks the kernel each time. 0: not asked yet. */
+static atomic_int known_pid;
+
+static pid_t own_pid(void)
+{
+	pid_t pid = atomic_load_explicit(&known_pid, memory_order_relaxed);
+
+	if (unlikely(!pid)) {
+		pid = getpid();
+		atomic_store_explicit(&known_pid, pid, memory_order_relaxed);
+	}
+	return pid;
+}
+
 int hca_copy_careful(void *to, const void *from, size_t length)
 {
 	struct iovec local = { to, length };
 	struct iovec remote = { (void *)(uintptr_t)from, length };
-	pid_t self = getpid();
+	pid_t self = own_pid();
 
 	if (hca_settings.copy_access != HCA_ACCESS_AUTO &&
 	    hca_settings.copy_access != HCA_ACCESS_PROCESS_VM)
@@ -169,8 +184,9 @@ void hca_null_release(void)
 	pthread_mutex_unlock(&hca_process.lock);
 }
 
-void hca_null_forked(void)
+void hca_paging_forked(void)
 {
+	atomic_store(&known_pid, 0);
 	null_memory.users = 0;
 }
 

@@ -57,6 +57,9 @@
 	X(RX_WRITES_IMM, 34, "rx_write_imm_messages")           \
 	X(RX_WRITE_IMM_BYTES, 35, "rx_write_imm_bytes")         \
 	X(RX_ATOMICS, 36, "rx_atomic_messages")                 \
+	/* Rare, of the transmit part, which has no more room. */ \
+	X(TX_TIMEOUTS, 37, "tx_timeouts")                       \
+	X(TX_GAPS, 38, "tx_gaps")                               \
 	/* Rare. */                                             \
 	X(RX_RNR_SENT, 40, "rx_rnr_sent")                       \
 	X(RX_NAKS_SENT, 41, "rx_naks_sent")                     \
@@ -64,7 +67,8 @@
 	X(RX_ACCESS_FAULTS, 43, "rx_access_faults")             \
 	X(RX_ERRORS, 44, "rx_local_errors")                     \
 	X(RX_FLUSHED, 45, "rx_flushed")                         \
-	X(ASYNC_EVENTS, 46, "async_events")
+	X(ASYNC_EVENTS, 46, "async_events")                     \
+	X(PAGE_FAULTS, 47, "page_faults")
 
 /* Gauges are present values; all others count up from the opening of the device. */
 #define HCA_PROCESS_COUNTER_LIST(X)                             \

@@ -128,6 +128,26 @@ static int set_brought(const struct udp *u, bool tos, bool ttl)
 	return ret;
 }
 
+/* ECN-capable, as queue pairs are, and what the system gives: messages to the kernel, which cost
+ * time, name what differs. */
+#define USUAL_TOS 2
+
+static int set_usual(struct udp *u, bool v4)
+{
+	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	const int limit = v4 ? IP_TTL : IPV6_UNICAST_HOPS;
+	int ttl = get_int(u->fd, level, limit, 0);
+	int ret = set_int(u->fd, level, v4 ? IP_TOS : IPV6_TCLASS, USUAL_TOS);
+
+	if (!ret && ttl > 0 && ttl <= UINT8_MAX)
+		ret = set_int(u->fd, level, limit, ttl);
+	else
+		ttl = 0;
+	u->usual_tos = USUAL_TOS;
+	u->usual_ttl[v4] = (uint8_t)ttl;
+	return ret;
+}
+
 static int set_options(struct udp *u, const struct carrier_udp_params *params)
 {
 	size_t bytes = params->buffer_bytes ? params->buffer_bytes : BUFFER_BYTES;
@@ -139,6 +159,10 @@ static int set_options(struct udp *u, const struct carrier_udp_params *params)
 		ret = set_v4(u->fd, u->both);
 	if (!ret)
 		ret = set_brought(u, true, true);
+	if (!ret && u->family == AF_INET6)
+		ret = set_usual(u, false);
+	if (!ret && (u->both || u->family == AF_INET))
+		ret = set_usual(u, true);
 	if (!ret)
 		ret = set_int(u->fd, SOL_SOCKET, SO_RCVBUF, want);
 	if (!ret)

@@ -91,6 +91,26 @@ static bool set_name(const struct udp *u, struct msghdr *m, struct parts *p,
 	return true;
 }
 
+/* It has a socket of its own (udp.h). */
+static bool in_fragments(const struct udp *u, const struct carrier_unit *unit)
+{
+	return unlikely(unit->known & CARRIER_FRAGMENTS) && u->fragment_fd >= 0;
+}
+
+/* TOS and TTL, where the socket's are others. */
+static void add_ip(const struct udp *u, struct msghdr *m, const struct carrier_unit *unit, bool v4)
+{
+	const bool usual = !in_fragments(u, unit);
+	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int tos = unit->known & CARRIER_TOS ? unit->tos : 0;
+	int ttl = unit->known & CARRIER_TTL ? unit->ttl : 0;
+
+	if (!usual || tos != u->usual_tos)
+		add_control(m, level, v4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
+	if (ttl && (!usual || ttl != u->usual_ttl[v4]))
+		add_control(m, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl, sizeof(ttl));
+}
+
 /* `segment`: 0, or that of the train. False: the socket cannot send there. */
 static bool make_message(const struct udp *u, struct msghdr *m, struct parts *p,
 			 const struct carrier_unit *unit, uint16_t segment)
@@ -108,18 +128,7 @@ static bool make_message(const struct udp *u, struct msghdr *m, struct parts *p,
 		add_control(m, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	if (unit->known & (CARRIER_FROM | CARRIER_INTERFACE))
 		add_source(m, unit, v4);
-	if (unit->known & CARRIER_TOS) {
-		int tos = unit->tos;
-
-		add_control(m, v4 ? IPPROTO_IP : IPPROTO_IPV6,
-			    v4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
-	}
-	if (unit->known & CARRIER_TTL && unit->ttl) {
-		int ttl = unit->ttl;
-
-		add_control(m, v4 ? IPPROTO_IP : IPPROTO_IPV6,
-			    v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl, sizeof(ttl));
-	}
+	add_ip(u, m, unit, v4);
 	if (!m->msg_controllen)
 		m->msg_control = NULL;
 	return true;
@@ -186,12 +195,6 @@ static long send_once(int fd, const struct msghdr *m)
 {
 	return m->msg_iovlen == 1 && !m->msg_control ? udp_sendto(fd, m) :
 						       udp_sendmsg(fd, m);
-}
-
-/* It has a socket of its own (udp.h). */
-static bool in_fragments(const struct udp *u, const struct carrier_unit *unit)
-{
-	return unlikely(unit->known & CARRIER_FRAGMENTS) && u->fragment_fd >= 0;
 }
 
 /* Past errors that packets sent earlier have come to: 0, or an errno. */

@@ -36,6 +36,7 @@ static void tell_responder(struct packet_qp *pq, const struct paging_event *even
 		return;
 	}
 	HCA_COUNT_RARE(pq->qp, RX_RNR_SENT, 1);
+	HCA_COUNT_RARE(pq->qp, PAGE_FAULTS, 1);
 	rc_rnr(&pq->responder, pq->port->now_ns);
 	if (packet_respond(pq, 1, &moved))
 		packet_owes(pq);

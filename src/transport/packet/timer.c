@@ -45,7 +45,7 @@ void packet_expired(struct hca_qp *qp)
 		next = pq->requester.next;
 		now = packet_now_ns();
 		done = rc_timer(&pq->requester, now);
-		packet_count_repeated(pq, next, false);
+		packet_count_repeated(pq, next, PACKET_TIMEOUT);
 		packet_finish(pq, done);
 		hca_sq_run(qp);
 	}

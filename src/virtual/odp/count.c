@@ -17,7 +17,7 @@ struct flow {
 static struct {
 	struct odp_counts *counts;
 	bool answers;
-	struct flow flows[ODP_QPS_MAX]; /* by qpn */
+	struct flow flows[ODP_QPS_MAX + 1]; /* by qpn */
 	unsigned count;
 } state;
 
@@ -67,7 +67,7 @@ void odp_count_begin(const struct odp_ends *ends, struct odp_counts *counts)
 	*counts = (struct odp_counts){ 0 };
 	state.counts = counts;
 	state.answers = ends->point->answers;
-	state.count = (unsigned)ends->point->num_qps;
+	state.count = odp_qps(ends->point);
 	for (unsigned i = 0; i < state.count; i++)
 		state.flows[i] = (struct flow){ ends->end[ODP_END_SERVER].qp[i]->qp_num, 0 };
 	qsort(state.flows, state.count, sizeof(*state.flows), by_qpn);

@@ -2,6 +2,7 @@
 /* See ends.h. */
 #include "virtual/odp/ends.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -88,12 +89,15 @@ static uint32_t depth_of(const struct odp_point *p)
 	return (uint32_t)((p->num_ops + p->num_qps - 1) / p->num_qps);
 }
 
+/* Room for dummies. */
+#define DUMMIES 64u
+
 static void open_qp(struct odp_end *end, unsigned host, unsigned number, uint32_t depth)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC, .send_cq = end->cq, .recv_cq = end->cq,
 		.sq_sig_all = 1, .qp_context = &virtual_hosts[host],
-		.cap = { .max_send_wr = depth, .max_recv_wr = depth,
+		.cap = { .max_send_wr = depth + DUMMIES, .max_recv_wr = depth,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
@@ -138,10 +142,10 @@ static void open_end(struct odp_ends *e, unsigned number, bool paged)
 	struct odp_end *end = &e->end[number];
 
 	register_memory(end, odp_bytes(p), paged);
-	end->cq = ibv_create_cq(virtual_ctx, (int)p->num_ops + 1, &virtual_hosts[number], NULL,
+	end->cq = ibv_create_cq(virtual_ctx, (int)p->num_ops * 2 + 1 + (int)(DUMMIES * p->num_qps), &virtual_hosts[number], NULL,
 				0);
 	expect(end->cq);
-	for (unsigned i = 0; i < p->num_qps; i++)
+	for (unsigned i = 0; i < odp_qps(p); i++)
 		open_qp(end, number, i, depth_of(p));
 	if (paged)
 		touch(end, p);
@@ -183,6 +187,50 @@ void odp_ends_post(struct odp_ends *e, uint64_t i)
 	expect_eq(ibv_post_send(client->qp[i % p->num_qps], &wr, &bad), 0);
 }
 
+void odp_ends_post_dummy(struct odp_ends *e, unsigned qp)
+{
+	const struct odp_end *server = &e->end[ODP_END_SERVER];
+	struct ibv_send_wr wr = {
+		.wr_id = ODP_WR_DUMMY, .opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { (uintptr_t)server->memory, server->mr->rkey },
+	}, *bad;
+	int ret = ibv_post_send(e->end[ODP_END_CLIENT].qp[qp], &wr, &bad);
+
+	expect(!ret || ret == ENOMEM);
+}
+
+static void allocate_spare(struct odp_ends *e)
+{
+	struct odp_end spare;
+
+	allocate(&spare, odp_bytes(e->point));
+	register_memory(&spare, odp_bytes(e->point), false);
+	e->spare = spare.memory;
+	e->spare_mr = spare.mr;
+}
+
+void odp_ends_reissue(struct odp_ends *e, uint64_t i)
+{
+	const struct odp_point *p = e->point;
+	const struct odp_end *server = &e->end[ODP_END_SERVER];
+	struct ibv_sge sge = { (uintptr_t)e->spare + odp_offset(p, i), (uint32_t)p->size,
+			       e->spare_mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = ODP_WR_REISSUED | i, .opcode = IBV_WR_RDMA_READ, .sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { (uintptr_t)server->memory + odp_offset(p, i), server->mr->rkey },
+	}, *bad;
+
+	expect_eq(ibv_post_send(e->end[ODP_END_CLIENT].qp[p->num_qps], &wr, &bad), 0);
+}
+
+void odp_ends_take_reissued(struct odp_ends *e, uint64_t i)
+{
+	const uint64_t at = odp_offset(e->point, i);
+
+	memcpy(e->end[ODP_END_CLIENT].memory + at, e->spare + at, e->point->size);
+}
+
 /* ---- both ---- */
 
 void odp_ends_open(struct odp_ends *e, const struct odp_point *point)
@@ -193,7 +241,9 @@ void odp_ends_open(struct odp_ends *e, const struct odp_point *point)
 	fill(e);
 	open_end(e, ODP_END_CLIENT, point->paged & ODP_CLIENT);
 	open_end(e, ODP_END_SERVER, point->paged & ODP_SERVER);
-	for (unsigned i = 0; i < point->num_qps; i++) {
+	if (odp_qps(point) > point->num_qps)
+		allocate_spare(e);
+	for (unsigned i = 0; i < odp_qps(point); i++) {
 		struct ibv_qp *client = e->end[ODP_END_CLIENT].qp[i];
 		struct ibv_qp *server = e->end[ODP_END_SERVER].qp[i];
 
@@ -205,7 +255,7 @@ void odp_ends_open(struct odp_ends *e, const struct odp_point *point)
 
 static void close_end(struct odp_end *end, const struct odp_point *p)
 {
-	for (unsigned i = 0; i < p->num_qps; i++)
+	for (unsigned i = 0; i < odp_qps(p); i++)
 		expect_eq(ibv_destroy_qp(end->qp[i]), 0);
 	expect_eq(ibv_destroy_cq(end->cq), 0);
 	expect_eq(ibv_dereg_mr(end->mr), 0);
@@ -216,4 +266,8 @@ void odp_ends_close(struct odp_ends *e)
 {
 	for (unsigned i = 0; i < 2; i++)
 		close_end(&e->end[i], e->point);
+	if (!e->spare)
+		return;
+	expect_eq(ibv_dereg_mr(e->spare_mr), 0);
+	munmap(e->spare, odp_bytes(e->point));
 }

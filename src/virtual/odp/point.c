@@ -13,6 +13,7 @@
 
 static const char *const operations[] = { "same", "read", "write", "send", NULL };
 static const char *const sides[] = { "none", "server", "client", "both", NULL };
+static const char *const mitigations[] = { "none", "dummy", "window", "gate", "reissue", NULL };
 static const char *const touches[] = { "none", "later", "all", NULL };
 
 #define FIELD(name) .offset = offsetof(struct odp_point, name)
@@ -46,6 +47,9 @@ static const struct setting keys[] = {
 	NUMBER("fault", "0", 0, HOUR_NS, fault_ns),
 	NUMBER("trials", "1", 1, 1000, trials),
 	NUMBER("seed", "1", 0, UINT64_MAX, seed),
+	CHOICE("mitigation", "none", mitigations, mitigation),
+	NUMBER("patience", "5000000", 1000, HOUR_NS, patience_ns),
+	NUMBER("window", "4", 1, ODP_DEPTH_MAX, window),
 	SWITCH("answers", "on", answers),
 	SWITCH("list", "off", list),
 	TEXT("capture", "", capture),
@@ -104,6 +108,11 @@ static int check(const struct odp_point *p, char *why, size_t why_bytes)
 			 "size, %ju", (uintmax_t)p->stride, (uintmax_t)p->size);
 		return -EINVAL;
 	}
+	if (p->mitigation == ODP_REISSUE &&
+	    (p->operation != ODP_READ || (p->second != ODP_SAME && p->second != ODP_READ))) {
+		snprintf(why, why_bytes, "mitigation reissue is for READs alone");
+		return -EINVAL;
+	}
 	if (odp_bytes(p) > ODP_BYTES_MAX) {
 		snprintf(why, why_bytes, "size * num_ops is %ju, expected at most %ju",
 			 (uintmax_t)odp_bytes(p), (uintmax_t)ODP_BYTES_MAX);
@@ -134,6 +143,11 @@ enum ibv_wr_opcode odp_opcode(const struct odp_point *p, uint64_t i)
 	return operation == ODP_READ  ? IBV_WR_RDMA_READ :
 	       operation == ODP_WRITE ? IBV_WR_RDMA_WRITE :
 					IBV_WR_SEND;
+}
+
+unsigned odp_qps(const struct odp_point *p)
+{
+	return (unsigned)p->num_qps + (p->mitigation == ODP_REISSUE);
 }
 
 uint64_t odp_offset(const struct odp_point *p, uint64_t i)

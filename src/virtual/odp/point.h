@@ -24,6 +24,8 @@ enum odp_operation { ODP_SAME, ODP_READ, ODP_WRITE, ODP_SEND };
 /* Sides; bits of `paged`. */
 enum odp_side { ODP_SERVER = 1, ODP_CLIENT = 2 };
 enum odp_touch { ODP_TOUCH_NONE, ODP_TOUCH_LATER, ODP_TOUCH_ALL };
+/* See mitigation.h. */
+enum odp_mitigation { ODP_UNHELPED, ODP_DUMMIES, ODP_WINDOW, ODP_GATE, ODP_REISSUE };
 
 struct odp_point {
 	int operation, second;     /* enum odp_operation; of the first of each queue pair, and of
@@ -39,6 +41,8 @@ struct odp_point {
 	const char *profile;       /* as BUSBAR_PAGING has it */
 	uint64_t fault_ns;         /* of a fault, in place of the profile's; 0: that */
 	uint64_t trials, seed;
+	int mitigation;            /* what the program does against it */
+	uint64_t patience_ns, window;
 	bool answers;              /* else the server gets nothing */
 	bool list;                 /* print the times of each operation */
 	const char *capture;       /* a file for the client's packets; "": none */
@@ -49,6 +53,8 @@ struct odp_point {
 int odp_point_parse(char *line, struct odp_point *out, char *why, size_t why_bytes);
 
 enum ibv_wr_opcode odp_opcode(const struct odp_point *p, uint64_t i);
+/* Queue pairs of each end: those of the operations, and a spare one where the mitigation needs it. */
+unsigned odp_qps(const struct odp_point *p);
 /* Where operation `i` begins in each of the two buffers, and how long they are. */
 uint64_t odp_offset(const struct odp_point *p, uint64_t i);
 uint64_t odp_bytes(const struct odp_point *p);

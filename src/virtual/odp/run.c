@@ -16,6 +16,7 @@
 #include "virtual/odp/capture.h"
 #include "virtual/odp/count.h"
 #include "virtual/odp/ends.h"
+#include "virtual/odp/mitigation.h"
 #include "virtual/odp/profile.h"
 
 /* One way, so that a small request and its response take the 3 to 7 us of the source. */
@@ -33,12 +34,15 @@ struct run {
 static void take_one(struct run *r, const struct ibv_wc *wc)
 {
 	const uint64_t since_ns = virtual_now_ns() - r->began_ns;
+	uint64_t i;
 
+	if (!odp_mitigation_done(wc, virtual_now_ns(), &i))
+		return;
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (!r->out->failed++)
 			r->out->status = wc->status;
 	}
-	r->out->done_ns[wc->wr_id] = since_ns;
+	r->out->done_ns[i] = since_ns;
 	r->out->took_ns = since_ns;
 	r->done++;
 }
@@ -66,8 +70,10 @@ static bool take_all(struct run *r)
 
 static void step(struct run *r, uint64_t until_ns)
 {
-	uint64_t next_ns = virtual_progress();
+	uint64_t next_ns;
 
+	odp_mitigation_look(virtual_now_ns());
+	next_ns = MIN(virtual_progress(), odp_mitigation_next_ns());
 	if (take_all(r) || next_ns <= virtual_now_ns())
 		return;
 	virtual_advance(MIN(next_ns, until_ns));
@@ -81,11 +87,12 @@ static void play(struct run *r, uint64_t seed)
 	uint64_t next_ns = virtual_now_ns();
 
 	r->began_ns = next_ns;
+	odp_mitigation_begin(&r->ends, next_ns);
 	for (uint64_t i = 0; i < p->num_ops; i++) {
 		while (virtual_now_ns() < next_ns)
 			step(r, next_ns);
 		r->out->posted_ns[i] = virtual_now_ns() - r->began_ns;
-		odp_ends_post(&r->ends, i);
+		odp_mitigation_post(i, virtual_now_ns());
 		next_ns += p->interval_ns + prng_below(&random, p->jitter_ns + 1);
 	}
 	while (r->done < p->num_ops) {

@@ -244,6 +244,15 @@ static void read_one(struct side *s, const struct side *from)
 	expect_eq(side_post_send(s, 0, &r, 1).ret, 0);
 }
 
+/* What belongs to the beginning of the connection has arrived at both. */
+static void begin_is_over(struct pair *p)
+{
+	read_one(&p->a, &p->b);
+	expect_status(side_wait(&p->a, SEND_CQ), IBV_WC_SUCCESS);
+	read_one(&p->b, &p->a);
+	expect_status(side_wait(&p->b, SEND_CQ), IBV_WC_SUCCESS);
+}
+
 /* `a` sees by the TERMINATE that its bytes were damaged: an end without it would flush its READ. */
 static void the_crc_finds_corruption(struct pair *p)
 {
@@ -251,6 +260,7 @@ static void the_crc_finds_corruption(struct pair *p)
 	begin(p);
 	for (uint64_t i = 0; i < 10; i++) {
 		pair_connect_qp(p, 0);
+		begin_is_over(p);
 		side_set(&p->b, DEST, SLOT, 0);
 		side_set(&p->a, DEST, SLOT, 0);
 		side_recv(&p->a, 2, DEST + SLOT, SLOT);

@@ -84,7 +84,8 @@ static uint8_t *bth(const struct scene_packet *p, uint8_t *to)
 		.reth = { .va = p->va, .rkey = 0x77, .length = p->length },
 		.aeth = { .syndrome = p->syndrome },
 	};
-	size_t header = ib_encode(&ib, to), rest = p->payload + ib_pad(p->payload) + IB_ICRC_BYTES;
+	size_t header = ib_encode(p->headers ? p->headers : &ib, to);
+	size_t rest = p->payload + ib_pad(p->payload) + IB_ICRC_BYTES;
 
 	memset(to + header, 0, rest);
 	return to + header + rest;
@@ -165,6 +166,8 @@ static uint32_t frame(const struct scene_packet *p, const struct scene_file *f, 
 	switch (f->link) {
 	case CAPTURE_ETHERNET: end = ethernet(p, f, bytes, to); break;
 	case CAPTURE_RAW_IP: end = ip(p, f->ip6, bytes, to); break;
+	case CAPTURE_IPV4: end = ip(p, false, bytes, to); break;
+	case CAPTURE_IPV6: end = ip(p, true, bytes, to); break;
 	case CAPTURE_INFINIBAND: end = infiniband(p, bytes, to); break;
 	case CAPTURE_ERF: end = erf_record(p, f, bytes, to); break;
 	case CAPTURE_COOKED:

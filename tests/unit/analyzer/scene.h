@@ -24,6 +24,7 @@ struct scene_packet {
 	uint64_t va;
 	uint32_t length;     /* of a READ or WRITE */
 	uint32_t payload;
+	const struct ib_packet *headers; /* instead of those of the above; NULL: none */
 };
 
 struct scene {

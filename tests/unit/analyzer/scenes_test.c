@@ -193,7 +193,7 @@ static void repeated_writes_are_counted(void **state)
 static void the_ladder_marks_the_lost_packet(void **state)
 {
 	struct analyzer *a = named("fig5.3", &ibdump);
-	const struct analyzer_ladder *l = analyzer_ladder(a);
+	const struct analyzer_ladder *l = analyzer_ladder(a, 1);
 
 	assert_int_equal(analyzer_ladder_at(l, 1)->notes, ANALYZER_RUNG_OPENS);
 	assert_int_equal(analyzer_ladder_at(l, 2)->notes, ANALYZER_RUNG_DISCARDED);
@@ -203,6 +203,89 @@ static void the_ladder_marks_the_lost_packet(void **state)
 	assert_non_null(analyzer_ladder_at(l, 7));
 	assert_null(analyzer_ladder_at(l, 8));
 	analyzer_free(a);
+}
+
+struct told {
+	unsigned count;
+	enum analyzer_kind kind;
+	uint64_t packet; /* that was fed last when it was told first */
+	uint64_t fed;
+};
+
+static void tell(void *arg, const struct analyzer_news *news)
+{
+	struct told *t = arg;
+
+	if (!t->count++) {
+		t->kind = news->kind;
+		t->packet = t->fed;
+	}
+}
+
+/* As for a capture that comes slowly: what can be analysed is, behind each packet. */
+static struct analyzer *live(const char *name, struct told *t)
+{
+	struct analyzer *a = analyzer_new(0);
+	struct analyzer_capture c;
+	size_t size, used = 0;
+	struct scene s;
+	uint8_t *bytes;
+
+	assert_non_null(a);
+	assert_true(scene_named(name, &s));
+	bytes = scene_write(&s, &ibdump, &size);
+	analyzer_capture_begin(&c);
+	for (size_t have = 0; have < size; have += 16) {
+		size_t end = have + 16 < size ? have + 16 : size;
+
+		used += analyzer_capture_feed(&c, a, bytes + used, end - used);
+		t->fed = c.packets;
+		analyzer_catch_up(a, c.last_ns);
+		analyzer_news(a, tell, t);
+	}
+	free(bytes);
+	scene_free(&s);
+	return a;
+}
+
+static void pitfalls_are_told_while_packets_come(void **state)
+{
+	struct told damming = { 0 }, flood = { 0 }, writes = { 0 }, none = { 0 };
+	unsigned flooded = 0;
+	struct analyzer *a;
+
+	analyzer_free(live("fig5.3", &damming));
+	assert_int_equal(damming.count, 1);
+	assert_int_equal(damming.kind, ANALYZER_DAMMING);
+	assert_int_equal(damming.packet, 7); /* the resend by the timeout */
+	a = live("read-flood", &flood);
+	analyzer_finish(a);
+	for (unsigned i = 0; i < analyzer_flows(a); i++)
+		flooded += analyzer_flow(a, i)->verdict == ANALYZER_READ_FLOOD;
+	analyzer_free(a);
+	assert_int_equal(flood.kind, ANALYZER_READ_FLOOD);
+	assert_int_equal(flood.count, flooded);
+	analyzer_free(live("write-amplification", &writes));
+	assert_int_equal(writes.count, 1);
+	assert_int_equal(writes.kind, ANALYZER_WRITE_AMPLIFICATION);
+	analyzer_free(live("loss", &none));
+	analyzer_free(live("no-receive", &none));
+	analyzer_free(live("clean", &none));
+	assert_int_equal(none.count, 0);
+}
+
+static void asking_for_news_changes_no_verdict(void **state)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct told t = { 0 };
+		struct analyzer *a = live(table[i].name, &t);
+
+		analyzer_finish(a);
+		expect(&table[i], a);
+		if (table[i].verdict < ANALYZER_PITFALLS_END && !t.count)
+			fail_msg("%s: nothing was told", table[i].name);
+		analyzer_free(a);
+	}
 }
 
 static void a_capture_without_answers_says_so(void **state)
@@ -298,6 +381,8 @@ int main(void)
 		cmocka_unit_test(a_flood_is_counted),
 		cmocka_unit_test(repeated_writes_are_counted),
 		cmocka_unit_test(the_ladder_marks_the_lost_packet),
+		cmocka_unit_test(pitfalls_are_told_while_packets_come),
+		cmocka_unit_test(asking_for_news_changes_no_verdict),
 		cmocka_unit_test(a_capture_without_answers_says_so),
 		cmocka_unit_test(missing_packets_lower_the_confidence),
 		cmocka_unit_test(drops_that_the_capture_reports_are_known),

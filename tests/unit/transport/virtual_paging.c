@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "hca/host/settings.h"
+#include "hca/memory/demand.h"
 #include "util/container_of.h"
 #include "virtual.h"
 
@@ -156,6 +157,27 @@ static void a_requester_without_the_page_of_a_write_sends_it_when_the_page_is_th
 	end();
 }
 
+/* Whichever pages of it are there, each packet leaves once, with the right bytes. */
+static void a_long_write_leaves_as_far_as_its_pages_are_there(void)
+{
+	for (unsigned there = 0; there < 16; there++) {
+		begin("connectx4", &usual);
+		virtual_train = 16;
+		prefetch(b);
+		side_fill(a, 0, 4 * PAGE, 5);
+		for (unsigned page = 0; page < 4; page++)
+			if (there >> page & 1)
+				side_prefetch(a, page * PAGE, PAGE);
+		post_write(1, 0, 4 * PAGE);
+		play(a, SENDS, 1, SEC);
+		expect_done(a, SENDS, 0, 1, IBV_WC_SUCCESS);
+		expect_eq(net.requests, 4 * PAGE / 1024);
+		for (uint32_t at = 0; at < 4 * PAGE; at++)
+			expect_eq(b->memory[at], pattern(5, at));
+		end();
+	}
+}
+
 static void prefetched_pages_cost_nothing(void)
 {
 	begin("connectx4", &usual);
@@ -173,6 +195,7 @@ static void a_page_that_the_program_frees_is_missing_again(void)
 	prefetch(b);
 	reads(1, 0);
 	expect_eq(madvise(b->memory, PAGE, MADV_DONTNEED), 0);
+	play_until(virtual_now_ns() + HCA_DEMAND_LOOK_NS);
 	post_read(1, 0);
 	play(a, SENDS, 2, SEC);
 	expect_done(a, SENDS, 1, 1, IBV_WC_SUCCESS);
@@ -351,6 +374,7 @@ const struct virtual_test virtual_paging[] = {
 	CASE(a_responder_without_the_page_of_a_write_sends_an_rnr_nak_after_a_fault),
 	CASE(a_responder_without_the_page_of_a_receive_sends_an_rnr_nak),
 	CASE(a_requester_without_the_page_of_a_write_sends_it_when_the_page_is_there),
+	CASE(a_long_write_leaves_as_far_as_its_pages_are_there),
 	CASE(prefetched_pages_cost_nothing),
 	CASE(a_page_that_the_program_frees_is_missing_again),
 	CASE(a_request_without_the_right_is_refused_at_once),

@@ -37,6 +37,17 @@ static bool source_there(struct packet_qp *pq, const struct hca_swqe *e, const s
 	return false;
 }
 
+/* Is the run sent as one packet is: no page of it is missing, and none of it may get lost? */
+static bool run_there(const struct packet_qp *pq, const struct hca_swqe *e, const struct rc_tx *tx)
+{
+	if (pq->demand.lost_psn != pq->demand.lost_end)
+		return false;
+	return e->flags & (HCA_SWQE_INLINE | HCA_SWQE_HELD) ||
+	       (e->num_sge == 1 &&
+		hca_demand_there(pq->port->demand, qpn_of(pq), PAGING_REQUESTER, e->sge, tx->at,
+				 tx->packet.bytes * (1 + tx->packet.more)));
+}
+
 /* From now on packets that are posted may get lost. */
 static void begin_wait(struct packet_qp *pq)
 {
@@ -74,9 +85,10 @@ int packet_demand_send(struct packet_qp *pq, struct packet_train *train,
 {
 	bool lost = gets_lost(pq, tx->packet.psn);
 
-	tx->packet.more = 0;
 	if (!source_there(pq, e, tx))
 		return -ENOENT;
+	if (tx->packet.more && !run_there(pq, e, tx))
+		tx->packet.more = 0;
 	if (train->packets && (lost || train->lost))
 		return -ENOBUFS;
 	train->lost = lost;

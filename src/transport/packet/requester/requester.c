@@ -91,16 +91,20 @@ void packet_arm(struct packet_qp *pq)
 	progress_timer_arm(&pq->qp->retry, progress_now_ns() + due - packet_now_ns());
 }
 
-void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr)
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, enum packet_cause cause)
 {
 	int32_t repeated = (int32_t)(next_before - pq->requester.next);
 
 	if (likely(pq->gone_back == pq->requester.gone_back))
 		return;
 	pq->gone_back = pq->requester.gone_back;
-	if (rnr)
-		HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1);
-	else
+	switch (cause) {
+	case PACKET_RNR: HCA_COUNT_RARE(pq->qp, TX_RNR_RECEIVED, 1); break;
+	case PACKET_TIMEOUT: HCA_COUNT_RARE(pq->qp, TX_TIMEOUTS, 1); break;
+	case PACKET_GAP: HCA_COUNT_RARE(pq->qp, TX_GAPS, 1); break;
+	case PACKET_DISCARDED: HCA_COUNT_RARE(pq->qp, PAGE_FAULTS, 1); break;
+	}
+	if (cause != PACKET_RNR)
 		HCA_COUNT_RARE(pq->qp, TX_RETRIES, 1);
 	/* A part of the message at `next` may be repeated, too. */
 	HCA_COUNT_RARE(pq->qp, TX_REPEATED, repeated > 0 ? (uint32_t)repeated : 1);
@@ -158,14 +162,14 @@ static uint32_t take_reply(struct packet_qp *pq, const struct packet_frame *f,
 	next = pq->requester.next;
 	rc_reply_look(&pq->requester, &f->rc, &where);
 	if (unlikely(pq->port->demand) && packet_discards(pq, f, &where, entry_of(pq, &where))) {
-		packet_count_repeated(pq, next, false);
+		packet_count_repeated(pq, next, PACKET_DISCARDED);
 		packet_arm(pq);
 		return 1 + f->rc.more;
 	}
 	if (where.wanted && where.bytes)
 		copied = place(pq, &where, f, payload);
 	done = rc_reply(&pq->requester, &f->rc, copied, pq->port->now_ns);
-	packet_count_repeated(pq, next, rnr);
+	packet_count_repeated(pq, next, rnr ? PACKET_RNR : PACKET_GAP);
 	if (unlikely(pq->port->demand))
 		packet_demand_replied(pq, f);
 	/* The last RNR NAK makes the entry fail, so it starts no wait that would be counted. */

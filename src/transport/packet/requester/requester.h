@@ -12,6 +12,10 @@
 uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
 		      uint32_t length);
 
+/* The same for one buffer whose key needs care: a copy of as many packets of the run as have room,
+ * to which tx->packet.more is lowered; valid until the next call. sq_lock is held. */
+uint8_t *packet_whole_copy(struct packet_qp *pq, const struct hca_swqe *e, struct rc_tx *tx);
+
 /* ---- requester.c; sq_lock is held ---- */
 /* The longest payload of a connection. */
 uint32_t packet_mtu(const struct packet_qp *pq);
@@ -22,9 +26,16 @@ void packet_settle(struct packet_qp *pq);
 bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
+/* Why a requester sends again. */
+enum packet_cause {
+	PACKET_TIMEOUT,
+	PACKET_RNR,       /* the receiver was not ready */
+	PACKET_GAP,       /* a packet is missing, as an answer shows */
+	PACKET_DISCARDED, /* this side had no page for the answer */
+};
 /* Counts a going back, if there was one since the last time; the next entry to be sent
- * was `next_before`. `rnr`: the receiver was not ready. */
-void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, bool rnr);
+ * was `next_before`. */
+void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, enum packet_cause cause);
 /* An answer of the peer, or a run of responses. Returns how many packets of the run were taken:
  * at least 1. receive_lock is held, sq_lock is not. */
 uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
@@ -33,7 +44,8 @@ uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 /* ---- demand.c; the port has `demand`, and sq_lock is held ---- */
 /* The times and numbers that differ from those of the attributes. */
 void packet_demand_limits(const struct packet_qp *pq, struct rc_requester_params *p);
-/* The packet, not a run, is about to be added to the train: 0; -ENOENT: pages of its payload are
+/* The packet is about to be added to the train, and those of its run that are as it is:
+ * tx->packet.more is lowered to 0 if not all are. 0; -ENOENT: pages of its payload are
  * missing, and an event will follow; -ENOBUFS: the train has to leave first, because the packet gets
  * lost behind the adapter, or those of the train do. */
 int packet_demand_send(struct packet_qp *pq, struct packet_train *train,

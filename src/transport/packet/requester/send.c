@@ -178,6 +178,7 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 		.src_qpn = qp->ibv.qp_num,
 	};
 	uint8_t *whole = NULL;
+	bool copied = false;
 	struct iovec *iov;
 
 	f.rc.more = 0;
@@ -198,6 +199,10 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 				      packet_train_room(train, f.rc.bytes) - 1);
 	if (tx->packet.more)
 		whole = packet_whole(qp, e, tx->at, f.rc.bytes * (1 + tx->packet.more));
+	if (unlikely(!whole && tx->packet.more)) {
+		whole = packet_whole_copy(pq, e, tx);
+		copied = whole && whole == pq->copy;
+	}
 	if (!whole) {
 		tx->packet.more = 0;
 		return add_payload(pq, train, e, tx, iov, bounce);
@@ -205,6 +210,7 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	*iov = (struct iovec){ whole, f.rc.bytes };
 	packet_train_end(train, 1);
 	tx->packet.more = packet_train_more(train, &tx->packet, whole + f.rc.bytes);
+	train->ended |= copied; /* the next copy takes its place */
 	return 0;
 }
 

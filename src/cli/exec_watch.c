@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waits for the program of `busbar exec --verdict`, and notes when the processes end that it
+ * started and that used verbs; see exec_verdict.h. One thread, no handlers: signals come by a
+ * descriptor.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/exec_verdict.h"
+#include "util/log.h"
+
+enum { SIGNALS, FOLDER, FIXED };
+
+uint64_t exec_watch_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int exec_watch_open(struct exec_watch *w, const char *folder)
+{
+	sigset_t all;
+
+	*w = (struct exec_watch){ .folder = folder, .signals_fd = -1, .folder_fd = -1 };
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	w->signals_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->signals_fd < 0)
+		return -errno;
+	/* Without it the ends of other processes have no time. */
+	w->folder_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (w->folder_fd >= 0 && inotify_add_watch(w->folder_fd, folder, IN_CREATE) < 0)
+		log_debug("%s: %m", folder);
+	return 0;
+}
+
+static void add_process(struct exec_watch *w, const char *name)
+{
+	struct exec_observed *all =
+		reallocarray(w->observed, w->count + 1, sizeof(*w->observed));
+	struct exec_observed *o;
+
+	if (!all)
+		return;
+	w->observed = all;
+	o = &all[w->count++];
+	*o = (struct exec_observed){ .pid = atoi(name), .status = -1 };
+	snprintf(o->name, sizeof(o->name), "%s", name);
+	o->fd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	if (o->fd < 0)
+		o->end_ns = exec_watch_now_ns();
+}
+
+static void read_folder(struct exec_watch *w)
+{
+	_Alignas(struct inotify_event) char buf[4096];
+	ssize_t n;
+
+	while ((n = read(w->folder_fd, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *e;
+
+		for (char *at = buf; at < buf + n; at += sizeof(*e) + e->len) {
+			e = (const struct inotify_event *)at;
+			if (e->len)
+				add_process(w, e->name);
+		}
+	}
+}
+
+/* Linux 6.15 keeps the status for descriptors of a process whose parent has waited for it; -1: it is
+ * not known. The structure is that of linux/pidfd.h, whose older versions lack it. */
+static int status_by_fd(int fd)
+{
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t numbers[11]; /* of processes, users and groups */
+		int32_t exit_code;
+	} info = { .mask = 1 << 3 };
+
+	_Static_assert(sizeof(info) == 64, "the first version of struct pidfd_info");
+	if (ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, sizeof(info)), &info) ||
+	    !(info.mask & 1 << 3))
+		return -1;
+	return info.exit_code;
+}
+
+/* The status of a process that has ended and that its parent has not waited for yet; -1: too late. */
+static int status_of(pid_t pid)
+{
+	char path[64], line[1024] = "";
+	const char *at;
+	int status = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fgets(line, sizeof(line), f) && (at = strrchr(line, ')')) && at[2] == 'Z' &&
+	    (at = strrchr(line, ' ')))
+		status = atoi(at + 1);
+	fclose(f);
+	return status;
+}
+
+static void ended(struct exec_observed *o)
+{
+	o->end_ns = exec_watch_now_ns();
+	o->status = status_of(o->pid);
+	/* Its parent waits now or has waited. */
+	if (o->status == -1)
+		o->status = status_by_fd(o->fd);
+	close(o->fd);
+	o->fd = -1;
+}
+
+/* What the terminal sends, the program gets from there as well. */
+static bool is_for_program(const struct signalfd_siginfo *s)
+{
+	return s->ssi_code <= 0;
+}
+
+/* Returns whether the program has ended. */
+static bool look_at_program(const struct exec_watch *w, int *status)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(w->program, status, WNOHANG | WUNTRACED)) > 0) {
+		if (!WIFSTOPPED(*status))
+			return true;
+		/* A shell that stops its job waits for both. */
+		raise(SIGSTOP);
+	}
+	return false;
+}
+
+static bool read_signals(const struct exec_watch *w, int *status)
+{
+	struct signalfd_siginfo s;
+	bool over = false;
+
+	while (!over && read(w->signals_fd, &s, sizeof(s)) == sizeof(s)) {
+		if (s.ssi_signo == SIGCHLD)
+			over = look_at_program(w, status);
+		else if (is_for_program(&s))
+			kill(w->program, (int)s.ssi_signo);
+	}
+	return over;
+}
+
+int exec_watch_run(struct exec_watch *w)
+{
+	struct pollfd *p = NULL;
+	int status = 0;
+	bool over = false;
+
+	while (!over) {
+		struct pollfd *more = reallocarray(p, FIXED + w->count, sizeof(*p));
+		unsigned seen = more ? w->count : 0, count = FIXED + seen;
+		struct pollfd fixed[FIXED];
+
+		p = more ? more : p;
+		if (!more)
+			more = fixed;
+		more[SIGNALS] = (struct pollfd){ .fd = w->signals_fd, .events = POLLIN };
+		more[FOLDER] = (struct pollfd){ .fd = w->folder_fd, .events = POLLIN };
+		for (unsigned i = 0; i < seen; i++)
+			more[FIXED + i] = (struct pollfd){ .fd = w->observed[i].fd, .events = POLLIN };
+		if (poll(more, count, -1) < 0 && errno != EINTR)
+			break;
+		for (unsigned i = 0; i < seen; i++)
+			if (more[FIXED + i].revents)
+				ended(&w->observed[i]);
+		read_folder(w);
+		over = read_signals(w, &status);
+	}
+	free(p);
+	return status;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar trace --live -- PROGRAM`: runs the program as `busbar exec --capture` does, with a pipe, and
+ * tells each pitfall when it is found. Its traffic does not wait for us: what finds no room is left out
+ * of the capture, which says how much that was (transport/carrier/capture.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "analyzer/words.h"
+#include "cli/cli.h"
+#include "cli/trace.h"
+#include "cli/trace_input.h"
+#include "cli/trace_text.h"
+#include "util/clock.h"
+
+#define LOOK_MS 100           /* between two looks for news */
+#define PIPE_BYTES (1 << 20)  /* the most that everybody may have */
+#define SNAP_BYTES "160"      /* of a packet: its headers */
+
+struct live {
+	const struct trace_settings *s;
+	char dir[PATH_MAX], fifo[PATH_MAX + 16];
+	struct trace_input in;
+	struct trace_report report; /* for times */
+	pid_t pid;
+	int pid_fd;
+	int ended;                  /* how the program has ended, as wait() says */
+	bool has_ended;
+	uint64_t look_ns;           /* not before */
+};
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t stops;
+static volatile pid_t program;
+
+/* The terminal sends its signal to the program, too; somebody's kill does not. */
+static void on_stop(int signal_number, siginfo_t *info, void *context)
+{
+	stops++;
+	if (info->si_code != SI_KERNEL && program > 0)
+		kill(program, signal_number);
+}
+
+static void catch_stops(void)
+{
+	struct sigaction stop = { .sa_sigaction = on_stop, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	/* Otherwise a reader who goes away would leave the pipe behind. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- the program ---- */
+
+/* A pipe with a name, in a folder of its own, which we read. Its descriptor or a negative errno. */
+static int make_pipe(struct live *l)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	snprintf(l->dir, sizeof(l->dir), "%s/busbar-trace.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(l->dir)) {
+		l->dir[0] = '\0';
+		return -errno;
+	}
+	snprintf(l->fifo, sizeof(l->fifo), "%s/packets", l->dir);
+	if (mkfifo(l->fifo, 0600))
+		return -errno;
+	fd = open(l->fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+	return fd;
+}
+
+static void remove_pipe(const struct live *l)
+{
+	if (!l->dir[0])
+		return;
+	unlink(l->fifo);
+	rmdir(l->dir);
+}
+
+/* The name as BUSBAR_CAPTURE takes it, with %% for a percent sign. */
+static int set_capture(const char *fifo)
+{
+	char name[2 * sizeof(((struct live *)NULL)->fifo)];
+	size_t at = 0;
+
+	for (; *fifo; fifo++) {
+		name[at++] = *fifo;
+		if (*fifo == '%')
+			name[at++] = '%';
+	}
+	name[at] = '\0';
+	return setenv("BUSBAR_CAPTURE", name, 1) || setenv("BUSBAR_CAPTURE_SNAP", SNAP_BYTES, 1) ||
+			       unsetenv("BUSBAR_CAPTURE_SIZE") || unsetenv("BUSBAR_CAPTURE_FILES") ?
+		       -errno : 0;
+}
+
+/* In the child: becomes the program. Its standard output is our standard error, so that ours has
+ * nothing but findings. */
+static void become(const struct live *l, const sigset_t *before)
+{
+	char **argv = calloc((size_t)l->s->name_count + 4, sizeof(*argv));
+	int n = 0;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	if (!argv || set_capture(l->fifo) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(CLI_INCOMPLETE);
+	argv[n++] = (char *)(uintptr_t)"exec";
+	argv[n++] = (char *)(uintptr_t)"--quiet";
+	argv[n++] = (char *)(uintptr_t)"--";
+	for (int i = 0; i < l->s->name_count; i++)
+		argv[n++] = l->s->names[i];
+	optind = 0; /* getopt() begins anew */
+	_exit(cli_exec(n, argv));
+}
+
+static int start(struct live *l)
+{
+	sigset_t both, before;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	fflush(NULL);
+	/* A signal finds no program, or one that it can be passed on to. */
+	sigprocmask(SIG_BLOCK, &both, &before);
+	l->pid = fork();
+	if (!l->pid)
+		become(l, &before);
+	program = l->pid;
+	if (l->pid > 0)
+		catch_stops();
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (l->pid < 0)
+		return -errno;
+	l->pid_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
+	return l->pid_fd < 0 ? -errno : 0;
+}
+
+static void reap(struct live *l)
+{
+	if (l->has_ended || waitpid(l->pid, &l->ended, WNOHANG) != l->pid)
+		return;
+	l->has_ended = true;
+	program = 0;
+}
+
+/* ---- findings ---- */
+
+static void say_json(const struct analyzer_news *n, const char *sentence, int64_t first_ns)
+{
+	json_t *o = json_pack("{s:I, s:i, s:s, s:s}", "when_ns", (json_int_t)(n->when_ns - first_ns),
+			      "flow", (int)n->flow->number, "kind", analyzer_kind_key(n->kind),
+			      "sentence", sentence);
+
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+/* The sentence is that of a flow with this finding alone. */
+static void say_news(void *arg, const struct analyzer_news *n)
+{
+	const struct live *l = arg;
+	struct analyzer_result one = *n->flow;
+	struct analyzer_finding finding;
+	char sentence[512], when[TRACE_TEXT_MAX];
+
+	if (l->s->flow && l->s->flow != one.number)
+		return;
+	one.verdict = n->kind;
+	one.findings = n->finding != NULL;
+	if (n->finding) {
+		finding = *n->finding;
+		one.finding = &finding;
+		one.timeouts = finding.timeouts;
+	}
+	trace_sentence(&one, sentence, sizeof(sentence));
+	if (l->s->json)
+		say_json(n, sentence, analyzer_totals(l->in.analyzer)->first_ns);
+	else
+		printf("%12s s  flow %u: %s\n", trace_when(&l->report, n->when_ns, when), one.number,
+		       sentence);
+	fflush(stdout);
+}
+
+static int64_t present_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t); /* the clock of the capture */
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Now and then, however many packets come. */
+static void look(struct live *l)
+{
+	uint64_t now_ns = clock_monotonic_ns_slow();
+
+	if (now_ns < l->look_ns)
+		return;
+	l->look_ns = now_ns + LOOK_MS * UINT64_C(1000000);
+	analyzer_catch_up(l->in.analyzer, present_ns());
+	analyzer_news(l->in.analyzer, say_news, l);
+}
+
+/* ---- the pipe ---- */
+
+/* What is in the pipe now. False: nothing was. */
+static bool take(struct live *l)
+{
+	ssize_t got = 0;
+	bool any = false;
+
+	while (!l->in.capture.corrupt && (got = trace_input_read(&l->in)) > 0)
+		any = true;
+	return any || (got < 0 && got == -EINTR);
+}
+
+/* Until the program has ended and nothing is in the pipe, the second Ctrl-C, or nobody reads what
+ * is found. */
+static void follow(struct live *l)
+{
+	bool hung_up = false;
+
+	while (stops < 2 && !l->in.capture.corrupt && !ferror(stdout)) {
+		struct pollfd wait[] = { { .fd = l->pid_fd, .events = POLLIN },
+					 { .fd = l->in.fd, .events = POLLIN } };
+
+		/* A pipe without a writer is always ready; another one may come. */
+		poll(wait, hung_up ? 1 : 2, LOOK_MS);
+		hung_up = wait[1].revents & POLLHUP;
+		reap(l);
+		if (!take(l) && l->has_ended)
+			break;
+		look(l);
+	}
+}
+
+/* What the user should know of the program besides the report. */
+static void say_end(const struct live *l)
+{
+	const char *name = l->s->names[0];
+
+	if (!l->has_ended)
+		fprintf(stderr, "busbar trace: %s has not ended; its further packets are not captured\n", name);
+	else if (WIFSIGNALED(l->ended))
+		fprintf(stderr, "busbar trace: %s was ended by signal %d\n", name, WTERMSIG(l->ended));
+	else if (WEXITSTATUS(l->ended))
+		fprintf(stderr, "busbar trace: %s ended with status %d\n", name, WEXITSTATUS(l->ended));
+}
+
+static int conclude(struct live *l)
+{
+	say_end(l);
+	if (!l->in.capture.packets && !l->in.have) {
+		fprintf(stderr, "busbar trace: %s has captured no packet: it opened no device of busbar's "
+			"adapter, or sent nothing\n", l->s->names[0]);
+		return CLI_INCOMPLETE;
+	}
+	trace_input_end(&l->in);
+	analyzer_news(l->in.analyzer, say_news, l);
+	return trace_conclude(l->s, &l->in.capture, l->in.analyzer);
+}
+
+int trace_live(struct trace_settings *s)
+{
+	static struct live l = { .pid_fd = -1 };
+	int fd, error, status = CLI_INCOMPLETE;
+
+	l.s = s;
+	fd = make_pipe(&l);
+	error = fd < 0 ? fd : trace_input_open(&l.in, fd, trace_wanted_ladder(s));
+	if (!error) {
+		l.report.analyzer = l.in.analyzer;
+		error = start(&l);
+	}
+	if (!error) {
+		follow(&l);
+		status = conclude(&l);
+	} else {
+		fprintf(stderr, "busbar trace: %s cannot be started with a capture: %s\n", s->file,
+			strerror(-error));
+	}
+	remove_pipe(&l);
+	if (fd >= 0)
+		trace_input_close(&l.in);
+	if (l.pid_fd >= 0)
+		close(l.pid_fd);
+	return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes the file that a command was asked for. */
+#ifndef UTIL_REPLACE_FILE_H
+#define UTIL_REPLACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The whole text or none: it is written beside the file as PATH.part, which is then renamed. A
+ * symbolic link keeps its place, devices and FIFOs are written to, and "-" is standard output.
+ * `stopped`, asked after each write and when a signal has interrupted one, ends it: -EINTR. 0 or
+ * a negative errno; then there is no PATH.part, and the file is as before.
+ */
+int replace_file(const char *path, const char *text, size_t size, bool (*stopped)(void));
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`busbar trace --page`: what is in the page of a simulated capture, that it is HTML and XML, that
+no text from outside becomes a part of it, and that the file is written as a whole or not at all.
+
+usage: trace_page.py FIXTURE; environment: BUSBAR.
+"""
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from html_page import page_of # pylint: disable=wrong-import-position
+
+FIXTURE, BUSBAR = sys.argv[1], os.environ["BUSBAR"]
+HOSTILE = "<script>alert(1)<!script>&'\"\u202e]]>.pcap"
+LIMIT_S = 60
+
+
+def trace(*args, status=1, **more):
+    done = subprocess.run([BUSBAR, "trace", *args], text=True, errors="replace", timeout=LIMIT_S,
+                          capture_output=True, check=False, **more)
+    assert done.returncode == status, (args, done)
+    return done.stdout, done.stderr
+
+
+def fixture(name, path, link="197"):
+    with open(path, "wb") as f:
+        subprocess.run([FIXTURE, name, link, "pcap"], stdout=f, check=True)
+    return path
+
+
+def simulated(tmp, *options):
+    path = os.path.join(tmp, "simulated")
+    subprocess.run([BUSBAR, "bench", "odp", "--no-csv", *options, "--capture", path],
+                   stdout=subprocess.DEVNULL, check=True, timeout=LIMIT_S)
+    return path
+
+
+def page(tmp, *args, status=1):
+    path = os.path.join(tmp, "page.html")
+    trace("--page", path, *args, status=status)
+    parsed, text = page_of(path)
+    xml.etree.ElementTree.fromstring(text)
+    assert not os.path.exists(path + ".part")
+    return parsed, text
+
+
+def damming_is_drawn(tmp):
+    capture = simulated(tmp, "--paged", "server")
+    p, text = page(tmp, capture)
+    packets = int(trace(capture)[0].split(" packets")[0].rsplit(" ", 1)[1])
+    assert text.count('class="packet ') == packets == 8, text
+    assert p.tags.count("svg") == 1
+    for part in ("Packet damming (server side", "pending from 2, to 4, sent 5, again 7", "What to do:",
+                 "timeout behind a pending period", "LOST", "s without a packet", "#flow1"):
+        assert part in text, part
+    assert p.heads == ["Flow 1: packet damming"], p.heads
+    assert text.count("packet gone") == 1 and text.count('"pending"') == 2, "lost, and shaded"
+    assert "prefers-color-scheme:dark" in text and "@media print" in text
+    lost = text[text.index("<desc"):text.index("</desc>")]
+    assert "Packet 5: READ request PSN" in lost and "LOST" in lost, lost
+
+
+def each_flow_with_a_finding_has_a_drawing(tmp):
+    capture = fixture("interleaved", os.path.join(tmp, "interleaved"))
+    p, _ = page(tmp, capture)
+    assert p.heads == ["Flow 1: packet damming"] and p.tags.count("svg") == 1, p.heads
+    p, _ = page(tmp, "--flow", "2", capture, status=0)
+    assert p.heads == ["Flow 2: nothing found"] and p.tags.count("svg") == 1, p.heads
+    p, text = page(tmp, "--ladder", "2", capture)
+    assert p.heads == ["Flow 1: packet damming", "Flow 2: nothing found"], p.heads
+    assert p.tags.count("svg") == 1 and "Packets of flow 2" in text
+    # Many are not drawn all.
+    p, text = page(tmp, fixture("read-flood", os.path.join(tmp, "flood")))
+    assert p.tags.count("svg") == 20 and "40 more flows with findings" in text, p.tags.count("svg")
+    assert text.count("data-name=\"verdict\"") == 128
+    p, text = page(tmp, "--flow", "100", os.path.join(tmp, "flood"), status=0)
+    assert p.tags.count("svg") == 1 and "Packets of flow 100" in text
+    _, text = page(tmp, fixture("clean", os.path.join(tmp, "clean")), status=0)
+    assert "nothing found" in text
+
+
+def hostile_names_stay_text(tmp):
+    path = fixture("fig5.3", os.path.join(tmp, HOSTILE))
+    p, text = page(tmp, path)
+    assert "<script" not in text and "&lt;script&gt;alert(1)" in text
+    assert "\u202e" not in text
+    assert HOSTILE.replace("\u202e", "\ufffd") in p.text, p.text[:300]
+    bytes_only = os.path.join(os.fsencode(tmp), b"\xff\xfe<b>")
+    os.rename(path, bytes_only)
+    p, text = page(tmp, bytes_only)
+    assert "<b>" not in text and "\ufffd\ufffd&lt;b&gt;" in text
+
+
+def whole_or_nothing(tmp):
+    capture = fixture("fig5.3", os.path.join(tmp, "fig5.3"))
+    out, _ = trace("--page", "-", capture)
+    assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")
+    out, _ = trace("--page", os.path.join(tmp, "page.html"), "--json", capture)
+    assert out.startswith("{"), "JSON beside the page"
+    _, err = trace("--page", "-", "--json", capture, status=2)
+    assert "both write to standard output" in err, err
+    _, err = trace("--page", os.path.join(tmp, "none/page.html"), capture, status=3)
+    assert "none/page.html cannot be written: No such file" in err, err
+    _, err = trace("--page", "/dev/full", capture, status=3)
+    assert "No space left" in err, err
+    _, err = trace("--page", os.path.join(tmp, "x.html"), "--ladder", "3", capture, status=2)
+    assert "--ladder 3: the capture has 1 flow" in err, err
+    assert not os.path.exists(os.path.join(tmp, "x.html")) and "page.html.part" not in os.listdir(tmp)
+    link = os.path.join(tmp, "link.html")
+    os.symlink("page.html", link)
+    trace("--page", link, capture)
+    assert os.path.islink(link) and "READ request" in open(os.path.join(tmp, "page.html"), encoding="utf-8").read()
+
+
+def interrupted(tmp):
+    """While the reader of a pipe takes nothing: the command ends, with the signal's status."""
+    capture = fixture("read-flood", os.path.join(tmp, "flood"))
+    fifo = os.path.join(tmp, "fifo")
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    run = subprocess.Popen([BUSBAR, "trace", "--page", fifo, capture], stdout=subprocess.DEVNULL)
+    assert select.select([reader], [], [], LIMIT_S)[0], "the page begins"
+    while run.poll() is None: # a signal may come before the write that it is to interrupt
+        run.send_signal(signal.SIGINT)
+        try:
+            run.wait(0.05)
+        except subprocess.TimeoutExpired:
+            pass
+    os.close(reader)
+    assert run.returncode == 130, run.returncode
+
+
+with tempfile.TemporaryDirectory() as folder:
+    damming_is_drawn(folder)
+    each_flow_with_a_finding_has_a_drawing(folder)
+    hostile_names_stay_text(folder)
+    whole_or_nothing(folder)
+    interrupted(folder)
