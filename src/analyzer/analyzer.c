@@ -3,6 +3,7 @@
 #include "analyzer/analyzer.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "analyzer/answer.h"
 #include "analyzer/copies.h"
@@ -46,6 +47,8 @@ struct analyzer *analyzer_new(unsigned ladder_flow)
 		return NULL;
 	a->all.budget.left = REQUESTS_MAX_ALL;
 	a->ladder_flow = ladder_flow;
+	if (getrandom(&a->table.seed, sizeof(a->table.seed), GRND_NONBLOCK) < 0)
+		a->table.seed = (uintptr_t)a;
 	return a;
 }
 

@@ -16,16 +16,24 @@
 #define ATTEMPTS_EACH 16    /* answers that are tried before some are passed over */
 #define SURE_MATCHES 8
 
-static uint32_t hash(const struct analyzer_address *a, const struct analyzer_address *b, uint32_t qpn)
+/* Who sends packets does not know the seed, and cannot choose flows that meet in one list. */
+static uint64_t mix(uint64_t h, uint64_t word)
 {
-	uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ qpn, word;
+	unsigned __int128 product = (unsigned __int128)(h ^ word) * UINT64_C(0xbf58476d1ce4e5b9);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint32_t hash(const struct analyzer_table *t, const struct analyzer_address *a,
+		     const struct analyzer_address *b, uint32_t qpn)
+{
+	uint64_t h = mix(t->seed, qpn), word;
 
 	for (int i = 0; i < 4; i++) {
 		memcpy(&word, (i < 2 ? a : b)->bytes + 8 * (i & 1), 8);
-		h = (h ^ word) * UINT64_C(0xbf58476d1ce4e5b9);
-		h ^= h >> 29;
+		h = mix(h + t->seed, word);
 	}
-	return (uint32_t)h & (ANALYZER_BUCKETS - 1);
+	return (uint32_t)(h >> 32) & (ANALYZER_BUCKETS - 1);
 }
 
 static bool same(const struct analyzer_address *a, const struct analyzer_address *b)
@@ -35,7 +43,7 @@ static bool same(const struct analyzer_address *a, const struct analyzer_address
 
 static void list(struct analyzer_table *t, struct analyzer_flow *f)
 {
-	uint32_t h = hash(&f->result.src, &f->result.dst, 0);
+	uint32_t h = hash(t, &f->result.src, &f->result.dst, 0);
 
 	if (f->listed)
 		return;
@@ -68,7 +76,7 @@ static struct analyzer_flow *add_flow(struct analyzer_table *t, const struct ana
 struct analyzer_flow *analyzer_table_get(struct analyzer_table *t, const struct analyzer_packet *p,
 					 bool add)
 {
-	uint32_t h = hash(&p->src, &p->dst, p->ib.dest_qpn);
+	uint32_t h = hash(t, &p->src, &p->dst, p->ib.dest_qpn);
 
 	for (struct analyzer_flow *f = t->by_key[h]; f; f = f->next_hash)
 		if (f->result.qpn == p->ib.dest_qpn && same(&f->result.src, &p->src) &&
@@ -100,7 +108,7 @@ static void divide(struct analyzer_table *t, struct analyzer_flow *y)
 
 struct analyzer_flow **analyzer_table_opposites(struct analyzer_table *t, const struct analyzer_flow *y)
 {
-	return &t->by_hosts[hash(&y->result.dst, &y->result.src, 0)];
+	return &t->by_hosts[hash(t, &y->result.dst, &y->result.src, 0)];
 }
 
 struct analyzer_flow *analyzer_table_alone(struct analyzer_flow **at)

@@ -9,6 +9,7 @@
 #define ANALYZER_BUCKETS 65536 /* a power of two */
 
 struct analyzer_table {
+	uint64_t seed; /* of the lists: a random number */
 	uint32_t count;
 	struct analyzer_flow *flow[ANALYZER_FLOWS_MAX];     /* in the order of appearance */
 	struct analyzer_flow *by_key[ANALYZER_BUCKETS];

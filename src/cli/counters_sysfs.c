@@ -88,11 +88,11 @@ static int open_named(const char *device, unsigned port, const char *folder, con
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/ports/%u/%s/%s", device, port, folder, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
 	snprintf(path, sizeof(path), "%s/%s/%s", device, folder, name);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
 static void open_counter(struct counters *c, const char *device, unsigned port, const struct name *n)
@@ -117,6 +117,14 @@ static void open_counter(struct counters *c, const char *device, unsigned port, 
 	snprintf(c->missing + at, sizeof(c->missing) - at, "%s%s", at ? " " : "", n->name);
 }
 
+/* A folder that --root names may have any names. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || (unsigned char)*text > '~')
+			*text = '?';
+}
+
 int counters_sysfs_open(struct counters *c, const char *root, const char *device, unsigned port)
 {
 	char path[PATH_MAX], ports[PATH_MAX + 32];
@@ -130,6 +138,7 @@ int counters_sysfs_open(struct counters *c, const char *root, const char *device
 	if (!c->own)
 		return -ENOMEM;
 	snprintf(c->name, sizeof(c->name), "%.64s port %u", device, port);
+	make_printable(c->name);
 	c->read = read_all;
 	c->close = close_all;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -25,7 +25,8 @@ struct reports {
 static const struct verdict_facts *read_facts(int dir, const char *name)
 {
 	struct verdict_facts *f = malloc(sizeof(*f));
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* A program that makes a FIFO there must not stop the report. */
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (f && (fd < 0 || pread(fd, f, sizeof(*f), 0) != (ssize_t)sizeof(*f) ||
 		  f->magic != VERDICT_MAGIC)) {
@@ -60,7 +61,7 @@ static struct verdict_ended end_of(const struct exec_watch *w, const char *name,
 	const struct exec_observed *o = find_observed(w, name);
 	struct verdict_ended e = { .how = VERDICT_END_UNKNOWN, .at_ns = exec_watch_now_ns() };
 
-	if (o && o->fd < 0)
+	if (o && o->end_ns)
 		e.at_ns = o->end_ns;
 	if (f->end == VERDICT_EXITS) {
 		e = (struct verdict_ended){ VERDICT_END_STATUS, f->exit_status, f->end_ns };

@@ -92,12 +92,24 @@ _Noreturn static void end_as(int status)
 	_exit(128 + WTERMSIG(status));
 }
 
+/* Each process that is observed costs a descriptor. */
+static void allow_many(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most))
+		return;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
 _Noreturn static void stay(const struct exec_verdict *v, struct exec_watch *w)
 {
 	int status;
 
 	prctl(PR_SET_NAME, "busbar-verdict");
 	close_others(v, w);
+	allow_many();
 	status = exec_watch_run(w);
 	exec_report(v, w, status);
 	exec_dir_remove(v->folder);

@@ -5,6 +5,7 @@
  * descriptor.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,8 @@
 #include "util/log.h"
 
 enum { SIGNALS, FOLDER, FIXED };
+
+#define AGAIN_MS 20 /* between two looks where poll() fails */
 
 uint64_t exec_watch_now_ns(void)
 {
@@ -61,7 +64,7 @@ static void add_process(struct exec_watch *w, const char *name)
 	*o = (struct exec_observed){ .pid = atoi(name), .status = -1 };
 	snprintf(o->name, sizeof(o->name), "%s", name);
 	o->fd = (int)syscall(SYS_pidfd_open, o->pid, 0);
-	if (o->fd < 0)
+	if (o->fd < 0 && errno == ESRCH)
 		o->end_ns = exec_watch_now_ns();
 }
 
@@ -128,10 +131,22 @@ static void ended(struct exec_observed *o)
 	o->fd = -1;
 }
 
-/* What the terminal sends, the program gets from there as well. */
+/* What the terminal sends, the program gets from there as well. A timer of who became this command
+ * (alarm(2)) was for the program. */
 static bool is_for_program(const struct signalfd_siginfo *s)
 {
-	return s->ssi_code <= 0;
+	return s->ssi_code <= 0 || s->ssi_signo == SIGALRM;
+}
+
+/* Is there a terminal, at which somebody may continue a job that has stopped? */
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
 }
 
 /* Returns whether the program has ended. */
@@ -142,8 +157,10 @@ static bool look_at_program(const struct exec_watch *w, int *status)
 	while ((pid = waitpid(w->program, status, WNOHANG | WUNTRACED)) > 0) {
 		if (!WIFSTOPPED(*status))
 			return true;
-		/* A shell that stops its job waits for both. */
-		raise(SIGSTOP);
+		/* A shell that stops its job waits for both. Without one whoever continues the program
+		 * does not know of this process. */
+		if (has_terminal())
+			raise(SIGSTOP);
 	}
 	return false;
 }
@@ -162,6 +179,29 @@ static bool read_signals(const struct exec_watch *w, int *status)
 	return over;
 }
 
+/* Of this process and those that run: poll() takes no more descriptors than a process may have open, so
+ * those that have ended are left out. Returns how many. */
+static unsigned fill(const struct exec_watch *w, unsigned seen, struct pollfd *p)
+{
+	unsigned n = FIXED;
+
+	p[SIGNALS] = (struct pollfd){ .fd = w->signals_fd, .events = POLLIN };
+	p[FOLDER] = (struct pollfd){ .fd = w->folder_fd, .events = POLLIN };
+	for (unsigned i = 0; i < seen; i++)
+		if (w->observed[i].fd >= 0)
+			p[n++] = (struct pollfd){ .fd = w->observed[i].fd, .events = POLLIN };
+	return n;
+}
+
+static void look_at_ends(const struct exec_watch *w, unsigned seen, const struct pollfd *p)
+{
+	unsigned n = FIXED;
+
+	for (unsigned i = 0; i < seen; i++)
+		if (w->observed[i].fd >= 0 && p[n++].revents)
+			ended(&w->observed[i]);
+}
+
 int exec_watch_run(struct exec_watch *w)
 {
 	struct pollfd *p = NULL;
@@ -170,21 +210,16 @@ int exec_watch_run(struct exec_watch *w)
 
 	while (!over) {
 		struct pollfd *more = reallocarray(p, FIXED + w->count, sizeof(*p));
-		unsigned seen = more ? w->count : 0, count = FIXED + seen;
+		unsigned seen = more ? w->count : 0;
 		struct pollfd fixed[FIXED];
 
 		p = more ? more : p;
 		if (!more)
 			more = fixed;
-		more[SIGNALS] = (struct pollfd){ .fd = w->signals_fd, .events = POLLIN };
-		more[FOLDER] = (struct pollfd){ .fd = w->folder_fd, .events = POLLIN };
-		for (unsigned i = 0; i < seen; i++)
-			more[FIXED + i] = (struct pollfd){ .fd = w->observed[i].fd, .events = POLLIN };
-		if (poll(more, count, -1) < 0 && errno != EINTR)
-			break;
-		for (unsigned i = 0; i < seen; i++)
-			if (more[FIXED + i].revents)
-				ended(&w->observed[i]);
+		if (poll(more, fill(w, seen, more), -1) >= 0)
+			look_at_ends(w, seen, more);
+		else if (errno != EINTR)
+			poll(NULL, 0, AGAIN_MS); /* no memory */
 		read_folder(w);
 		over = read_signals(w, &status);
 	}

@@ -84,6 +84,7 @@ static bool add_named(struct watch *w, const char *name)
 	unsigned before = w->count;
 	char device[64], *colon, *end = NULL;
 
+	w->port_wanted = 0;
 	if (strlen(name) >= sizeof(device)) {
 		fprintf(stderr, "busbar trace: no device has a name like %s\n", name);
 		return false;
@@ -107,7 +108,6 @@ static bool add_named(struct watch *w, const char *name)
 	if (w->count == before)
 		fprintf(stderr, "busbar trace: there is no RDMA device %s below %s/sys/class/infiniband; "
 			"'busbar devices' lists all\n", name, w->root);
-	w->port_wanted = 0;
 	return w->count > before;
 }
 

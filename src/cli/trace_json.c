@@ -2,6 +2,9 @@
 /* What `busbar trace --json` prints; times in nanoseconds. See trace_print.h. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/words.h"
 #include "cli/trace_print.h"
@@ -160,34 +163,74 @@ static void append(void *list, const char *text)
 	json_array_append_new(list, json_string(text));
 }
 
-int trace_json(const struct trace_report *t, int status)
+/* All but the flows, which are many, and the damage. NULL: no memory. */
+static json_t *head(const struct trace_report *t, int status)
 {
 	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
-	json_t *flows = json_array(), *doubts = json_array(), *j;
-	json_t *name = json_string(t->file);
-	char damage[300];
+	json_t *doubts = json_array(), *name = json_string(t->file);
 
 	if (!name) /* JSON takes only UTF-8 */
 		name = json_string("(the name is not UTF-8)");
-	for (unsigned i = 0; i < analyzer_flows(t->analyzer); i++)
-		if (!t->flow || t->flow == i + 1)
-			json_array_append_new(flows, flow(analyzer_flow(t->analyzer, i)));
 	trace_doubts(t, append, doubts);
-	j = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", name,
-		      "status", status, "packets", (json_int_t)t->capture->packets,
-		      "rdma_packets", (json_int_t)all->packets,
-		      "begin_ns", (json_int_t)all->first_ns,
-		      "duration_ns", (json_int_t)(all->last_ns - all->first_ns),
-		      "faulted_pages", (json_int_t)all->pages,
-		      "stale_ns", (json_int_t)all->stale_ns, "not_judged", doubts, "flows", flows);
-	if (!j)
-		return -ENOMEM;
-	if (t->capture->corrupt) {
-		trace_damage(t, damage, sizeof(damage));
-		json_object_set_new(j, "damage", json_string(damage));
+	return json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", name,
+			 "status", status, "packets", (json_int_t)t->capture->packets,
+			 "rdma_packets", (json_int_t)all->packets,
+			 "begin_ns", (json_int_t)all->first_ns,
+			 "duration_ns", (json_int_t)(all->last_ns - all->first_ns),
+			 "faulted_pages", (json_int_t)all->pages,
+			 "stale_ns", (json_int_t)all->stale_ns, "not_judged", doubts);
+}
+
+/* Each is gone when it was printed: thousands of them would need gigabytes together. */
+static int print_flows(const struct trace_report *t)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < analyzer_flows(t->analyzer); i++) {
+		json_t *j = !t->flow || t->flow == i + 1 ? flow(analyzer_flow(t->analyzer, i)) : NULL;
+
+		if (!j && (!t->flow || t->flow == i + 1))
+			return -ENOMEM;
+		if (!j)
+			continue;
+		fputs(any ? ",\n" : "\n", stdout);
+		json_dumpf(j, stdout, JSON_INDENT(2));
+		json_decref(j);
+		any = true;
 	}
-	json_dumpf(j, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(j);
 	return 0;
+}
+
+static void print_damage(const struct trace_report *t)
+{
+	json_t *j;
+	char damage[300];
+
+	if (!t->capture->corrupt)
+		return;
+	trace_damage(t, damage, sizeof(damage));
+	j = json_string(damage);
+	fputs(",\n  \"damage\": ", stdout);
+	if (!j || json_dumpf(j, stdout, JSON_ENCODE_ANY))
+		fputs("null", stdout);
+	json_decref(j);
+}
+
+int trace_json(const struct trace_report *t, int status)
+{
+	json_t *j = head(t, status);
+	char *text = j ? json_dumps(j, JSON_INDENT(2)) : NULL;
+	int error;
+
+	json_decref(j);
+	if (!text)
+		return -ENOMEM;
+	/* The brace that closes it comes last. */
+	printf("%.*s,\n  \"flows\": [", (int)strlen(text) - 2, text);
+	free(text);
+	error = print_flows(t);
+	fputs("\n  ]", stdout);
+	print_damage(t);
+	fputs("\n}\n", stdout);
+	return error;
 }

@@ -29,6 +29,7 @@
 
 #define LOOK_MS 100           /* between two looks for news */
 #define PIPE_BYTES (1 << 20)  /* the most that everybody may have */
+#define READS_MAX 8           /* of the pipe, before a look */
 #define SNAP_BYTES "160"      /* of a packet: its headers */
 
 struct live {
@@ -226,13 +227,14 @@ static void look(struct live *l)
 
 /* ---- the pipe ---- */
 
-/* What is in the pipe now. False: nothing was. */
+/* What is in the pipe now. False: nothing was. A program that writes faster than we judge must not keep
+ * us from telling what was found, and from Ctrl-C. */
 static bool take(struct live *l)
 {
 	ssize_t got = 0;
 	bool any = false;
 
-	while (!l->in.capture.corrupt && (got = trace_input_read(&l->in)) > 0)
+	for (int i = 0; i < READS_MAX && !l->in.capture.corrupt && (got = trace_input_read(&l->in)) > 0; i++)
 		any = true;
 	return any || (got < 0 && got == -EINTR);
 }

@@ -25,27 +25,46 @@ static int write_all(int fd, const char *text, size_t size, bool (*stopped)(void
 	return 0;
 }
 
-static int write_to(const char *path, int flags, const char *text, size_t size,
-		    bool (*stopped)(void))
+static int write_and_close(int fd, const char *text, size_t size, bool (*stopped)(void))
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666), ret;
+	int ret = fd < 0 ? -errno : write_all(fd, text, size, stopped);
 
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, text, size, stopped);
-	if (close(fd) && !ret)
+	if (fd >= 0 && close(fd) && !ret)
 		ret = -errno;
 	return ret;
 }
 
+/* As open() would make it, or as it was, where the file system has such modes. */
+static void set_mode(int fd, const char *path)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (stat(path, &st)) {
+		mask = umask(0);
+		umask(mask);
+		st.st_mode = 0666 & ~mask;
+	}
+	if (fchmod(fd, st.st_mode & 0777))
+		return;
+}
+
+/* Nobody who may write the folder can foretell the name, and have another file written. */
 static int write_beside(const char *path, const char *text, size_t size, bool (*stopped)(void))
 {
 	char *part = NULL;
-	int ret;
+	int ret, fd;
 
-	if (asprintf(&part, "%s.part", path) < 0)
+	if (asprintf(&part, "%s.part.XXXXXX", path) < 0)
 		return -ENOMEM;
-	ret = write_to(part, O_CREAT | O_TRUNC, text, size, stopped);
+	fd = mkostemp(part, O_CLOEXEC);
+	if (fd < 0) {
+		ret = -errno;
+		free(part);
+		return ret;
+	}
+	set_mode(fd, path);
+	ret = write_and_close(fd, text, size, stopped);
 	if (!ret && rename(part, path))
 		ret = -errno;
 	if (ret)
@@ -63,7 +82,7 @@ int replace_file(const char *path, const char *text, size_t size, bool (*stopped
 	if (!strcmp(path, "-"))
 		return write_all(STDOUT_FILENO, text, size, stopped);
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return write_to(path, 0, text, size, stopped);
+		return write_and_close(open(path, O_WRONLY | O_CLOEXEC), text, size, stopped);
 	file = realpath(path, NULL);
 	ret = write_beside(file ? file : path, text, size, stopped);
 	free(file);

@@ -7,10 +7,11 @@
 #include <stddef.h>
 
 /*
- * The whole text or none: it is written beside the file as PATH.part, which is then renamed. A
- * symbolic link keeps its place, devices and FIFOs are written to, and "-" is standard output.
+ * The whole text or none: it is written beside the file as PATH.part.XXXXXX, a name that nobody has,
+ * which is then renamed. The file keeps its mode. A symbolic link keeps its place, devices and FIFOs
+ * are written to, and "-" is standard output.
  * `stopped`, asked after each write and when a signal has interrupted one, ends it: -EINTR. 0 or
- * a negative errno; then there is no PATH.part, and the file is as before.
+ * a negative errno; then nothing is left beside it, and the file is as before.
  */
 int replace_file(const char *path, const char *text, size_t size, bool (*stopped)(void));
 

@@ -73,6 +73,10 @@ static enum verdict_word word_of(const struct verdict_case *c)
 void verdict_facts_clean(struct verdict_facts *f)
 {
 	f->program[sizeof(f->program) - 1] = '\0';
+	/* A name must not steer a terminal, nor look like a report. */
+	for (char *at = f->program; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
 	if (f->reaction > VERDICT_DISCONNECTED)
 		f->reaction = VERDICT_NO_REACTION;
 	f->exit_status &= 0xff;

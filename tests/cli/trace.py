@@ -8,6 +8,7 @@ usage: trace.py FIXTURE LARGE; environment: BUSBAR.
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,33 @@ def memory_is_bounded():
     check(large < small + 8192, "memory does not grow with the capture: %d, %d KiB" % (small, large))
 
 
+def many_findings(flows, each):
+    """A capture of flows whose requests all time out, IPv4 alone."""
+    file = [struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 228)]
+    head = bytes.fromhex("4500002c000000004011000000000005000000060000" "12b7" "00180000" "0440ffff")
+    for send in range(2 * each):
+        for flow in range(flows):
+            now_ns = send * 50000000 + flow
+            packet = head + struct.pack(">II", flow + 2, 1 << 31 | send // 2 * 50) + bytes(4)
+            file.append(struct.pack("<IIII", now_ns // 10**9, now_ns % 10**9, len(packet), len(packet)) + packet)
+    return b"".join(file)
+
+
+def many_findings_need_no_memory_as_json(folder):
+    path = os.path.join(folder, "many")
+    with open(path, "wb") as f:
+        f.write(many_findings(1000, 64))
+    with open(path + ".json", "w+b") as out:
+        run = subprocess.Popen([BUSBAR, "trace", "--json", path], stdout=out)
+        _, status, usage_of = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        found = json.load(out)
+    check(run.returncode == 1 and len(found["flows"]) == 1000, "all flows are in the object", run.returncode)
+    check(all(len(f["findings"]) == 64 for f in found["flows"]), "all findings are", found["flows"][0])
+    check(usage_of.ru_maxrss < 100 << 10, "one flow at a time", usage_of.ru_maxrss)
+
+
 def usage():
     for arguments in ([], ["a", "b"], ["--flow", "0", "-"], ["--nonsense", "-"], ["--ladder", "x", "-"]):
         run = subprocess.run([BUSBAR, "trace", *arguments], input="", capture_output=True, text=True)
@@ -149,5 +177,6 @@ with tempfile.TemporaryDirectory() as tmp:
     damage()
     interrupt()
     memory_is_bounded()
+    many_findings_need_no_memory_as_json(tmp)
     usage()
 sys.exit(failed)

@@ -121,6 +121,21 @@ def ports_and_devices(tmp):
     w = Watch(tree, "mlx5_0:2", "mlx5_10")
     assert w.watching == ["mlx5_0 port 2", "mlx5_10 port 1"], w.watching
     w.end(0)
+    # A port that was asked for is that of its device alone, also if it is not found below the folder.
+    w = Watch(tree, "soft0:1", "mlx5_0")
+    assert w.watching == ["soft0", "mlx5_0 port 1", "mlx5_0 port 2"], w.watching
+    w.end(0)
+
+
+def a_folder_of_somebody_else(tmp):
+    """Names that steer a terminal or are no text, and files that would block."""
+    tree = Tree(os.path.join(tmp, "strange"))
+    tree.add("mlx5\x1b[31m", without=("rnr_nak_retry_err",))
+    os.mkfifo(tree.path("mlx5\x1b[31m", 1, "rnr_nak_retry_err"))
+    os.makedirs(os.fsencode(tree.root) + b"/sys/class/infiniband/\xff/ports/1")
+    w = Watch(tree)
+    assert w.watching == ["mlx5?[31m port 1", "? port 1"], w.watching
+    w.end(3)
 
 
 def it_ends_by_itself(tmp):
@@ -167,5 +182,6 @@ with tempfile.TemporaryDirectory() as folder:
     each_kind(folder)
     a_missing_counter_is_named(folder)
     ports_and_devices(folder)
+    a_folder_of_somebody_else(folder)
     it_ends_by_itself(folder)
     usage(folder)

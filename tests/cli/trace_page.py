@@ -42,12 +42,17 @@ def simulated(tmp, *options):
     return path
 
 
+def parts_in(tmp):
+    """What was not renamed."""
+    return [name for name in os.listdir(tmp) if ".html.part" in name]
+
+
 def page(tmp, *args, status=1):
     path = os.path.join(tmp, "page.html")
     trace("--page", path, *args, status=status)
     parsed, text = page_of(path)
     xml.etree.ElementTree.fromstring(text)
-    assert not os.path.exists(path + ".part")
+    assert not parts_in(tmp)
     return parsed, text
 
 
@@ -112,11 +117,35 @@ def whole_or_nothing(tmp):
     assert "No space left" in err, err
     _, err = trace("--page", os.path.join(tmp, "x.html"), "--ladder", "3", capture, status=2)
     assert "--ladder 3: the capture has 1 flow" in err, err
-    assert not os.path.exists(os.path.join(tmp, "x.html")) and "page.html.part" not in os.listdir(tmp)
+    assert not os.path.exists(os.path.join(tmp, "x.html")) and not parts_in(tmp)
     link = os.path.join(tmp, "link.html")
     os.symlink("page.html", link)
     trace("--page", link, capture)
     assert os.path.islink(link) and "READ request" in open(os.path.join(tmp, "page.html"), encoding="utf-8").read()
+
+
+def nobody_chooses_the_file(tmp):
+    """Who may write the folder, as everybody may in /tmp, has made a link or a FIFO at a name beside the page."""
+    capture = fixture("fig5.3", os.path.join(tmp, "fig5.3"))
+    folder = os.path.join(tmp, "shared")
+    os.mkdir(folder)
+    path, other = os.path.join(folder, "page.html"), os.path.join(tmp, "other")
+    with open(other, "w", encoding="ascii") as f:
+        f.write("mine")
+    os.symlink(other, path + ".part")
+    trace("--page", path, capture)
+    assert open(other, encoding="ascii").read() == "mine" and os.path.islink(path + ".part")
+    os.unlink(path + ".part")
+    os.mkfifo(path + ".part")
+    trace("--page", path, capture)
+    # The mode that the file has is kept; a new one has that of other new files.
+    os.chmod(path, 0o640)
+    trace("--page", path, capture)
+    assert os.stat(path).st_mode & 0o777 == 0o640, oct(os.stat(path).st_mode)
+    os.unlink(path)
+    trace("--page", path, capture, preexec_fn=lambda: os.umask(0o027))
+    assert os.stat(path).st_mode & 0o777 == 0o640, oct(os.stat(path).st_mode)
+    assert sorted(os.listdir(folder)) == ["page.html", "page.html.part"], os.listdir(folder)
 
 
 def interrupted(tmp):
@@ -142,4 +171,5 @@ with tempfile.TemporaryDirectory() as folder:
     each_flow_with_a_finding_has_a_drawing(folder)
     hostile_names_stay_text(folder)
     whole_or_nothing(folder)
+    nobody_chooses_the_file(folder)
     interrupted(folder)

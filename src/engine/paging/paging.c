@@ -32,6 +32,8 @@ struct paging {
 };
 
 #define QPN_MASK UINT64_C(0xffffff)
+/* In the place of a region: how many faults of the queue pair on this side are queued. */
+#define NO_REGION UINT32_MAX
 
 /* The first number of an entry of `waits`. */
 static uint64_t who(uint32_t region, uint32_t qpn, enum paging_side side)
@@ -109,6 +111,27 @@ static void serve(struct paging *p, uint64_t now_ns)
 	p->due_ns = now_ns + ns;
 }
 
+/* A responder has one request at a time, whose buffers are few. A peer that names other pages each time
+ * must neither fill the memory nor make all others wait. */
+static bool has_many(const struct paging *p, uint32_t qpn, enum paging_side side)
+{
+	return side == PAGING_RESPONDER &&
+	       paging_table_get(&p->waits, who(NO_REGION, qpn, side), 0) >= PAGING_QP_FAULTS;
+}
+
+static void count_fault(struct paging *p, uint32_t qpn, bool begins)
+{
+	uint64_t key = who(NO_REGION, qpn, PAGING_RESPONDER);
+	uint32_t count = paging_table_get(&p->waits, key, 0);
+
+	if (begins)
+		paging_table_set(&p->waits, key, 0, count + 1);
+	else if (count > 1)
+		paging_table_set(&p->waits, key, 0, count - 1);
+	else
+		paging_table_remove(&p->waits, key, 0);
+}
+
 static void add_fault(struct paging *p, uint32_t qpn, enum paging_side side,
 		      const struct paging_range *range, uint64_t now_ns)
 {
@@ -120,6 +143,8 @@ static void add_fault(struct paging *p, uint32_t qpn, enum paging_side side,
 		return;
 	}
 	p->stale += side == PAGING_REQUESTER;
+	if (side == PAGING_RESPONDER)
+		count_fault(p, qpn, true);
 	f->event = (struct paging_event){ .side = side, .qpn = qpn, .range = *range };
 	if (f->event.range.pages > PAGING_FAULT_PAGES)
 		f->event.range.pages = PAGING_FAULT_PAGES;
@@ -156,7 +181,8 @@ bool paging_use(struct paging *p, uint32_t qpn, enum paging_side side,
 		if (paging_table_get(&p->waits, who(rest.region, qpn, side), rest.first))
 			return false;
 		if (!there) {
-			add_fault(p, qpn, side, &rest, now_ns);
+			if (!has_many(p, qpn, side))
+				add_fault(p, qpn, side, &rest, now_ns);
 			return false;
 		}
 	}
@@ -240,6 +266,8 @@ static bool end_fault(struct paging *p, struct paging_event *event)
 				    who(event->range.region, event->qpn, event->side),
 				    event->range.first);
 		p->stale -= event->side == PAGING_REQUESTER;
+		if (event->side == PAGING_RESPONDER)
+			count_fault(p, event->qpn, false);
 		event->range.pages = brought ? event->range.pages : 0;
 	}
 	serve(p, ended_ns);

@@ -21,6 +21,8 @@
 
 /* So many pages are brought by one fault. */
 #define PAGING_FAULT_PAGES 1024
+/* So many faults of a queue pair as responder are queued; it begins others when they were served. */
+#define PAGING_QP_FAULTS 64
 
 struct paging;
 
@@ -54,8 +56,8 @@ struct paging *paging_open(const struct paging_profile *profile);
 void paging_close(struct paging *p);
 const struct paging_profile *paging_profile_of(const struct paging *p);
 
-/* May the queue pair use the range now? False: it begins a fault for what is missing, unless one is
- * queued; and the event follows. */
+/* May the queue pair use the range now? False: it begins a fault for what is missing, unless one or too
+ * many are queued; and the event follows. */
 bool paging_use(struct paging *p, uint32_t qpn, enum paging_side side,
 		const struct paging_range *range, uint64_t now_ns);
 /* The same without beginning a fault. */

@@ -181,6 +181,22 @@ static void look_at_host(struct hca_demand *d, const struct paging_range *r, uin
 	}
 }
 
+/* The same of the range up to where a page is missing: what is behind counts when those before are there.
+ * So a request for much memory that has to wait is cheap, however often it comes. */
+static void look_ahead(struct hca_demand *d, uint32_t qpn, enum paging_side side,
+		       const struct paging_range *r, uint64_t now_ns)
+{
+	struct paging_range part = *r;
+
+	for (uint32_t done = 0; done < r->pages; done += part.pages) {
+		part.first = r->first + done;
+		part.pages = MIN(r->pages - done, (uint32_t)LOOK_PAGES);
+		look_at_host(d, &part, now_ns);
+		if (!paging_there(d->paging, qpn, side, &part))
+			return;
+	}
+}
+
 /* The host has brought pages. The lock is held. */
 static void look_anew(struct hca_demand *d)
 {
@@ -251,7 +267,7 @@ bool hca_demand_use(struct hca_demand *d, uint32_t qpn, enum paging_side side, u
 	now_ns = clock_now_ns();
 	spin_lock(&d->lock);
 	if (d->pagemap >= 0)
-		look_at_host(d, &range, now_ns);
+		look_ahead(d, qpn, side, &range, now_ns);
 	there = paging_use(d->paging, qpn, side, &range, now_ns);
 	if (!there)
 		arm(d, now_ns);

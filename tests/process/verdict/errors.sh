@@ -108,6 +108,40 @@ has "$tmp/json" '"verdict":"hidden"'
 [ $? = 1 ] || fail "a file that cannot be written is no error"
 has "$tmp/said" "verdict file '$tmp/no/such/file': No such file"
 
+# More processes, one behind the other, than descriptors that a process may have.
+status=0
+(
+	ulimit -n 32
+	exec "$BUSBAR" exec -q --verdict="$tmp/many" -- sh -c '
+		i=0
+		while [ $i -lt 40 ]; do "$1" no-error || exit 1; i=$((i + 1)); done
+		exit 5' sh "$errors"
+) >"$tmp/out" 2>"$tmp/said" || status=$?
+[ $status = 5 ] || fail "a program with many processes ended with $status: $(cat "$tmp/said")"
+[ "$(grep -c 'busbar verdict: no error: process ' "$tmp/many")" = 40 ] || fail "not each process has a report"
+
+# A name is no line of the report, and steers no terminal.
+ln -s "$(realpath "$errors")" "$tmp/$(printf 'a\033[31m\nbusbar verdict')"
+"$BUSBAR" exec -q --verdict="$tmp/named" -- "$tmp/$(printf 'a\033[31m\nbusbar verdict')" hides
+has "$tmp/named" '(a?[31m?busbar verdict), exit status 0'
+
+# A program that makes other files in the folder does not stop the report.
+timeout -s KILL 30 "$BUSBAR" exec -q --verdict="$tmp/other" -- \
+	sh -c 'mkfifo "$BUSBAR_VERDICT/1.1" && exit 7' 2>"$tmp/said"
+[ $? = 7 ] || fail "a FIFO among the facts stops the report"
+
+# A program that is continued by somebody who does not know of the command.
+timeout 30 setsid -w "$BUSBAR" exec -q --verdict="$tmp/stops" -- \
+	sh -c '{ sleep 0.3; kill -CONT $$; } & kill -STOP $$; exit 6'
+[ $? = 6 ] || fail "a program that was stopped and continued has another status"
+
+# A timer of who became the command is the program's.
+if command -v python3 >/dev/null; then
+	python3 -c 'import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])' \
+		"$BUSBAR" exec -q --verdict="$tmp/alarm" -- sleep 30
+	[ $? = 142 ] || fail "SIGALRM does not reach the program"
+fi
+
 # A signal to `busbar exec` ends the program, and it ends as the program does.
 while [ $(($(date +%s) - hangs_since)) -lt 7 ]; do
 	sleep 0.2

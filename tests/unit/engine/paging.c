@@ -107,6 +107,23 @@ static void one_fault_brings_a_range_up_to_4_mib(void)
 	paging_close(p);
 }
 
+static void a_peer_that_names_ever_new_pages_begins_few_faults(void)
+{
+	struct paging *p = open_text("fault_us = 500");
+	struct paging_event event;
+	unsigned events = 0;
+
+	for (uint64_t i = 0; i < 100000; i++)
+		check(!use(p, 1, PAGING_RESPONDER, 2 * i, 0), "it is missing");
+	check(!use(p, 2, PAGING_RESPONDER, 1, 0), "somebody else waits, too");
+	while (paging_take(p, 1000 * MS, &event) && event.qpn == 1)
+		events++;
+	check(events == PAGING_QP_FAULTS && event.qpn == 2, "but not behind all of them");
+	check(!use(p, 1, PAGING_RESPONDER, 199998, 1000 * MS), "the last page is missing");
+	check(paging_take(p, 1001 * MS, &event) && event.qpn == 1, "and comes when it is asked for again");
+	paging_close(p);
+}
+
 static void reminders_come_in_the_order_of_their_times(void)
 {
 	struct paging *p = open_text("fault_us = 500");
@@ -233,6 +250,7 @@ int main(void)
 	a_queue_pair_begins_one_fault_for_a_page();
 	each_requester_learns_by_itself_that_the_page_is_there();
 	one_fault_brings_a_range_up_to_4_mib();
+	a_peer_that_names_ever_new_pages_begins_few_faults();
 	reminders_come_in_the_order_of_their_times();
 	what_is_gone_is_forgotten();
 	a_page_is_fresh_until_it_is_used();
