@@ -130,6 +130,24 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	return ret;
 }
 
+/* ---- domains ---- */
+
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
+					  struct ibv_parent_domain_init_attr *attr)
+{
+	struct ibv_pd *pd = saved_find(context)->verbs.alloc_parent_domain(context, attr);
+	struct saved *s = pd ? saved_make(pd) : NULL;
+
+	if (s)
+		s->one_thread = attr->td != NULL;
+	return pd;
+}
+
+bool preload_may_post(const struct ibv_qp *qp)
+{
+	return !saved_find(qp->pd)->one_thread;
+}
+
 /* ---- contexts ---- */
 
 /* The context has just been opened: no other thread uses it yet. */
@@ -142,6 +160,8 @@ static struct ibv_context *opened(struct ibv_context *context)
 	hear_context(context);
 	if (verbs && HAS(verbs, create_qp_ex))
 		verbs->create_qp_ex = create_qp_ex;
+	if (verbs && HAS(verbs, alloc_parent_domain))
+		verbs->alloc_parent_domain = alloc_parent_domain;
 	if (verbs && HAS(verbs, create_cq_ex))
 		verbs->create_cq_ex = cq_create_ex;
 	return context;

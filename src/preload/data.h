@@ -69,6 +69,9 @@ int preload_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 int preload_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 /* How many more requests its send queue got by qp_asks() than the program asked for. */
 uint32_t preload_more_send_wr(const struct ibv_qp *qp);
+/* May a thread of the library post to it beside the program? Not if the program has said that it
+ * uses the queue pair in one thread alone (a thread domain). */
+bool preload_may_post(const struct ibv_qp *qp);
 /* Takes one of the places that a completion queue got by cq_asks(), and gives it back. False: all are
  * taken, or the queue cannot tell of which queue pair a completion is. */
 bool preload_take_cqe(const struct ibv_cq *cq);

@@ -29,6 +29,8 @@ struct saved {
 	struct ibv_cq_ex *cq_ex;
 	struct ibv_cq *plain_cq;
 	bool goes;
+	/* A protection domain whose queue pairs may have no lock: the program uses each in one thread. */
+	bool one_thread;
 };
 
 /* The original functions of an object. Never NULL: zeros if the object is unknown. */
