@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,10 +48,16 @@ static ssize_t read_up_to(int fd, char *text, size_t most)
 
 char *text_file_read(const char *path, size_t most, size_t *bytes, char *why, size_t why_bytes)
 {
-	int fd = open_regular(path, why, why_bytes);
 	char *text;
 	ssize_t n;
+	int fd;
 
+	/* Its caller must not learn what is in files that only the program may read. */
+	if (getauxval(AT_SECURE)) {
+		snprintf(why, why_bytes, "a set-user-id program reads no file that a setting names");
+		return NULL;
+	}
+	fd = open_regular(path, why, why_bytes);
 	if (fd < 0)
 		return NULL;
 	text = malloc(most + 1);
