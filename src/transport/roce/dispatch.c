@@ -206,9 +206,9 @@ static void answer(struct roce_dispatch *d, const struct hca_gsi_address *from,
 		d->ops->send(&back, bytes);
 }
 
-/* May `cost` sockets be connected for a message of this sender? On the progress thread. */
-static bool effort_take(struct roce_dispatch *d, const struct hca_gsi_address *from,
-			unsigned cost)
+/* The lock is held. */
+static bool effort_take_locked(struct roce_dispatch *d, const struct hca_gsi_address *from,
+			       unsigned cost)
 {
 	struct roce_effort *e;
 	uint64_t now_ns = clock_monotonic_ns_slow(), more;
@@ -234,6 +234,17 @@ static bool effort_take(struct roce_dispatch *d, const struct hca_gsi_address *f
 	e->left -= cost;
 	e->said &= e->left < EFFORT_MAX / 2;
 	return true;
+}
+
+/* May `cost` sockets be connected for a message of this sender? */
+static bool effort_take(struct roce_dispatch *d, const struct hca_gsi_address *from, unsigned cost)
+{
+	bool taken;
+
+	pthread_mutex_lock(&d->lock);
+	taken = effort_take_locked(d, from, cost);
+	pthread_mutex_unlock(&d->lock);
+	return taken;
 }
 
 /* Sends the message to the holder of the name. 0, or a negative errno. -ECONNREFUSED: no
