@@ -25,7 +25,7 @@ rows='600 : --odp ib_write_bw -s 64 -n 600 -t 600
 4096 : --odp ib_read_bw -s 64 -n 64 -t 64 -q 64
 20 : -B ucx_perftest -t ucp_put_bw -n 20 -w 0 -s 1048576 -O 2'
 
-# exec OPTIONS...
+# under OPTIONS... -- PROGRAM...: by `busbar exec`.
 under() {
 	"$build/busbar" exec -q "$@"
 }

@@ -129,23 +129,17 @@ static int set_brought(const struct udp *u, bool tos, bool ttl)
 }
 
 /* ECN-capable, as queue pairs are, and what the system gives: messages to the kernel, which cost
- * time, name what differs. */
+ * time, name what differs. A socket that does not take them goes without: all messages name it. */
 #define USUAL_TOS 2
 
-static int set_usual(struct udp *u, bool v4)
+static void set_usual(struct udp *u, bool v4)
 {
 	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	const int limit = v4 ? IP_TTL : IPV6_UNICAST_HOPS;
 	int ttl = get_int(u->fd, level, limit, 0);
-	int ret = set_int(u->fd, level, v4 ? IP_TOS : IPV6_TCLASS, USUAL_TOS);
 
-	if (!ret && ttl > 0 && ttl <= UINT8_MAX)
-		ret = set_int(u->fd, level, limit, ttl);
-	else
-		ttl = 0;
-	u->usual_tos = USUAL_TOS;
-	u->usual_ttl[v4] = (uint8_t)ttl;
-	return ret;
+	u->usual_tos[v4] = set_int(u->fd, level, v4 ? IP_TOS : IPV6_TCLASS, USUAL_TOS) ? -1 : USUAL_TOS;
+	u->usual_ttl[v4] = ttl > 0 && !set_int(u->fd, level, limit, ttl) ? ttl : -1;
 }
 
 static int set_options(struct udp *u, const struct carrier_udp_params *params)
@@ -159,16 +153,14 @@ static int set_options(struct udp *u, const struct carrier_udp_params *params)
 		ret = set_v4(u->fd, u->both);
 	if (!ret)
 		ret = set_brought(u, true, true);
-	if (!ret && u->family == AF_INET6)
-		ret = set_usual(u, false);
-	if (!ret && (u->both || u->family == AF_INET))
-		ret = set_usual(u, true);
 	if (!ret)
 		ret = set_int(u->fd, SOL_SOCKET, SO_RCVBUF, want);
 	if (!ret)
 		ret = set_int(u->fd, SOL_SOCKET, SO_SNDBUF, want);
 	if (ret)
 		return ret;
+	set_usual(u, false);
+	set_usual(u, true);
 	/* Both since Linux 4.18 and 5.0. Who may not ask for trains gets single packets. */
 	u->trains_in = !set_int(u->fd, SOL_UDP, UDP_GRO, !params->no_trains) &&
 		       !params->no_trains;

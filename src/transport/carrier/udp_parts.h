@@ -59,9 +59,8 @@ struct udp {
 	int family;
 	bool both;       /* AF_INET6 that takes IPv4 too */
 	bool trains_in;
-	/* What packets of `fd` get without a control message: TOS, and TTL over IPv6 and IPv4. */
-	uint8_t usual_tos;
-	uint8_t usual_ttl[2];
+	/* What packets of `fd` get without a control message, over IPv6 and over IPv4; -1: not known. */
+	int usual_tos[2], usual_ttl[2];
 	in_port_t port;  /* in the order of the network */
 	in_port_t fragment_port; /* likewise */
 	uint32_t dropped_before; /* by the kernel, before open */

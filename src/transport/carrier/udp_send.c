@@ -105,7 +105,7 @@ static void add_ip(const struct udp *u, struct msghdr *m, const struct carrier_u
 	int tos = unit->known & CARRIER_TOS ? unit->tos : 0;
 	int ttl = unit->known & CARRIER_TTL ? unit->ttl : 0;
 
-	if (!usual || tos != u->usual_tos)
+	if (!usual || tos != u->usual_tos[v4])
 		add_control(m, level, v4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
 	if (ttl && (!usual || ttl != u->usual_ttl[v4]))
 		add_control(m, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl, sizeof(ttl));
