@@ -11,6 +11,7 @@
 
 #include "gateway/config/config.h"
 #include "gateway/config/former.h"
+#include "gateway/config/secret.h"
 #include "gateway/base/nearest.h"
 #include "util/container_of.h"
 
@@ -227,7 +228,11 @@ static int set_value(struct config *c, const json_t *obj,
 		if (!json_is_string(v))
 			return fail_type(c, obj, k, v);
 		*(const char **)field = json_string_value(v);
-		return 0;
+		if (!secret_is_key(k->name) || strcmp(json_string_value(v), SECRET_HIDDEN))
+			return 0;
+		config_fail(c, obj, k->name,
+			    "the gateway that printed this configuration has hidden it; name a file or ${VARIABLE} that holds it");
+		return -EINVAL;
 	case CONFIG_ENUM:
 		return set_enum(c, obj, k, v, field);
 	case CONFIG_JSON:

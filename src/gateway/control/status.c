@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gateway/config/secret.h"
 #include "gateway/plugin/plugin.h"
 #include "gateway/super_node/super_node_private.h"
 #include "util/log_recent.h"
@@ -138,6 +139,6 @@ json_t *control_log(uint64_t after)
 
 json_t *control_restart_json(struct super_node *sn, const json_t *config)
 {
-	return json_pack("{sI sO}", "restarts", (json_int_t)sn->restarts + 1,
-			 "config", config ? config : json_null());
+	return json_pack("{sI so}", "restarts", (json_int_t)sn->restarts + 1,
+			 "config", config ? secret_copy(config) : json_null());
 }

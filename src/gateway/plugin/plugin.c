@@ -54,13 +54,14 @@ static bool fits(const char *path, const struct plugin_interface *theirs)
 	return true;
 }
 
-static void *load(const char *path, const char *symbol)
+static void *load(const char *path, const char *symbol, const char *package)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	void *found = NULL;
 
 	if (!handle) {
-		log_error("cannot load %s: %s", path, dlerror());
+		log_error("cannot load %s: %s%s%s", path, dlerror(),
+			  *package ? "; the library is in Debian's package " : "", package);
 		return NULL;
 	}
 	if (fits(path, dlsym(handle, "busbar_plugin_interface"))) {
@@ -73,7 +74,7 @@ static void *load(const char *path, const char *symbol)
 	return found;
 }
 
-void *plugin_symbol(const char *module, const char *symbol)
+static void *symbol_of_module(const char *module, const char *symbol, const char *package)
 {
 	char path[2 * PATH_MAX], file[NAME_MAX + 1];
 	int n = snprintf(file, sizeof(file), "%s.so", module);
@@ -84,12 +85,18 @@ void *plugin_symbol(const char *module, const char *symbol)
 		log_error("the module %s.so is not installed", module);
 		return NULL;
 	}
-	return load(path, symbol);
+	return load(path, symbol, package);
+}
+
+void *plugin_symbol(const char *module, const char *symbol)
+{
+	return symbol_of_module(module, symbol, "");
 }
 
 const void *plugin_type(const struct plugin *p)
 {
-	return p->type ? p->type : plugin_symbol(p->module, p->symbol);
+	return p->type ? p->type :
+			 symbol_of_module(p->module, p->symbol, p->package ? p->package : "");
 }
 
 static struct {
@@ -180,7 +187,7 @@ static const void *find_elsewhere(const struct plugin *table, const char *name)
 	if (!symbol_of(table, name, symbol, sizeof(symbol)) ||
 	    !is_elsewhere(symbol, path, sizeof(path)))
 		return NULL;
-	type = load(path, symbol);
+	type = load(path, symbol, "");
 	if (type && (!*type || strcmp(*type, name))) {
 		log_error("%s calls its %s '%s', not '%s'", path, kind_of(table),
 			  *type ?: "", name);
@@ -202,11 +209,20 @@ static const char *own_folder(char *buf)
 const char *plugin_places(const struct plugin *table, const char *name,
 			  const char *hint, char *buf, size_t size)
 {
+	const struct plugin *left_out = find_in(table == node_plugins ? node_plugins_left_out :
+						table == hook_plugins ? hook_plugins_left_out :
+									format_plugins_left_out,
+						name);
 	const char *list = folders(), *folder;
 	char symbol[NAME_MAX + 1], last[PATH_MAX];
 	size_t used, len;
 
 	*buf = '\0';
+	if (left_out) {
+		snprintf(buf, size, "; this gateway was built without it: the library of Debian's package %s was missing",
+			 left_out->package);
+		return buf;
+	}
 	if ((*hint && !*list) || !symbol_of(table, name, symbol, sizeof(symbol)))
 		return buf;
 	used = (size_t)snprintf(buf, size, "; there is no %s.so in ", symbol);

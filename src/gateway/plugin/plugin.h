@@ -22,10 +22,14 @@ struct plugin {
 	const void *type;   /* NULL: in a module */
 	const char *symbol;
 	const char *module; /* its file, without .so; several may share one */
+	const char *package; /* Debian's, with the library that the module needs; "": unknown */
 };
 
 /* The last entry has no name. */
 extern const struct plugin node_plugins[], hook_plugins[], format_plugins[];
+/* What this build left out, with the package to build it with. */
+extern const struct plugin node_plugins_left_out[], hook_plugins_left_out[],
+	format_plugins_left_out[];
 
 /*
  * What a program brings along for itself, found by plugin_find() like what the
@@ -49,7 +53,8 @@ bool plugin_is_there(const struct plugin *table, const char *name);
 /*
  * Where plugin_find() has looked for a module of this name, as the end of a message:
  * "; there is no node_NAME.so in DIR, DIR". With `hint`, what a message says instead
- * (a similar name), "" unless BUSBAR_MODULES is set. Returns buf.
+ * (a similar name), "" unless BUSBAR_MODULES is set. For a plug-in that the build left out,
+ * which package it needs. Returns buf.
  */
 const char *plugin_places(const struct plugin *table, const char *name,
 			  const char *hint, char *buf, size_t size);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/config/secret.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/path/path.h"
 #include "gateway/super_node/super_node_private.h"
@@ -660,21 +661,23 @@ json_t *super_node_config_json(struct super_node *sn)
 	json_t *root;
 
 	pthread_mutex_lock(&sn->control);
-	root = json_deep_copy(config_root(sn->config));
+	root = secret_copy(config_root(sn->config));
 	pthread_mutex_unlock(&sn->control);
 	return root;
 }
 
 json_t *super_node_config_source(struct super_node *sn)
 {
-	char revision[REVISION_BYTES];
+	char revision[REVISION_BYTES], *text;
 	json_t *o;
 
 	pthread_mutex_lock(&sn->control);
 	revision_of(sn, revision);
-	o = json_pack("{ss ss sb ss}", "file", sn->file, "text", config_source(sn->config), "given",
-		      sn->text_given, "revision", revision);
+	text = secret_hide_text(config_source(sn->config));
+	o = json_pack("{ss ss* sb ss}", "file", sn->file, "text", text, "given", sn->text_given,
+		      "revision", revision);
 	pthread_mutex_unlock(&sn->control);
+	free(text);
 	return o;
 }
 

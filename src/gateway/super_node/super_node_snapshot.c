@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "gateway/config/secret.h"
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/stats.h"
 #include "gateway/path/path.h"
@@ -65,7 +66,7 @@ static json_t *signals_json(const struct signal_list *l)
 /* A hook with its settings as they are in the configuration. Lists of hooks hold enabled ones only. */
 static json_t *hook_json(const struct hook *h)
 {
-	json_t *o = json_is_object(h->cfg) ? json_deep_copy(h->cfg) : json_object();
+	json_t *o = json_is_object(h->cfg) ? secret_copy(h->cfg) : json_object();
 
 	json_object_set_new(o, "type", json_string(h->type->name));
 	json_object_set_new(o, "priority", json_integer(h->priority));
@@ -167,7 +168,7 @@ static json_t *path_stats(struct path *p)
 
 static json_t *direction_json(const struct node_direction *d)
 {
-	json_t *o = json_is_object(d->cfg) ? json_deep_copy(d->cfg) :
+	json_t *o = json_is_object(d->cfg) ? secret_copy(d->cfg) :
 					  json_object();
 
 	json_object_set_new(o, "enabled", json_boolean(d->enabled));
@@ -180,7 +181,7 @@ static json_t *direction_json(const struct node_direction *d)
 static json_t *node_json(struct node *n, bool brief)
 {
 	char text[256] = "";
-	json_t *o = brief ? json_object() : json_deep_copy(n->cfg);
+	json_t *o = brief ? json_object() : secret_copy(n->cfg);
 
 	json_object_set_new(o, "name", json_string(n->name));
 	json_object_set_new(o, "uuid", json_string(n->uuid));

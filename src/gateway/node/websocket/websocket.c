@@ -291,8 +291,8 @@ static void wait_connected(struct ws_node *s)
 void ws_node_received(struct ws_node *s, unsigned ring, struct sample *const smps[],
 		      unsigned count)
 {
-	ws_inbox_put(&s->inbox, ring, smps, count);
-	ws_inbox_wake(&s->inbox);
+	inbox_put(&s->inbox, ring, smps, count);
+	inbox_wake(&s->inbox);
 }
 
 static void clients_received(void *arg, struct sample *const smps[], unsigned count)
@@ -399,7 +399,7 @@ static int websocket_stop(struct node *n)
 		s->tls_ops->context_free(s->tls);
 	s->tls = NULL;
 	say_lost(s);
-	ws_inbox_destroy(&s->inbox);
+	inbox_destroy(&s->inbox);
 	fault_finish(&s->faults);
 	if (lost[WS_LOSS_BEHIND] || lost[WS_LOSS_FORMAT] || lost[WS_LOSS_MALFORMED] ||
 	    lost[WS_LOSS_SILENT])
@@ -414,7 +414,7 @@ static int start_parts(struct ws_node *s)
 {
 	struct node *n = s->node;
 	const struct signal_list *in = n->in.signals;
-	int ret = ws_inbox_init(&s->inbox, 1 + s->link_count, (unsigned)s->queuelen,
+	int ret = inbox_init(&s->inbox, 1 + s->link_count, (unsigned)s->queuelen,
 				in && in->count ? in->count : SIGNALS_DEFAULT);
 
 	if (ret) {
@@ -467,10 +467,10 @@ static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
 			  unsigned *release)
 {
 	struct ws_node *s = n->private_data;
-	struct ws_inbox *b = &s->inbox;
+	struct inbox *b = &s->inbox;
 
 	for (;;) {
-		unsigned got = ws_inbox_take(b, smps, cnt);
+		unsigned got = inbox_take(b, smps, cnt);
 		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
 
 		say_lost(s);
@@ -482,13 +482,13 @@ static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
 			return 0;
 		if (atomic_load_explicit(&b->polled, memory_order_relaxed)) {
 			/* Empty the descriptor, then look once more. */
-			ws_inbox_drain(b);
-			got = ws_inbox_take(b, smps, cnt);
+			inbox_drain(b);
+			got = inbox_take(b, smps, cnt);
 			if (got == cnt)
-				ws_inbox_signal(b);
+				inbox_signal(b);
 			return (int)got;
 		}
-		ws_inbox_sleep(b, SLEEP_NS);
+		inbox_sleep(b, SLEEP_NS);
 	}
 }
 
@@ -498,7 +498,7 @@ static void websocket_sleep(struct node *n, uint64_t until_ns)
 	uint64_t now = clock_now_ns();
 
 	if (until_ns > now)
-		ws_inbox_sleep(&s->inbox, MIN(until_ns - now, SLEEP_NS));
+		inbox_sleep(&s->inbox, MIN(until_ns - now, SLEEP_NS));
 }
 
 static int websocket_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -534,21 +534,21 @@ static void websocket_interrupt(struct node *n)
 {
 	struct ws_node *s = n->private_data;
 
-	ws_inbox_interrupt(&s->inbox, true);
+	inbox_interrupt(&s->inbox, true);
 }
 
 static void websocket_rearm(struct node *n)
 {
 	struct ws_node *s = n->private_data;
 
-	ws_inbox_interrupt(&s->inbox, false);
+	inbox_interrupt(&s->inbox, false);
 }
 
 static int websocket_poll_fds(struct node *n, int fds[], int max)
 {
 	struct ws_node *s = n->private_data;
 
-	return ws_inbox_poll_fds(&s->inbox, fds, max);
+	return inbox_poll_fds(&s->inbox, fds, max);
 }
 
 static void websocket_print(struct node *n, char *buf, size_t size)

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "gateway/node/websocket/inbox.h"
+#include "gateway/part/inbox.h"
 #include "gateway/node/websocket/url.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
@@ -84,7 +84,7 @@ struct ws_node {
 	struct ws_clients *clients;
 	struct ws_link *links;
 	unsigned link_count;
-	struct ws_inbox inbox;
+	struct inbox inbox;
 	const struct tls_ops *tls_ops;
 	struct tls_context *tls;
 	struct fault_counters faults;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See inbox.h. */
-#include "gateway/node/websocket/inbox.h"
+#include "gateway/part/inbox.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "gateway/base/memory.h"
 #include "util/wakeup.h"
 
-int ws_inbox_init(struct ws_inbox *b, unsigned rings, unsigned queuelen, unsigned values)
+int inbox_init(struct inbox *b, unsigned rings, unsigned queuelen, unsigned values)
 {
-	int ret = pool_init(&b->pool, rings * queuelen, values, &memory_heap);
+	int ret = pool_init(&b->pool, rings * queuelen + INBOX_SPARE, values, &memory_heap);
 
 	if (ret)
 		return ret;
@@ -30,7 +30,7 @@ int ws_inbox_init(struct ws_inbox *b, unsigned rings, unsigned queuelen, unsigne
 	return b->event_fd < 0 ? b->event_fd : 0;
 }
 
-void ws_inbox_destroy(struct ws_inbox *b)
+void inbox_destroy(struct inbox *b)
 {
 	struct sample *s;
 
@@ -44,10 +44,10 @@ void ws_inbox_destroy(struct ws_inbox *b)
 		pool_destroy(&b->pool);
 	if (b->event_fd >= 0)
 		close(b->event_fd);
-	*b = (struct ws_inbox){ .event_fd = -1 };
+	*b = (struct inbox){ .event_fd = -1 };
 }
 
-void ws_inbox_put(struct ws_inbox *b, unsigned ring, struct sample *const smps[],
+void inbox_put(struct inbox *b, unsigned ring, struct sample *const smps[],
 		  unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -55,32 +55,39 @@ void ws_inbox_put(struct ws_inbox *b, unsigned ring, struct sample *const smps[]
 
 		if (s)
 			sample_copy(s, smps[i]);
-		if (s && ring_push(&b->rings[ring], s))
-			continue;
 		if (s)
-			sample_put(s);
-		atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
+			inbox_push(b, ring, s);
+		else
+			atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
 	}
 }
 
-void ws_inbox_signal(struct ws_inbox *b)
+void inbox_push(struct inbox *b, unsigned ring, struct sample *s)
+{
+	if (likely(ring_push(&b->rings[ring], s)))
+		return;
+	sample_put(s);
+	atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
+}
+
+void inbox_signal(struct inbox *b)
 {
 	wakeup_post(b->event_fd);
 }
 
-void ws_inbox_drain(struct ws_inbox *b)
+void inbox_drain(struct inbox *b)
 {
 	wakeup_drain(b->event_fd);
 }
 
-void ws_inbox_wake(struct ws_inbox *b)
+void inbox_wake(struct inbox *b)
 {
 	waker_wake(&b->waker);
 	if (atomic_load_explicit(&b->polled, memory_order_relaxed))
-		ws_inbox_signal(b);
+		inbox_signal(b);
 }
 
-unsigned ws_inbox_take(struct ws_inbox *b, struct sample *smps[], unsigned cnt)
+unsigned inbox_take(struct inbox *b, struct sample *smps[], unsigned cnt)
 {
 	unsigned n = 0, empty = 0;
 	struct sample *from;
@@ -102,7 +109,7 @@ unsigned ws_inbox_take(struct ws_inbox *b, struct sample *smps[], unsigned cnt)
 	return n;
 }
 
-static bool is_empty(struct ws_inbox *b)
+bool inbox_is_empty(struct inbox *b)
 {
 	for (unsigned i = 0; i < b->count; i++)
 		if (ring_count(&b->rings[i]))
@@ -110,24 +117,24 @@ static bool is_empty(struct ws_inbox *b)
 	return true;
 }
 
-void ws_inbox_sleep(struct ws_inbox *b, uint64_t timeout_ns)
+void inbox_sleep(struct inbox *b, uint64_t timeout_ns)
 {
 	unsigned generation = waker_prepare(&b->waker);
 
-	if (is_empty(b) && !atomic_load_explicit(&b->interrupted, memory_order_acquire))
+	if (inbox_is_empty(b) && !atomic_load_explicit(&b->interrupted, memory_order_acquire))
 		waker_wait(&b->waker, generation, timeout_ns);
 }
 
-void ws_inbox_interrupt(struct ws_inbox *b, bool on)
+void inbox_interrupt(struct inbox *b, bool on)
 {
 	atomic_store(&b->interrupted, on);
 	if (!on)
 		return;
 	waker_wake(&b->waker);
-	ws_inbox_signal(b);
+	inbox_signal(b);
 }
 
-int ws_inbox_poll_fds(struct ws_inbox *b, int fds[], int max)
+int inbox_poll_fds(struct inbox *b, int fds[], int max)
 {
 	if (max < 1) {
 		atomic_store(&b->polled, false);
@@ -135,7 +142,7 @@ int ws_inbox_poll_fds(struct ws_inbox *b, int fds[], int max)
 	}
 	/* What came before must not be missed. */
 	if (!atomic_exchange(&b->polled, true))
-		ws_inbox_signal(b);
+		inbox_signal(b);
 	fds[0] = b->event_fd;
 	return 1;
 }

@@ -3,8 +3,8 @@
  * Samples that have come, from any connection, until the path reads them: a ring for each
  * thread that brings some, so that nobody waits for anybody.
  */
-#ifndef GATEWAY_NODE_WEBSOCKET_INBOX_H
-#define GATEWAY_NODE_WEBSOCKET_INBOX_H
+#ifndef GATEWAY_PART_INBOX_H
+#define GATEWAY_PART_INBOX_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,7 +14,10 @@
 #include "gateway/sample/sample.h"
 #include "util/ring.h"
 
-struct ws_inbox {
+/* Samples of the pool beyond those that may wait: for who fills them before inbox_push(). */
+#define INBOX_SPARE 64
+
+struct inbox {
 	struct pool pool;
 	bool has_pool;
 	struct ring *rings;
@@ -28,25 +31,28 @@ struct ws_inbox {
 
 /* `rings` threads bring samples of up to `values` values; `queuelen` of each may wait. 0 or a
  * negative errno. */
-int ws_inbox_init(struct ws_inbox *b, unsigned rings, unsigned queuelen, unsigned values);
-void ws_inbox_destroy(struct ws_inbox *b);
+int inbox_init(struct inbox *b, unsigned rings, unsigned queuelen, unsigned values);
+void inbox_destroy(struct inbox *b);
 
 /* The thread of ring `ring`. */
-void ws_inbox_put(struct ws_inbox *b, unsigned ring, struct sample *const smps[],
+void inbox_put(struct inbox *b, unsigned ring, struct sample *const smps[],
 		  unsigned count);
-/* Wakes who reads, after ws_inbox_put(), unless somebody else reads in his place. */
-void ws_inbox_wake(struct ws_inbox *b);
+/* The same for one sample of b->pool, whose reference is used up. */
+void inbox_push(struct inbox *b, unsigned ring, struct sample *s);
+/* Wakes who reads, after inbox_put(), unless somebody else reads in his place. */
+void inbox_wake(struct inbox *b);
 
 /* The reader. Copies up to `cnt` samples to smps[]; does not wait. */
-unsigned ws_inbox_take(struct ws_inbox *b, struct sample *smps[], unsigned cnt);
+unsigned inbox_take(struct inbox *b, struct sample *smps[], unsigned cnt);
+bool inbox_is_empty(struct inbox *b);
 /* Sleeps until something is there, an interruption, or `timeout_ns`. */
-void ws_inbox_sleep(struct ws_inbox *b, uint64_t timeout_ns);
+void inbox_sleep(struct inbox *b, uint64_t timeout_ns);
 /* Any thread: ends the sleep. */
-void ws_inbox_interrupt(struct ws_inbox *b, bool on);
+void inbox_interrupt(struct inbox *b, bool on);
 /* For a path with several sources, as node_type.poll_fds. */
-int ws_inbox_poll_fds(struct ws_inbox *b, int fds[], int max);
+int inbox_poll_fds(struct inbox *b, int fds[], int max);
 /* Of a path that polls: the descriptor is made empty, before a take. */
-void ws_inbox_drain(struct ws_inbox *b);
-void ws_inbox_signal(struct ws_inbox *b);
+void inbox_drain(struct inbox *b);
+void inbox_signal(struct inbox *b);
 
 #endif

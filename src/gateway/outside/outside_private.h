@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this room share; see outside.h. */
+#ifndef GATEWAY_OUTSIDE_OUTSIDE_PRIVATE_H
+#define GATEWAY_OUTSIDE_OUTSIDE_PRIVATE_H
+
+#include "gateway/outside/outside.h"
+
+static inline struct outside *outside_of(struct node *n)
+{
+	return n->private_data;
+}
+
+/* outside.c, locked: the connection is to be closed and made again, because of o->why. */
+void outside_break(struct outside *o);
+
+/* send.c */
+int outside_send_start(struct outside *o);
+void outside_send_stop(struct outside *o);
+/* Locked: sends what waits, as far as it goes. 0, or an errno of a broken connection. */
+int outside_flush(struct outside *o);
+/* Locked: what was not confirmed is to be sent again by the next connection. */
+void outside_send_lost(struct outside *o);
+/* Locked: wakes who waits for room. */
+void outside_tell_room(struct outside *o);
+
+/* receive.c */
+int outside_receive_start(struct outside *o);
+void outside_receive_stop(struct outside *o);
+
+/* outside.c, with o->pump: waits until `until_ns` for the server, and then does what is due. */
+void outside_pump(struct outside *o, uint64_t until_ns);
+/* With o->pump: does what is due now. */
+void outside_work(struct outside *o);
+
+#endif

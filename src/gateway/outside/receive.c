@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages become samples, which a path reads; see outside.h. */
+#define LOG_ROOM "gateway/outside"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/outside/outside_private.h"
+#include "gateway/sample/signals.h"
+#include "util/clock.h"
+#include "util/container_of.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+/* The longest sleep at a time. */
+#define SLEEP_NS UINT64_C(100000000)
+/* After the last read, the thread of the node waits so long before it takes the place of the
+ * thread that reads. */
+#define LEAD_NS UINT64_C(100000000)
+
+int outside_receive_start(struct outside *o)
+{
+	struct node *n = o->node;
+	const struct signal_list *in = n->in.signals;
+	int ret;
+
+	o->overrun_said = 0;
+	ret = inbox_init(&o->inbox, 1, (unsigned)o->queuelen,
+			 in && in->count ? in->count : SIGNALS_DEFAULT);
+	if (ret)
+		log_error("node %s: no queue of in.queuelen %lld samples: %s", n->name,
+			  (long long)o->queuelen, strerror(-ret));
+	return ret;
+}
+
+/* Called by the reader, and when it reads no more. */
+static void say_overrun(struct outside *o)
+{
+	uint64_t lost = atomic_load_explicit(&o->inbox.lost, memory_order_relaxed);
+
+	if (likely(lost == o->overrun_said))
+		return;
+	fault_note(&o->faults, FAULT_OVERRUN, lost - o->overrun_said,
+		   "samples that have come found no room; read faster or raise in.queuelen (%lld)",
+		   (long long)o->queuelen);
+	o->overrun_said = lost;
+}
+
+void outside_receive_stop(struct outside *o)
+{
+	say_overrun(o);
+	inbox_destroy(&o->inbox);
+	free(o->line);
+	o->line = NULL;
+	o->line_size = 0;
+}
+
+/* ---- messages ---- */
+
+unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt)
+{
+	return sample_alloc_many(&o->inbox.pool, smps, MIN(cnt, (unsigned)INBOX_SPARE));
+}
+
+void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt,
+			  unsigned filled)
+{
+	struct timespec now = clock_realtime();
+
+	for (unsigned i = 0; i < filled; i++) {
+		/* A time in the message is that of the sender. */
+		smps[i]->received = now;
+		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
+		inbox_push(&o->inbox, 0, smps[i]);
+	}
+	if (filled)
+		inbox_wake(&o->inbox);
+	if (cnt > filled)
+		sample_put_many(smps + filled, cnt - filled);
+}
+
+/* Senders of a single line often omit its end. NULL without memory. */
+static const char *end_line(struct outside *o, const char *data, size_t *len)
+{
+	if (!o->scan->type->lines || data[*len - 1] == o->scan->delimiter)
+		return data;
+	if (o->line_size < *len + 1) {
+		char *line = realloc(o->line, *len + 1);
+
+		if (!line)
+			return NULL;
+		o->line = line;
+		o->line_size = *len + 1;
+	}
+	memcpy(o->line, data, *len);
+	o->line[(*len)++] = o->scan->delimiter;
+	return o->line;
+}
+
+void outside_received(struct outside *o, const void *data, size_t len)
+{
+	struct sample *smps[INBOX_SPARE];
+	struct format *f = o->scan;
+	const char *text;
+	size_t at = 0;
+	bool more = true;
+
+	if (!len || !o->node->is_source)
+		return;
+	text = end_line(o, data, &len);
+	if (!text) {
+		fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target,
+			   strerror(ENOMEM));
+		return;
+	}
+	while (more && at < len) {
+		unsigned cnt = outside_samples_take(o, smps, INBOX_SPARE);
+		size_t used = 0;
+		int n = f->type->scan(f, text + at, len - at, &used, smps, cnt);
+
+		at += used;
+		outside_samples_give(o, smps, cnt, n > 0 ? (unsigned)n : 0);
+		if (n < 0)
+			fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target,
+				   format_error(f));
+		else if ((!n || !used) && at < len)
+			fault_note(&o->faults, FAULT_MALFORMED, 1,
+				   "from %s: it ends inside a sample, %zu bytes are left",
+				   o->target, len - at);
+		/* A line can be wrong alone; of others the rest is. */
+		more = n > 0 || (n < 0 && f->type->lines);
+		more = more && used;
+	}
+}
+
+/* ---- reading ---- */
+
+/* May the thread that reads take the place of the thread of the node? */
+static bool may_lead(const struct outside *o)
+{
+	return !(o->ops->flags & OUTSIDE_MAY_WAIT) &&
+	       atomic_load_explicit(&o->up, memory_order_acquire) &&
+	       !atomic_load_explicit(&o->broken, memory_order_relaxed) &&
+	       !atomic_load_explicit(&o->inbox.polled, memory_order_relaxed);
+}
+
+static bool interrupted(const struct outside *o)
+{
+	return atomic_load_explicit(&o->inbox.interrupted, memory_order_acquire);
+}
+
+/* True: this thread leads, with o->pump. */
+static bool lead(struct outside *o)
+{
+	if (!may_lead(o))
+		return false;
+	atomic_store_explicit(&o->led_ns, clock_now_ns() + LEAD_NS, memory_order_relaxed);
+	if (likely(!pthread_mutex_trylock(&o->pump)))
+		return true;
+	/* The other thread comes out, and sees that this one wants to lead. */
+	wakeup_post(o->pump_fd);
+	return false;
+}
+
+static void sleep_until(struct outside *o, uint64_t until_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (lead(o)) {
+		/* An interruption may have come while the other thread led. */
+		if (!interrupted(o))
+			outside_pump(o, until_ns);
+		pthread_mutex_unlock(&o->pump);
+	} else if (until_ns > now) {
+		/* Not for long if the thread of the node is on its way out. */
+		inbox_sleep(&o->inbox, MIN(until_ns - now,
+					   may_lead(o) ? SLEEP_NS / 100 : SLEEP_NS));
+	}
+}
+
+static unsigned look(struct outside *o, struct sample *smps[], unsigned cnt)
+{
+	unsigned got = inbox_take(&o->inbox, smps, cnt);
+
+	if (!got && lead(o)) {
+		outside_work(o);
+		pthread_mutex_unlock(&o->pump);
+		got = inbox_take(&o->inbox, smps, cnt);
+	}
+	say_overrun(o);
+	return got;
+}
+
+int outside_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
+{
+	struct outside *o = outside_of(n);
+	struct inbox *b = &o->inbox;
+
+	for (;;) {
+		unsigned got = look(o, smps, cnt);
+
+		if (got)
+			return (int)got;
+		if (interrupted(o))
+			return -EINTR;
+		if (n->in.awaited)
+			return 0;
+		if (atomic_load_explicit(&b->polled, memory_order_relaxed)) {
+			/* Empty the descriptor, then look once more. */
+			inbox_drain(b);
+			got = inbox_take(b, smps, cnt);
+			if (got == cnt)
+				inbox_signal(b);
+			return (int)got;
+		}
+		sleep_until(o, clock_now_ns() + SLEEP_NS);
+	}
+}
+
+void outside_sleep(struct node *n, uint64_t until_ns)
+{
+	struct outside *o = outside_of(n);
+
+	if (inbox_is_empty(&o->inbox) && !interrupted(o))
+		sleep_until(o, until_ns);
+}
+
+int outside_poll_fds(struct node *n, int fds[], int max)
+{
+	return inbox_poll_fds(&outside_of(n)->inbox, fds, max);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Settings of TLS and passwords; see settings.h. */
+#include "gateway/outside/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/container_of.h"
+
+/* A key and the other names that it has in files of VILLASnode. */
+struct tls_group {
+	bool enabled, insecure, verify[2], verify_host[2];
+	const char *ca[5], *ca_path[3], *cert[3], *key[3];
+	const char *server_name, *ciphers[2], *version[2];
+};
+
+#define FIELD(field) offsetof(struct tls_group, field)
+
+static const struct config_key tls_keys[] = {
+	{ "enabled", CONFIG_BOOL, FIELD(enabled), "true", .help = "TLS is used" },
+	{ "ca", CONFIG_STRING, FIELD(ca[0]),
+	  .help = "PEM file of authorities whose servers are trusted" },
+	{ "cafile", CONFIG_STRING, FIELD(ca[1]), .help = "The same as ca" },
+	{ "ca_cert", CONFIG_STRING, FIELD(ca[2]), .help = "The same as ca" },
+	{ "cacert", CONFIG_STRING, FIELD(ca[3]), .help = "The same as ca" },
+	{ "ca_path", CONFIG_STRING, FIELD(ca_path[0]), .help = "Folder of authorities" },
+	{ "capath", CONFIG_STRING, FIELD(ca_path[1]), .help = "The same as ca_path" },
+	{ "cacertdir", CONFIG_STRING, FIELD(ca_path[2]), .help = "The same as ca_path" },
+	{ "cert", CONFIG_STRING, FIELD(cert[0]), .help = "PEM file with a certificate of the node" },
+	{ "certfile", CONFIG_STRING, FIELD(cert[1]), .help = "The same as cert" },
+	{ "client_cert", CONFIG_STRING, FIELD(cert[2]), .help = "The same as cert" },
+	{ "key", CONFIG_STRING, FIELD(key[0]), .help = "PEM file with the key of cert" },
+	{ "keyfile", CONFIG_STRING, FIELD(key[1]), .help = "The same as key" },
+	{ "client_key", CONFIG_STRING, FIELD(key[2]), .help = "The same as key" },
+	{ "verify", CONFIG_BOOL, FIELD(verify[0]), "true",
+	  .help = "The server's certificate is checked" },
+	{ "verify_peer", CONFIG_BOOL, FIELD(verify[1]), "true", .help = "The same as verify" },
+	{ "insecure", CONFIG_BOOL, FIELD(insecure), "false",
+	  .help = "The certificate may be of another server: verify_host = false" },
+	{ "verify_host", CONFIG_BOOL, FIELD(verify_host[0]), "true",
+	  .help = "The certificate has to be of the server's name" },
+	{ "verify_hostname", CONFIG_BOOL, FIELD(verify_host[1]), "true",
+	  .help = "The same as verify_host" },
+	{ "server_name", CONFIG_STRING, FIELD(server_name),
+	  .help = "Name that the certificate has to be of, in place of the host's" },
+	{ "ciphers", CONFIG_STRING, FIELD(ciphers[0]), .help = "Ciphers of TLS 1.2, as OpenSSL names them" },
+	{ "cipher", CONFIG_STRING, FIELD(ciphers[1]), .help = "The same as ciphers" },
+	{ "version", CONFIG_STRING, FIELD(version[0]), .help = "Lowest version: 1.2 or 1.3" },
+	{ "tls_version", CONFIG_STRING, FIELD(version[1]), .help = "The same as version" },
+};
+
+/* The one of several names that is given; two are an error. */
+static int choose(const char **out, const char *const given[], size_t count,
+		  struct config *c, const json_t *group, const char *key)
+{
+	*out = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (given[i] && *out) {
+			config_fail(c, group, key, "is given by two names");
+			return -EINVAL;
+		}
+		if (given[i])
+			*out = given[i];
+	}
+	return 0;
+}
+
+static int check_file(struct config *c, const json_t *group, const char *key, const char *path)
+{
+	int error;
+
+	if (!path || !access(path, R_OK))
+		return 0;
+	error = errno;
+	config_fail(c, group, key, "cannot read %s: %s", path, strerror(error));
+	return -EINVAL;
+}
+
+static int set_version(struct outside_tls *t, struct config *c, const json_t *group)
+{
+	if (!t->version)
+		return 0;
+	if (!strncmp(t->version, "tlsv", 4))
+		t->version += 4;
+	if (!strcmp(t->version, "1.2") || !strcmp(t->version, "1.3"))
+		return 0;
+	config_fail(c, group, "version", "expected \"1.2\" or \"1.3\"");
+	return -EINVAL;
+}
+
+int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg,
+		      bool enabled_by_default)
+{
+	const json_t *group = json_object_get(cfg, "ssl");
+	struct tls_group g = { 0 };
+	int ret = 0;
+
+	*t = (struct outside_tls){ .enabled = enabled_by_default, .verify = true,
+				   .verify_host = true };
+	if (!group || json_is_null(group))
+		return 0;
+	if (!json_is_object(group)) {
+		config_fail(c, cfg, "ssl", "expected a group");
+		return -EINVAL;
+	}
+	if (config_unpack(c, group, tls_keys, ARRAY_SIZE(tls_keys), &g, NULL, 0))
+		return -EINVAL;
+	t->enabled = g.enabled;
+	t->verify = g.verify[0] && g.verify[1];
+	t->verify_host = t->verify && g.verify_host[0] && g.verify_host[1] && !g.insecure;
+	t->server_name = g.server_name;
+#define CHOOSE(field, name) choose(&t->field, g.name, ARRAY_SIZE(g.name), c, group, #field)
+	if (CHOOSE(ca, ca) | CHOOSE(ca_path, ca_path) | CHOOSE(cert, cert) | CHOOSE(key, key) |
+	    CHOOSE(ciphers, ciphers) | CHOOSE(version, version))
+		return -EINVAL;
+#undef CHOOSE
+	if (!t->cert != !t->key) {
+		config_fail(c, group, t->cert ? "cert" : "key", "cert and key are given together");
+		ret = -EINVAL;
+	}
+	if (t->enabled && (check_file(c, group, "ca", t->ca) |
+			   check_file(c, group, "ca_path", t->ca_path) |
+			   check_file(c, group, "cert", t->cert) |
+			   check_file(c, group, "key", t->key)))
+		ret = -EINVAL;
+	return set_version(t, c, group) ?: ret;
+}
+
+const char *outside_secret(const char *value, const char *file,
+			   char buf[OUTSIDE_SECRET_MAX], char *why, size_t size)
+{
+	ssize_t len;
+	int fd;
+
+	buf[0] = 0;
+	if (!file) {
+		snprintf(buf, OUTSIDE_SECRET_MAX, "%s", value ? value : "");
+		return buf;
+	}
+	/* A FIFO without a writer must not hold the node. */
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	len = fd < 0 ? -1 : read(fd, buf, OUTSIDE_SECRET_MAX - 1);
+	if (len < 0)
+		snprintf(why, size, "cannot read %s: %s", file, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (len < 0)
+		return NULL;
+	buf[len] = 0;
+	buf[strcspn(buf, "\r\n")] = 0;
+	return buf;
+}
+
+int outside_secret_check(struct config *c, const json_t *cfg, const char *key,
+			 const char *file_key)
+{
+	if (!json_object_get(cfg, key) || !json_object_get(cfg, file_key))
+		return 0;
+	config_fail(c, cfg, file_key, "%s and %s are not given together", key, file_key);
+	return -EINVAL;
+}
+
+const char *outside_url_shown(const char *url, char *buf, size_t size)
+{
+	const char *host = strstr(url, "://"), *end, *at = NULL, *colon;
+
+	host = host ? host + 3 : url;
+	end = host + strcspn(host, "/?#");
+	for (const char *p = host; p < end; p++)
+		if (*p == '@')
+			at = p;
+	colon = at ? memchr(host, ':', (size_t)(at - host)) : NULL;
+	if (colon)
+		snprintf(buf, size, "%.*s:...%s", (int)(colon - url), url, at);
+	else
+		snprintf(buf, size, "%s", url);
+	return buf;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Settings that several node-types of servers have: the group `ssl`, with one set of keys
+ * (and the names that VILLASnode gives them in its node-types), and passwords, which may stand
+ * in a file.
+ */
+#ifndef GATEWAY_OUTSIDE_SETTINGS_H
+#define GATEWAY_OUTSIDE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gateway/config/config.h"
+
+struct outside_tls {
+	bool enabled;
+	/* PEM files; NULL: without. `ca` NULL: the authorities of the system. */
+	const char *ca, *ca_path, *cert, *key;
+	bool verify;             /* the server's certificate */
+	bool verify_host;        /* and that it is of the server's name */
+	const char *server_name; /* in place of the host's; NULL: that */
+	const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: its own choice */
+	const char *version;     /* the lowest: "1.2" or "1.3"; NULL: 1.2 */
+};
+
+/*
+ * From key `ssl` of `cfg` (NULL or absent: not enabled; with `enabled_by_default`, the
+ * address says that TLS is used). The texts live as long as the configuration. 0, or -EINVAL
+ * after config_fail(): a file that cannot be read is one, too.
+ */
+int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg,
+		      bool enabled_by_default);
+
+#define OUTSIDE_TLS_KEY(field) \
+	{ "ssl", CONFIG_JSON, field, \
+	  .help = "TLS: { enabled, ca, ca_path, cert, key, verify, verify_host, server_name, ciphers, version }" }
+
+#define OUTSIDE_SECRET_MAX 4096
+
+/*
+ * A password: the first line of `file`, or else `value`; both may be NULL, then "" is
+ * returned. Read anew at each attempt to connect. Returns buf, or NULL with the reason in `why`.
+ */
+const char *outside_secret(const char *value, const char *file,
+			   char buf[OUTSIDE_SECRET_MAX], char *why, size_t size);
+
+/* A password given as a text and as a file is an error. 0 or -EINVAL, reported. */
+int outside_secret_check(struct config *c, const json_t *cfg, const char *key,
+			 const char *file_key);
+
+/* A URL without its password: "amqp://user:...@host/". Returns buf. */
+const char *outside_url_shown(const char *url, char *buf, size_t size);
+
+#endif
