@@ -130,6 +130,7 @@ struct outside {
 	char said[OUTSIDE_WHY];
 	atomic_bool write_interrupted;
 
+	char refusal[OUTSIDE_WHY];  /* why a message is lost; locked */
 	char *buf;                  /* of the thread that writes */
 	size_t buf_size;
 	char *line;                 /* a message with the end of its line; locked */

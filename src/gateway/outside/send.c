@@ -2,6 +2,7 @@
 /* Samples become messages, which are sent or wait; see outside.h. */
 #define LOG_ROOM "gateway/outside"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,18 +172,19 @@ static int queue(struct outside *o, const struct outbox_message *m)
 		bool up = atomic_load(&o->up);
 
 		if (!outbox_could_hold(&o->waiting, m->len)) {
-			outside_fail(o, 0, "a message has %zu bytes, out.backlog %lld", m->len,
-				     (long long)o->backlog);
+			snprintf(o->refusal, sizeof(o->refusal),
+				 "a message has %zu bytes, out.backlog %lld", m->len,
+				 (long long)o->backlog);
 			return NODE_LOSS_TOO_LONG;
 		}
-		outside_fail(o, 0, up ? "%s takes them too slowly" : "%s is not connected",
-			     o->target);
+		snprintf(o->refusal, sizeof(o->refusal),
+			 up ? "%s takes them too slowly" : "%s is not connected", o->target);
 		if (o->full == OUTSIDE_DROP_NEWEST)
 			return (int)cause_of(o, up);
 		if (o->full == OUTSIDE_BLOCK && !wait_for_room(o, end_ns))
 			return (int)cause_of(o, up);
 		if (o->full == OUTSIDE_DROP_OLDEST && outbox_first(&o->waiting, &oldest)) {
-			node_lose(o->node, cause_of(o, up), oldest.samples, "%s", o->why);
+			node_lose(o->node, cause_of(o, up), oldest.samples, "%s", o->refusal);
 			outbox_drop(&o->waiting);
 		}
 	}
@@ -203,8 +205,10 @@ static int post(struct outside *o, struct outbox_message *m)
 	}
 	if (likely(ret >= 0))
 		return -1;
-	if (is_refused(ret))
+	if (is_refused(ret)) {
+		memcpy(o->refusal, o->why, sizeof(o->refusal));
 		return (int)refusal_of(ret);
+	}
 	if (ret != -EAGAIN) {
 		if (!o->why[0])
 			outside_fail(o, ret, "%s", strerror(-ret));
@@ -269,7 +273,8 @@ int outside_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned 
 		pthread_mutex_lock(&o->lock);
 		loss = post(o, &m);
 		if (unlikely(loss >= 0))
-			node_refuse(n, (enum node_loss)loss, (unsigned)count, "%s", o->why);
+			node_refuse(n, (enum node_loss)loss, (unsigned)count, "%s",
+				    o->refusal);
 		else
 			sent += (unsigned)count;
 		pthread_mutex_unlock(&o->lock);

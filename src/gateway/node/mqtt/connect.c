@@ -95,6 +95,8 @@ static void on_publish(struct mosquitto *client, void *arg, int mid, int code,
 
 	if (!m->qos)
 		return;
+	if (code == MQTT_RC_NO_MATCHING_SUBSCRIBERS)
+		node_figure_add(m->outside.node, MQTT_UNHEARD, 1);
 	if (code >= 0x80)
 		outside_reject(&m->outside, (uint64_t)mid, mosquitto_reason_string(code));
 	else
@@ -145,6 +147,8 @@ static int make_client(struct mqtt_node *m)
 	mosquitto_int_option(m->client, MOSQ_OPT_PROTOCOL_VERSION,
 			     m->version ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311);
 	mosquitto_int_option(m->client, MOSQ_OPT_TCP_NODELAY, 1);
+	/* Else the library ends connections whose broker sends more than 20 at a time. */
+	mosquitto_int_option(m->client, MOSQ_OPT_RECEIVE_MAXIMUM, UINT16_MAX);
 	mosquitto_log_callback_set(m->client, on_log);
 	mosquitto_connect_v5_callback_set(m->client, on_connect);
 	mosquitto_disconnect_v5_callback_set(m->client, on_disconnect);
@@ -281,6 +285,9 @@ void mqtt_close(struct outside *o)
 	for (int i = 0; i < READS_MAX && mosquitto_want_write(m->client); i++)
 		if (mosquitto_loop_write(m->client, 1))
 			break;
+	/* In a new session, old states would be errors of the protocol. */
+	if (m->clean_session)
+		mqtt_forget(m);
 }
 
 void mqtt_forget(struct mqtt_node *m)
@@ -288,6 +295,7 @@ void mqtt_forget(struct mqtt_node *m)
 	if (m->client)
 		mosquitto_destroy(m->client);
 	m->client = NULL;
+	m->connected_once = false;
 }
 
 /* ---- while it lasts ---- */

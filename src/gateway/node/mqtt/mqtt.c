@@ -73,6 +73,8 @@ static const struct config_key will_keys[] = {
 	{ "retain", CONFIG_BOOL, OFFSET(will.retain), "false", .help = "As of the node" },
 };
 
+static const struct outside_ops mqtt_ops, session_ops;
+
 /* ---- settings ---- */
 
 static int parse_topics(struct config *c, const json_t *at, const char *key, const json_t *given,
@@ -156,6 +158,8 @@ static int mqtt_parse(struct node *n, struct config *c, json_t *cfg)
 	snprintf(m->target, sizeof(m->target), "mqtt%s://%.250s:%d", m->tls.enabled ? "s" : "",
 		 m->host, (int)m->port);
 	outside_set_target(&m->outside, m->target);
+	if (!m->clean_session)
+		m->outside.ops = &session_ops;
 	return ret;
 }
 
@@ -202,6 +206,15 @@ static int mqtt_send(struct outside *o, struct outbox_message *msg)
 }
 
 static const struct outside_ops mqtt_ops = {
+	.open = mqtt_open,
+	.close = mqtt_close,
+	.send = mqtt_send,
+	.turn = mqtt_turn,
+	.wait = mqtt_wait,
+};
+
+/* A session that the broker keeps is in the library, too, which goes on with it. */
+static const struct outside_ops session_ops = {
 	.flags = OUTSIDE_REPEATS,
 	.open = mqtt_open,
 	.close = mqtt_close,
@@ -273,6 +286,8 @@ static const struct node_figure mqtt_figures[] = {
 	OUTSIDE_FIGURE_TABLE,
 	[MQTT_RETAINED] = { "retained", "Messages that the broker had kept from earlier",
 			    NODE_COUNTER },
+	[MQTT_UNHEARD] = { "unheard", "Messages for which the broker had no reader (version 5)",
+			   NODE_COUNTER },
 };
 
 const struct node_type node_mqtt = {

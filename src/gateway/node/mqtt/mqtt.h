@@ -14,6 +14,7 @@
 
 enum {
 	MQTT_RETAINED = OUTSIDE_FIGURES,
+	MQTT_UNHEARD,
 };
 
 struct mqtt_node {
