@@ -53,7 +53,6 @@ static const struct {
 	{ "influxdb", "use exec with a program that sends lines to the database" },
 	{ "kafka", BROKER },
 	{ "modbus", OTHER_PROTOCOL },
-	{ "mqtt", BROKER },
 	{ "nanomsg", OTHER_PROTOCOL },
 	{ "ngsi", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
