@@ -2,9 +2,6 @@
 /* The thread of a connection, its start and its end; see outside.h. */
 #define LOG_ROOM "gateway/outside"
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,8 +22,6 @@
 #define FLUSH_MS 1000
 /* A connection that lasted for so long is no attempt in vain. */
 #define LASTED_NS NSEC_PER_SEC
-
-const char *const outside_full_names[] = { "block", "drop_newest", "drop_oldest", NULL };
 
 void outside_init(struct node *n, const struct outside_ops *ops)
 {
@@ -84,97 +79,6 @@ int outside_check_signals(struct node *n, struct config *c, json_t *cfg)
 	return o->print ? format_check_signals(o->print, c, cfg, n->out.hooked) : 0;
 }
 
-void outside_set_target(struct outside *o, const char *target)
-{
-	o->target = target;
-}
-
-int outside_fail(struct outside *o, int ret, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(o->why, sizeof(o->why), fmt, ap);
-	va_end(ap);
-	return ret;
-}
-
-bool outside_is_ending(const struct outside *o)
-{
-	return atomic_load_explicit(&o->ending, memory_order_relaxed);
-}
-
-void outside_wake(struct outside *o)
-{
-	wakeup_post(o->pump_fd);
-}
-
-/* ---- the state of the connection ---- */
-
-void outside_is_up(struct outside *o)
-{
-	o->said[0] = 0;
-	atomic_store_explicit(&o->up, true, memory_order_release);
-	node_figure_set(o->node, OUTSIDE_CONNECTED, 1);
-	node_figure_add(o->node, OUTSIDE_CONNECTIONS, 1);
-	log_info("node %s: connected to %s", o->node->name, o->target);
-	wakeup_post(o->node_fd);
-}
-
-void outside_break(struct outside *o)
-{
-	if (atomic_exchange(&o->broken, true))
-		return;
-	wakeup_post(o->node_fd);
-	wakeup_post(o->pump_fd);
-}
-
-void outside_work(struct outside *o)
-{
-	int ret;
-
-	pthread_mutex_lock(&o->lock);
-	if (o->opened && !atomic_load_explicit(&o->broken, memory_order_relaxed)) {
-		o->why[0] = 0;
-		ret = o->ops->turn ? o->ops->turn(o) : 0;
-		if (!ret && atomic_load_explicit(&o->up, memory_order_relaxed))
-			ret = outside_flush(o);
-		if (unlikely(ret < 0)) {
-			if (!o->why[0])
-				outside_fail(o, ret, "%s", strerror(-ret));
-			outside_break(o);
-		}
-		outside_tell_room(o);
-	}
-	pthread_mutex_unlock(&o->lock);
-}
-
-/* poll() until `until_ns` of clock_now_ns(). */
-static void wait_for(struct pollfd fds[], unsigned count, uint64_t until_ns)
-{
-	uint64_t now = clock_now_ns();
-	struct timespec t = timespec_from_ns(until_ns > now ? MIN(until_ns - now, SLEEP_NS) : 0);
-
-	ppoll(fds, count, &t, NULL);
-}
-
-void outside_pump(struct outside *o, uint64_t until_ns)
-{
-	struct pollfd fds[OUTSIDE_FDS + 1];
-	uint64_t due_ns = UINT64_MAX;
-	unsigned count = 0;
-
-	pthread_mutex_lock(&o->lock);
-	if (o->opened && o->ops->wait && !atomic_load(&o->broken))
-		count = o->ops->wait(o, fds, &due_ns);
-	pthread_mutex_unlock(&o->lock);
-	fds[count] = (struct pollfd){ .fd = o->pump_fd, .events = POLLIN };
-	wait_for(fds, count + 1, MIN(until_ns, due_ns));
-	if (fds[count].revents)
-		wakeup_drain(o->pump_fd);
-	outside_work(o);
-}
-
 /* ---- the thread ---- */
 
 /* Sleeps until something happens to the node. */
@@ -182,7 +86,7 @@ static void rest(struct outside *o, uint64_t until_ns)
 {
 	struct pollfd fd = { .fd = o->node_fd, .events = POLLIN };
 
-	wait_for(&fd, 1, until_ns);
+	outside_wait(&fd, 1, until_ns);
 	if (fd.revents)
 		wakeup_drain(o->node_fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this room share; see outside.h. */
+/* What the files of this room share, from the ground up; see outside.h. */
 #ifndef GATEWAY_OUTSIDE_OUTSIDE_PRIVATE_H
 #define GATEWAY_OUTSIDE_OUTSIDE_PRIVATE_H
 
@@ -10,7 +10,7 @@ static inline struct outside *outside_of(struct node *n)
 	return n->private_data;
 }
 
-/* outside.c, locked: the connection is to be closed and made again, because of o->why. */
+/* connection.c, locked: the connection is to be closed and made again, because of o->why. */
 void outside_break(struct outside *o);
 
 /* send.c */
@@ -23,13 +23,15 @@ void outside_send_lost(struct outside *o);
 /* Locked: wakes who waits for room. */
 void outside_tell_room(struct outside *o);
 
-/* receive.c */
-int outside_receive_start(struct outside *o);
-void outside_receive_stop(struct outside *o);
-
-/* outside.c, with o->pump: waits until `until_ns` for the server, and then does what is due. */
+/* pump.c: poll() until `until_ns` of clock_now_ns(), and not for long. */
+void outside_wait(struct pollfd fds[], unsigned count, uint64_t until_ns);
+/* With o->pump: waits until `until_ns` for the server, and then does what is due. */
 void outside_pump(struct outside *o, uint64_t until_ns);
 /* With o->pump: does what is due now. */
 void outside_work(struct outside *o);
+
+/* receive.c */
+int outside_receive_start(struct outside *o);
+void outside_receive_stop(struct outside *o);
 
 #endif

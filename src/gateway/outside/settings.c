@@ -10,54 +10,59 @@
 
 #include "util/container_of.h"
 
+#define NAMES_MAX 4 /* of a key */
+
 /* A key and the other names that it has in files of VILLASnode. */
 struct tls_group {
-	bool enabled, insecure, verify[2], verify_host[2];
-	const char *ca[5], *ca_path[3], *cert[3], *key[3];
-	const char *server_name, *ciphers[2], *version[2];
+	bool enabled, insecure, verify, verify_peer, verify_host, verify_hostname;
+	const char *ca, *cafile, *ca_cert, *cacert;
+	const char *ca_path, *capath, *cacertdir;
+	const char *cert, *certfile, *client_cert;
+	const char *key, *keyfile, *client_key;
+	const char *server_name, *ciphers, *cipher, *version, *tls_version;
 };
 
 #define FIELD(field) offsetof(struct tls_group, field)
 
 static const struct config_key tls_keys[] = {
 	{ "enabled", CONFIG_BOOL, FIELD(enabled), "true", .help = "TLS is used" },
-	{ "ca", CONFIG_STRING, FIELD(ca[0]),
+	{ "ca", CONFIG_STRING, FIELD(ca),
 	  .help = "PEM file of authorities whose servers are trusted" },
-	{ "cafile", CONFIG_STRING, FIELD(ca[1]), .help = "The same as ca" },
-	{ "ca_cert", CONFIG_STRING, FIELD(ca[2]), .help = "The same as ca" },
-	{ "cacert", CONFIG_STRING, FIELD(ca[3]), .help = "The same as ca" },
-	{ "ca_path", CONFIG_STRING, FIELD(ca_path[0]), .help = "Folder of authorities" },
-	{ "capath", CONFIG_STRING, FIELD(ca_path[1]), .help = "The same as ca_path" },
-	{ "cacertdir", CONFIG_STRING, FIELD(ca_path[2]), .help = "The same as ca_path" },
-	{ "cert", CONFIG_STRING, FIELD(cert[0]), .help = "PEM file with a certificate of the node" },
-	{ "certfile", CONFIG_STRING, FIELD(cert[1]), .help = "The same as cert" },
-	{ "client_cert", CONFIG_STRING, FIELD(cert[2]), .help = "The same as cert" },
-	{ "key", CONFIG_STRING, FIELD(key[0]), .help = "PEM file with the key of cert" },
-	{ "keyfile", CONFIG_STRING, FIELD(key[1]), .help = "The same as key" },
-	{ "client_key", CONFIG_STRING, FIELD(key[2]), .help = "The same as key" },
-	{ "verify", CONFIG_BOOL, FIELD(verify[0]), "true",
+	{ "cafile", CONFIG_STRING, FIELD(cafile), .help = "The same as ca" },
+	{ "ca_cert", CONFIG_STRING, FIELD(ca_cert), .help = "The same as ca" },
+	{ "cacert", CONFIG_STRING, FIELD(cacert), .help = "The same as ca" },
+	{ "ca_path", CONFIG_STRING, FIELD(ca_path), .help = "Folder of authorities" },
+	{ "capath", CONFIG_STRING, FIELD(capath), .help = "The same as ca_path" },
+	{ "cacertdir", CONFIG_STRING, FIELD(cacertdir), .help = "The same as ca_path" },
+	{ "cert", CONFIG_STRING, FIELD(cert), .help = "PEM file with a certificate of the node" },
+	{ "certfile", CONFIG_STRING, FIELD(certfile), .help = "The same as cert" },
+	{ "client_cert", CONFIG_STRING, FIELD(client_cert), .help = "The same as cert" },
+	{ "key", CONFIG_STRING, FIELD(key), .help = "PEM file with the key of cert" },
+	{ "keyfile", CONFIG_STRING, FIELD(keyfile), .help = "The same as key" },
+	{ "client_key", CONFIG_STRING, FIELD(client_key), .help = "The same as key" },
+	{ "verify", CONFIG_BOOL, FIELD(verify), "true",
 	  .help = "The server's certificate is checked" },
-	{ "verify_peer", CONFIG_BOOL, FIELD(verify[1]), "true", .help = "The same as verify" },
+	{ "verify_peer", CONFIG_BOOL, FIELD(verify_peer), "true", .help = "The same as verify" },
 	{ "insecure", CONFIG_BOOL, FIELD(insecure), "false",
 	  .help = "The certificate may be of another server: verify_host = false" },
-	{ "verify_host", CONFIG_BOOL, FIELD(verify_host[0]), "true",
+	{ "verify_host", CONFIG_BOOL, FIELD(verify_host), "true",
 	  .help = "The certificate has to be of the server's name" },
-	{ "verify_hostname", CONFIG_BOOL, FIELD(verify_host[1]), "true",
+	{ "verify_hostname", CONFIG_BOOL, FIELD(verify_hostname), "true",
 	  .help = "The same as verify_host" },
 	{ "server_name", CONFIG_STRING, FIELD(server_name),
 	  .help = "Name that the certificate has to be of, in place of the host's" },
-	{ "ciphers", CONFIG_STRING, FIELD(ciphers[0]), .help = "Ciphers of TLS 1.2, as OpenSSL names them" },
-	{ "cipher", CONFIG_STRING, FIELD(ciphers[1]), .help = "The same as ciphers" },
-	{ "version", CONFIG_STRING, FIELD(version[0]), .help = "Lowest version: 1.2 or 1.3" },
-	{ "tls_version", CONFIG_STRING, FIELD(version[1]), .help = "The same as version" },
+	{ "ciphers", CONFIG_STRING, FIELD(ciphers), .help = "Ciphers of TLS 1.2, as OpenSSL names them" },
+	{ "cipher", CONFIG_STRING, FIELD(cipher), .help = "The same as ciphers" },
+	{ "version", CONFIG_STRING, FIELD(version), .help = "Lowest version: 1.2 or 1.3" },
+	{ "tls_version", CONFIG_STRING, FIELD(tls_version), .help = "The same as version" },
 };
 
 /* The one of several names that is given; two are an error. */
-static int choose(const char **out, const char *const given[], size_t count,
-		  struct config *c, const json_t *group, const char *key)
+static int choose(const char **out, const char *const given[NAMES_MAX], struct config *c,
+		  const json_t *group, const char *key)
 {
 	*out = NULL;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < NAMES_MAX; i++) {
 		if (given[i] && *out) {
 			config_fail(c, group, key, "is given by two names");
 			return -EINVAL;
@@ -109,12 +114,16 @@ int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg
 	if (config_unpack(c, group, tls_keys, ARRAY_SIZE(tls_keys), &g, NULL, 0))
 		return -EINVAL;
 	t->enabled = g.enabled;
-	t->verify = g.verify[0] && g.verify[1];
-	t->verify_host = t->verify && g.verify_host[0] && g.verify_host[1] && !g.insecure;
+	t->verify = g.verify && g.verify_peer;
+	t->verify_host = t->verify && g.verify_host && g.verify_hostname && !g.insecure;
 	t->server_name = g.server_name;
-#define CHOOSE(field, name) choose(&t->field, g.name, ARRAY_SIZE(g.name), c, group, #field)
-	if (CHOOSE(ca, ca) | CHOOSE(ca_path, ca_path) | CHOOSE(cert, cert) | CHOOSE(key, key) |
-	    CHOOSE(ciphers, ciphers) | CHOOSE(version, version))
+#define CHOOSE(field, ...) \
+	choose(&t->field, (const char *const[NAMES_MAX]){ __VA_ARGS__ }, c, group, #field)
+	if (CHOOSE(ca, g.ca, g.cafile, g.ca_cert, g.cacert) |
+	    CHOOSE(ca_path, g.ca_path, g.capath, g.cacertdir) |
+	    CHOOSE(cert, g.cert, g.certfile, g.client_cert) |
+	    CHOOSE(key, g.key, g.keyfile, g.client_key) |
+	    CHOOSE(ciphers, g.ciphers, g.cipher) | CHOOSE(version, g.version, g.tls_version))
 		return -EINVAL;
 #undef CHOOSE
 	if (!t->cert != !t->key) {

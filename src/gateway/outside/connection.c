@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What node-types say about their connection; see outside.h. */
+#define LOG_ROOM "gateway/outside"
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "gateway/outside/outside_private.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+const char *const outside_full_names[] = { "block", "drop_newest", "drop_oldest", NULL };
+
+void outside_set_target(struct outside *o, const char *target)
+{
+	o->target = target;
+}
+
+int outside_fail(struct outside *o, int ret, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(o->why, sizeof(o->why), fmt, ap);
+	va_end(ap);
+	return ret;
+}
+
+bool outside_is_ending(const struct outside *o)
+{
+	return atomic_load_explicit(&o->ending, memory_order_relaxed);
+}
+
+void outside_wake(struct outside *o)
+{
+	wakeup_post(o->pump_fd);
+}
+
+void outside_is_up(struct outside *o)
+{
+	o->said[0] = 0;
+	atomic_store_explicit(&o->up, true, memory_order_release);
+	node_figure_set(o->node, OUTSIDE_CONNECTED, 1);
+	node_figure_add(o->node, OUTSIDE_CONNECTIONS, 1);
+	log_info("node %s: connected to %s", o->node->name, o->target);
+	wakeup_post(o->node_fd);
+}
+
+void outside_break(struct outside *o)
+{
+	if (atomic_exchange(&o->broken, true))
+		return;
+	wakeup_post(o->node_fd);
+	wakeup_post(o->pump_fd);
+}
