@@ -7,9 +7,9 @@
 #define LOG_ROOM "graph"
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,6 +19,7 @@
 #include "gateway/config/config.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define DOT_OPTIONS_MAX 64
 
@@ -207,26 +208,23 @@ static int write_all(int fd, const char *text, size_t len)
 /* Writes the text to dot(1) and waits for its end. */
 static int draw(char **argv, struct settings *s, const char *text, size_t len)
 {
-	posix_spawn_file_actions_t actions;
-	int fds[2], err, status;
+	struct spawn dot = { .argv = s->dot,
+			     .streams = { 0, SPAWN_INHERITS, SPAWN_INHERITS } };
+	int fds[2], status;
 	pid_t pid;
 
-	if (pipe(fds)) {
+	if (pipe2(fds, O_CLOEXEC)) {
 		log_error("pipe: %s", strerror(errno));
 		return CLI_FAILED;
 	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fds[0], STDIN_FILENO);
-	posix_spawn_file_actions_addclose(&actions, fds[0]);
-	posix_spawn_file_actions_addclose(&actions, fds[1]);
 	s->dot[s->dot_count] = NULL;
-	err = posix_spawnp(&pid, "dot", &actions, NULL, s->dot, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	dot.streams[0] = fds[0];
+	pid = spawn_program(&dot);
 	close(fds[0]);
-	if (err) {
+	if (pid < 0) {
 		close(fds[1]);
 		fprintf(stderr, "%s: cannot run dot: %s; install graphviz, or leave out -T and -K\n",
-			argv[0], strerror(err));
+			argv[0], strerror((int)-pid));
 		return CLI_FAILED;
 	}
 	write_all(fds[1], text, len); /* errors show in the exit status of dot */

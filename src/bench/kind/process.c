@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define LOOK_NS 5000000
 #define END_SECONDS 5
@@ -75,56 +75,42 @@ void process_words_free(struct process_words *w)
 	*w = (struct process_words){ .count = 0 };
 }
 
-static void set_variables(const struct process_variable *v)
+/* Its standard error is its standard output where it has no file of its own. */
+static int spawn(struct process *p, char **envp, int out, int errors)
 {
-	for (; v && v->name; v++) {
-		if (v->value)
-			setenv(v->name, v->value, !v->gives_way);
-		else
-			unsetenv(v->name);
-	}
-}
-
-/* In the child. */
-static _Noreturn void become(const struct process *p, pid_t parent)
-{
-	int out = open(p->output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	int errors = p->errors ? open(p->errors, O_WRONLY | O_CREAT | O_TRUNC, 0666) : out;
-	int in = open("/dev/null", O_RDONLY);
 	cpu_set_t set;
+	const struct spawn program = {
+		.argv = p->argv, .envp = envp,
+		.streams = { SPAWN_NULL, out, p->errors ? errors : out },
+		.group = true, .death_signal = SIGKILL, .cpus = p->cpu >= 0 ? &set : NULL,
+	};
+	pid_t pid;
 
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (out < 0 || errors < 0 || in < 0 || getppid() != parent)
-		_exit(126);
-	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(errors, STDERR_FILENO);
-	if (p->cpu >= 0) {
-		CPU_ZERO(&set);
+	if (out < 0 || (p->errors && errors < 0))
+		return -errno;
+	CPU_ZERO(&set);
+	if (p->cpu >= 0)
 		CPU_SET(p->cpu, &set);
-		sched_setaffinity(0, sizeof(set), &set);
-	}
-	set_variables(p->set);
-	execvp(p->argv[0], p->argv);
-	dprintf(STDERR_FILENO, "%s: %s\n", p->argv[0], strerror(errno));
-	_exit(127);
+	pid = spawn_program(&program);
+	p->pid = pid > 0 ? pid : 0;
+	return pid < 0 ? (int)pid : 0;
 }
 
 int process_start(struct process *p)
 {
-	pid_t parent = getpid();
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int out = open(p->output, flags, 0666), errors = p->errors ? open(p->errors, flags, 0666) : -1;
+	char **envp = p->set ? spawn_environment(p->set) : NULL;
+	int ret = p->set && !envp ? -ENOMEM : spawn(p, envp, out, errors);
 
-	p->pid = fork();
-	if (!p->pid)
-		become(p, parent);
-	if (p->pid > 0) {
-		setpgid(p->pid, p->pid);
-		return 0;
-	}
-	p->pid = 0;
-	log_error("no process for %s: %s", p->argv[0], strerror(errno));
-	return -EAGAIN;
+	spawn_environment_free(envp);
+	if (out >= 0)
+		close(out);
+	if (errors >= 0)
+		close(errors);
+	if (ret)
+		log_error("no process for %s: %s", p->argv[0], strerror(-ret));
+	return ret;
 }
 
 void process_kill(struct process *p)
@@ -192,20 +178,4 @@ void process_show_end(const char *who, const char *path)
 void process_pause(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
-}
-
-bool process_is_installed(const char *program)
-{
-	const char *dirs = getenv("PATH");
-	char path[PATH_MAX];
-
-	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
-		size_t n = strcspn(dirs, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
-		if (!access(path, X_OK))
-			return true;
-		dirs += n + (dirs[n] == ':');
-	}
-	return false;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "util/spawn.h"
+
 #define PROCESS_WORDS_MAX 64
 
 /* A command line; the words belong to it. */
@@ -29,16 +31,11 @@ void process_words_split(struct process_words *w, const char *words);
 void process_words_exec(struct process_words *w, const char *option);
 void process_words_free(struct process_words *w);
 
-struct process_variable {
-	const char *name, *value; /* value NULL: it is removed */
-	bool gives_way;           /* one that is set already stays */
-};
-
 struct process {
 	char *const *argv;        /* argv[0] is looked for in PATH */
 	const char *output;       /* file for standard output and error */
 	const char *errors;       /* file for standard error alone; NULL: there is none */
-	const struct process_variable *set; /* ends with name NULL; NULL: none */
+	const struct spawn_variable *set; /* ends with name NULL; NULL: none */
 	int cpu;                  /* -1: any */
 	pid_t pid;                /* 0: does not run */
 };
@@ -58,8 +55,5 @@ int process_failed(const struct process *p, const char *who, int status);
 void process_show_end(const char *who, const char *path);
 /* A few milliseconds, between two looks at it. */
 void process_pause(void);
-
-/* Is a program of this name in PATH? */
-bool process_is_installed(const char *program);
 
 #endif

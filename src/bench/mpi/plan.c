@@ -30,7 +30,7 @@ static const char *const places[] = { "examples/mpi", BENCH_MPI_FROM_BINDIR };
  */
 struct way {
 	const char *library, *transport, *options;
-	struct process_variable variables[2];
+	struct spawn_variable variables[2];
 	const char *limit_variable, *limit_option;
 };
 
@@ -88,7 +88,7 @@ static void set(struct mpi_plan *plan, const char *name, const char *value, bool
 	if (n == MPI_VARIABLES_MAX)
 		plan->words.failed = true;
 	else
-		plan->variables[n] = (struct process_variable){ name, value, gives_way };
+		plan->variables[n] = (struct spawn_variable){ name, value, gives_way };
 }
 
 /* "NAME=VALUE NAME=VALUE"; that each has a '=' was checked. */
@@ -183,7 +183,7 @@ static int find_program(const json_t *p, const struct way *way, char path[PATH_M
 	char name[60];
 
 	snprintf(name, sizeof(name), "mpirun.%s", way->library);
-	if (!process_is_installed(name)) {
+	if (!spawn_is_installed(name)) {
 		log_warn("%s is not installed (package %s)", name, package);
 		return -EOPNOTSUPP;
 	}

@@ -13,7 +13,7 @@
 
 struct mpi_plan {
 	struct process_words words;
-	struct process_variable variables[MPI_VARIABLES_MAX + 1];
+	struct spawn_variable variables[MPI_VARIABLES_MAX + 1];
 	char *assignments;             /* holds the texts of the parameter `environment` */
 	char limit[24];                /* holds the value of the limit of eager messages */
 	char *output, *errors, *times, *counters;

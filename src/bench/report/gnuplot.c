@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define TIME_MAX_S 60
 #define PICTURE_BYTES_MAX (64 << 20)
@@ -56,19 +56,7 @@ int report_gnuplot_stopped(void)
 
 bool report_gnuplot_found(void)
 {
-	const char *path = getenv("PATH");
-	char *copy = strdup(path ? path : "/usr/bin:/bin"), *rest = copy, *dir;
-	bool found = false;
-
-	while (copy && !found && (dir = strsep(&rest, ":"))) {
-		char *file = NULL;
-
-		if (asprintf(&file, "%s/gnuplot", *dir ? dir : ".") >= 0)
-			found = !access(file, X_OK);
-		free(file);
-	}
-	free(copy);
-	return found;
+	return spawn_is_installed("gnuplot");
 }
 
 struct child {
@@ -98,39 +86,26 @@ static int memory_file(const char *name, const void *bytes, size_t size)
 	return fd;
 }
 
-/* In the child. -d: without the settings of the user or the system. */
-static void become_gnuplot(const struct child *c, pid_t parent)
-{
-	static char *const argv[] = { (char *)"gnuplot", (char *)"-d", NULL };
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(127);
-	/* What a terminal sends to all is for us alone: we end it. */
-	setpgid(0, 0);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	if (dup2(c->in, 0) < 0 || dup2(c->out, 1) < 0 || dup2(c->err, 2) < 0)
-		_exit(127);
-	unsetenv("GNUPLOT_LIB");
-	setenv("LC_ALL", "C.UTF-8", 1);
-	execvp(argv[0], argv);
-	_exit(127);
-}
-
+/* -d: without the settings of the user or the system. */
 static int start(struct child *c)
 {
-	pid_t parent = getpid();
+	static char *const argv[] = { (char *)"gnuplot", (char *)"-d", NULL };
+	static const struct spawn_variable changes[] = {
+		{ .name = "GNUPLOT_LIB" }, { .name = "LC_ALL", .value = "C.UTF-8" }, { .name = NULL },
+	};
+	char **envp = spawn_environment(changes);
+	/* What a terminal sends to all is for us alone: we end it. */
+	const struct spawn gnuplot = { .argv = argv, .envp = envp, .group = true,
+				       .streams = { c->in, c->out, c->err },
+				       .death_signal = SIGKILL };
+	pid_t pid = envp ? spawn_program(&gnuplot) : -ENOMEM;
 
-	c->pid = fork();
-	if (!c->pid)
-		become_gnuplot(c, parent);
-	if (c->pid < 0) {
-		int err = -errno;
-
-		log_error("cannot start gnuplot: %s", strerror(-err));
-		return err;
+	spawn_environment_free(envp);
+	if (pid < 0) {
+		log_error("cannot start gnuplot: %s", strerror((int)-pid));
+		return (int)pid;
 	}
+	c->pid = pid;
 	c->pid_fd = (int)syscall(SYS_pidfd_open, (long)c->pid, 0L);
 	return 0;
 }

@@ -237,24 +237,24 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 		process_words_add(l, server);
 }
 
-static const struct process_variable large_mtu[] = {
+static const struct spawn_variable large_mtu[] = {
 	{ "BUSBAR_MTU", "4096", .gives_way = true },
 	{ .name = NULL },
 };
 
 /* The way that there is between processes without an adapter. */
-static const struct process_variable shared_memory[] = {
+static const struct spawn_variable shared_memory[] = {
 	{ "UCX_TLS", "posix,self", .gives_way = true },
 	{ .name = NULL },
 };
 
-static const struct process_variable tcp[] = {
+static const struct spawn_variable tcp[] = {
 	{ "UCX_TLS", "tcp,self", .gives_way = true },
 	{ .name = NULL },
 };
 
 /* What the programs find set. Inside of a host the adapter has no link whose MTU it has to keep. */
-static const struct process_variable *variables(const json_t *p)
+static const struct spawn_variable *variables(const json_t *p)
 {
 	if (is_ucx(p))
 		return is_between(p) ? tcp : shared_memory;
@@ -313,7 +313,7 @@ static int run(const json_t *p, const struct bench_context *context)
 	char *server = NULL, *client = NULL;
 	int ret = -ENOMEM;
 
-	if (!process_is_installed(program)) {
+	if (!spawn_is_installed(program)) {
 		log_warn("%s is not installed (package %s)", program,
 			 is_ucx(p) ? "ucx-utils" : is_pingpong(p) ? "ibverbs-utils" : "perftest");
 		return -EOPNOTSUPP;

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "gateway/base/ending.h"
 #include "gateway/control/graph.h"
 #include "util/clock.h"
+#include "util/spawn.h"
 
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 #define OUTPUT_MAX (16u << 20)
@@ -40,33 +40,15 @@ static int memory_file(const char *text)
 	return fd;
 }
 
-/* 0 with *pid, or a positive errno value. */
-static int start(int in, int out, const struct graph *g, pid_t *pid)
+static pid_t start(int in, int out, const struct graph *g)
 {
 	char format[16], layout[16];
 	char *argv[] = { (char *)"dot", format, layout, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int err;
+	const struct spawn dot = { .argv = argv, .streams = { in, out, SPAWN_NULL } };
 
 	snprintf(format, sizeof(format), "-T%s", g->format);
 	snprintf(layout, sizeof(layout), "-K%s", g->layout);
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
-					 O_WRONLY, 0);
-	err = posix_spawnp(pid, argv[0], &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return err;
+	return spawn_program(&dot);
 }
 
 /* All that comes from `fd`. 0, -ETIMEDOUT, -EFBIG or -ENOMEM. */
@@ -108,10 +90,10 @@ int graph_dot(const char *text, struct graph *g, char *error, size_t size)
 			close(in);
 		return -EIO;
 	}
-	ret = start(in, fds[1], g, &pid);
+	pid = start(in, fds[1], g);
 	close(in);
 	close(fds[1]);
-	if (ret) {
+	if (pid < 0) {
 		close(fds[0]);
 		snprintf(error, size,
 			 "dot(1) of Graphviz draws this format, and is not installed; graph.dot needs no other program");

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Child processes; see child.h. They are started by vfork(): a gateway may have much
- * memory, and a copy of pages that an adapter uses would take them from this process.
- */
+/* Programs of nodes; see child.h. */
 #define LOG_ROOM "gateway/child"
 #include "gateway/part/child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,85 +21,16 @@
 
 enum { ITS_END, ITS_OUTPUT };
 
-/* ---- in the child: only calls that are allowed between vfork() and exec ---- */
-
-static int take_stream(int number, int fd)
-{
-	if (fd == CHILD_INHERITS)
-		return 0;
-	if (fd == CHILD_NULL)
-		fd = open("/dev/null", (number ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-	return fd < 0 || dup2(fd, number) < 0 ? -1 : 0;
-}
-
-_Noreturn static void become(const struct child_settings *s, int report_fd,
-			     pid_t parent)
-{
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-	sigset_t none;
-	int err;
-
-	/* First the handlers, which belong to the parent's memory, then the mask. */
-	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &usual, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if ((s->group && setpgid(0, 0)) ||
-	    (s->dies_along && prctl(PR_SET_PDEATHSIG, SIGTERM)))
-		goto out;
-	/* The parent has ended before that. */
-	if (s->dies_along && getppid() != parent)
-		_exit(127);
-	for (int i = 0; i < 3; i++)
-		if (take_stream(i, s->streams[i]))
-			goto out;
-	if (!s->folder || !chdir(s->folder))
-		execvpe(s->argv[0], s->argv, s->envp ? s->envp : environ);
-out:
-	err = errno;
-	if (write(report_fd, &err, sizeof(err)) < 0)
-		_exit(126);
-	_exit(127);
-}
-
 /* ---- its start ---- */
-
-/* A negative errno when it does not become the program. */
-static pid_t spawn(const struct child_settings *s)
-{
-	pid_t parent = getpid(), pid;
-	int fds[2], err = 0;
-	sigset_t all, before;
-	ssize_t got = 0;
-
-	if (pipe2(fds, O_CLOEXEC))
-		return -errno;
-	/* No handler of this process runs in the child. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = vfork();
-	if (pid == 0)
-		become(s, fds[1], parent);
-	if (pid < 0)
-		err = errno;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close(fds[1]);
-	/* Closed without a word when it has become the program. */
-	if (pid > 0)
-		do
-			got = read(fds[0], &err, sizeof(err));
-		while (got < 0 && errno == EINTR);
-	close(fds[0]);
-	if (!err)
-		return pid;
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	return -err;
-}
 
 int child_start(struct child *c, const struct child_settings *s)
 {
-	pid_t pid = spawn(s);
+	const struct spawn program = {
+		.argv = s->argv, .envp = s->envp, .folder = s->folder,
+		.streams = { s->streams[0], s->streams[1], s->streams[2] },
+		.group = s->group, .death_signal = s->dies_along ? SIGTERM : 0,
+	};
+	pid_t pid = spawn_program(&program);
 
 	*c = (struct child){ .node = s->node, .program = s->argv[0],
 			     .group = s->group, .pid_fd = -1 };

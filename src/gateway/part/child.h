@@ -9,17 +9,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum child_stream {
-	CHILD_INHERITS = -1, /* that of this process */
-	CHILD_NULL = -2,     /* /dev/null */
-};
+#include "util/spawn.h"
 
 struct child_settings {
 	const char *node;   /* name, for messages; must live as long as the child */
 	char *const *argv;  /* argv[0], whose text must live as long, is searched in PATH */
 	char *const *envp;  /* NULL: the environment of this process */
 	const char *folder; /* NULL: that of this process */
-	int streams[3];     /* descriptors that it gets as 0, 1, 2, or enum child_stream */
+	int streams[3];     /* descriptors that it gets as 0, 1, 2, or enum spawn_stream */
 	bool group;         /* it leads a process group of its own, which ends with it */
 	/* It gets SIGTERM when the thread that starts it ends, also by SIGKILL. */
 	bool dies_along;

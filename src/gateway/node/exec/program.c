@@ -113,8 +113,8 @@ static int start_child(struct program *p, const int pipes[3][2])
 	const struct program_settings *s = &p->settings;
 	const struct child_settings settings = {
 		.node = s->node, .argv = s->argv, .envp = s->envp, .folder = s->folder,
-		.streams = { s->write ? pipes[0][0] : CHILD_NULL,
-			     s->read ? pipes[1][1] : CHILD_NULL, pipes[2][1] },
+		.streams = { s->write ? pipes[0][0] : SPAWN_NULL,
+			     s->read ? pipes[1][1] : SPAWN_NULL, pipes[2][1] },
 		/* A Ctrl-C for the gateway is not for the program, and what the
 		 * program starts can be ended with it. */
 		.group = true,

@@ -203,7 +203,7 @@ static int start_child(struct node *n)
 	char *argv[ARGUMENTS_MAX + 1] = { NULL };
 	const struct child_settings settings = {
 		.node = n->name, .argv = argv,
-		.streams = { CHILD_INHERITS, CHILD_INHERITS, CHILD_INHERITS },
+		.streams = { SPAWN_INHERITS, SPAWN_INHERITS, SPAWN_INHERITS },
 		/* Else it would hold on to the objects that the next gateway wants to
 		 * give to a new simulator. */
 		.dies_along = true,
