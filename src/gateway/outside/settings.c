@@ -172,6 +172,14 @@ int outside_secret_check(struct config *c, const json_t *cfg, const char *key,
 	return -EINVAL;
 }
 
+void outside_warn_plain(struct config *c, const json_t *cfg, const char *key, const char *host)
+{
+	if (!host || !strcmp(host, "localhost") || !strncmp(host, "127.", 4) ||
+	    !strcmp(host, "::1") || !strcmp(host, "[::1]"))
+		return;
+	config_warn(c, cfg, key, "goes over the network in plain text; with `ssl` nobody can read it");
+}
+
 const char *outside_url_shown(const char *url, char *buf, size_t size)
 {
 	const char *host = strstr(url, "://"), *end, *at = NULL, *colon;

@@ -48,6 +48,10 @@ const char *outside_secret(const char *value, const char *file,
 int outside_secret_check(struct config *c, const json_t *cfg, const char *key,
 			 const char *file_key);
 
+/* Warns that the password `key` of `cfg` would go to `host` in plain text, unless that is this
+ * host. For a connection without TLS. */
+void outside_warn_plain(struct config *c, const json_t *cfg, const char *key, const char *host);
+
 /* A URL without its password: "amqp://user:...@host/". Returns buf. */
 const char *outside_url_shown(const char *url, char *buf, size_t size);
 

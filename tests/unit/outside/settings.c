@@ -147,6 +147,30 @@ static void a_url_is_shown_without_its_password(void **state)
 		assert_string_equal(outside_url_shown(urls[i][0], buf, sizeof(buf)), urls[i][1]);
 }
 
+static void a_password_in_plain_text_is_warned_of(void **state)
+{
+	static const struct {
+		const char *host;
+		size_t warnings;
+	} cases[] = {
+		{ "localhost", 0 }, { "127.0.0.1", 0 }, { "::1", 0 }, { NULL, 0 },
+		{ "broker", 1 }, { "10.0.0.1", 1 }, { "localhost.lab", 1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct config *c = load("{ \"password\": \"x\" }");
+		json_t *list = json_array();
+
+		config_collect_problems(list);
+		outside_warn_plain(c, config_root(c), "password", cases[i].host);
+		config_collect_problems(NULL);
+		assert_int_equal(json_array_size(list), cases[i].warnings);
+		assert_int_equal(config_errors(c), 0);
+		json_decref(list);
+		config_destroy(c);
+	}
+}
+
 static void a_copy_of_a_configuration_has_no_secrets(void **state)
 {
 	struct config *c = load(
@@ -213,6 +237,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_meant_is_refused),
 		cmocka_unit_test(a_password_is_the_first_line_of_its_file),
 		cmocka_unit_test(a_url_is_shown_without_its_password),
+		cmocka_unit_test(a_password_in_plain_text_is_warned_of),
 		cmocka_unit_test(a_copy_of_a_configuration_has_no_secrets),
 		cmocka_unit_test(a_text_has_no_secrets_and_the_rest_as_it_was),
 		cmocka_unit_test(a_hidden_password_is_not_taken_for_one),

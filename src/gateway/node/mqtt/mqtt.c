@@ -133,6 +133,8 @@ static int parse_access(struct mqtt_node *m, struct config *c, json_t *cfg)
 	}
 	if (outside_tls_parse(&m->tls, c, cfg, false))
 		return -EINVAL;
+	if (!m->tls.enabled && (m->password || m->password_file))
+		outside_warn_plain(c, cfg, m->password ? "password" : "password_file", m->host);
 	if (m->tls.server_name) {
 		config_fail(c, json_object_get(cfg, "ssl"), "server_name",
 			    "libmosquitto compares the certificate with `host` only");
