@@ -12,8 +12,13 @@
 
 int inbox_init(struct inbox *b, unsigned rings, unsigned queuelen, unsigned values)
 {
-	int ret = pool_init(&b->pool, rings * queuelen + INBOX_SPARE, values, &memory_heap);
+	unsigned size = 2;
+	int ret;
 
+	/* As many as the rings have room for, which is a power of two. */
+	while (size < queuelen)
+		size *= 2;
+	ret = pool_init(&b->pool, rings * size + INBOX_SPARE, values, &memory_heap);
 	if (ret)
 		return ret;
 	b->has_pool = true;
