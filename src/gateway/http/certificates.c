@@ -36,8 +36,9 @@ static enum http_setting setting_of(const char *error)
 /* 0 or a negative errno; logs the key of the configuration that cannot be used. */
 static int make_context(const struct http_server *s, struct tls_context **out)
 {
-	const struct tls_settings t = { s->settings->ssl_cert, s->settings->ssl_private_key,
-					s->settings->ssl_ca };
+	const struct tls_settings t = { .cert = s->settings->ssl_cert,
+					.key = s->settings->ssl_private_key,
+					.ca = s->settings->ssl_ca };
 	char error[400];
 	int ret = s->tls_ops->context_new(out, TLS_SERVER, &t, error, sizeof(error));
 

@@ -342,7 +342,8 @@ static int start_clients(struct ws_node *s)
 
 static int start_tls(struct ws_node *s)
 {
-	const struct tls_settings t = { s->ssl_cert, s->ssl_private_key, s->ssl_ca };
+	const struct tls_settings t = { .cert = s->ssl_cert, .key = s->ssl_private_key,
+				       .ca = s->ssl_ca };
 	char error[400];
 	bool wanted = false;
 	int ret;

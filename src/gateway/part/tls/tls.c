@@ -17,6 +17,7 @@
 
 struct tls_context {
 	SSL_CTX *ctx;
+	bool any_host; /* see tls_settings */
 };
 
 struct tls_conn {
@@ -54,12 +55,15 @@ static int ask_clients(SSL_CTX *ctx, const char *authority, const struct failure
 }
 
 /* A client: whom it trusts. */
-static int trust(SSL_CTX *ctx, const char *authority, const struct failure *f)
+static int trust(SSL_CTX *ctx, const struct tls_settings *s, const struct failure *f)
 {
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-	if (authority)
-		return SSL_CTX_load_verify_locations(ctx, authority, NULL) == 1 ?
-			       0 : fail(f, "ca", authority);
+	SSL_CTX_set_verify(ctx, s->any_authority ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+	if (s->ca && SSL_CTX_load_verify_locations(ctx, s->ca, NULL) != 1)
+		return fail(f, "ca", s->ca);
+	if (s->ca_path && SSL_CTX_load_verify_locations(ctx, NULL, s->ca_path) != 1)
+		return fail(f, "ca_path", s->ca_path);
+	if (s->ca || s->ca_path)
+		return 0;
 	return SSL_CTX_set_default_verify_paths(ctx) == 1 ?
 		       0 : fail(f, "ca", "of the system");
 }
@@ -92,6 +96,17 @@ static int load_server(SSL_CTX *ctx, const struct tls_settings *s, const struct 
 	return load(ctx, s, f) ?: s->ca ? ask_clients(ctx, s->ca, f) : 0;
 }
 
+static int load_client(SSL_CTX *ctx, const struct tls_settings *s, const struct failure *f)
+{
+	int ret = load(ctx, s, f) ?: trust(ctx, s, f);
+
+	if (!ret && s->only_1_3)
+		SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION);
+	if (!ret && s->ciphers && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
+		ret = fail(f, "ciphers", s->ciphers);
+	return ret;
+}
+
 static int context_new(struct tls_context **out, enum tls_role role,
 		       const struct tls_settings *s, char *error, size_t size)
 {
@@ -106,10 +121,10 @@ static int context_new(struct tls_context **out, enum tls_role role,
 							  TLS_client_method());
 	if (!c || !c->ctx)
 		goto err_context;
-	ret = role == TLS_SERVER ? load_server(c->ctx, s, &f) :
-				   load(c->ctx, s, &f) ?: trust(c->ctx, s->ca, &f);
+	ret = role == TLS_SERVER ? load_server(c->ctx, s, &f) : load_client(c->ctx, s, &f);
 	if (ret)
 		goto err_ctx;
+	c->any_host = s->any_host || s->any_authority;
 	*out = c;
 	return 0;
 err_ctx:
@@ -125,15 +140,18 @@ static void context_free(struct tls_context *c)
 	free(c);
 }
 
-/* The certificate has to be that of the host, a name or a number. */
-static int name_host(SSL *ssl, const char *host)
+/* The certificate has to be that of the host, a name or a number, unless it may be any. */
+static int name_host(SSL *ssl, const char *host, bool any_host)
 {
 	unsigned char a[16];
+	bool is_number = inet_pton(AF_INET, host, a) == 1 || inet_pton(AF_INET6, host, a) == 1;
 
-	if (inet_pton(AF_INET, host, a) == 1 || inet_pton(AF_INET6, host, a) == 1)
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
-	SSL_set_tlsext_host_name(ssl, host);
-	return SSL_set1_host(ssl, host);
+	if (!is_number)
+		SSL_set_tlsext_host_name(ssl, host);
+	if (any_host)
+		return 1;
+	return is_number ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) :
+			   SSL_set1_host(ssl, host);
 }
 
 static struct tls_conn *conn_new(struct tls_context *ctx, int fd, const char *host)
@@ -143,7 +161,7 @@ static struct tls_conn *conn_new(struct tls_context *ctx, int fd, const char *ho
 	if (c)
 		c->ssl = SSL_new(ctx->ctx);
 	if (!c || !c->ssl || SSL_set_fd(c->ssl, fd) != 1 ||
-	    (host && name_host(c->ssl, host) != 1)) {
+	    (host && name_host(c->ssl, host, ctx->any_host) != 1)) {
 		if (c)
 			SSL_free(c->ssl);
 		free(c);

@@ -19,6 +19,13 @@ struct tls_settings {
 	/* Authorities: whose clients a server takes (NULL: it asks for no certificate), or
 	 * whose servers a client trusts (NULL: those of the system). */
 	const char *ca;
+
+	/* The rest is for clients. Folder of authorities, in place of `ca` or beside it. */
+	const char *ca_path;
+	const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: its own choice */
+	bool only_1_3;           /* no connection with an older version than TLS 1.3 */
+	bool any_authority;      /* the server's certificate is not checked at all */
+	bool any_host;           /* or it may be that of another host */
 };
 
 enum tls_role { TLS_SERVER, TLS_CLIENT };

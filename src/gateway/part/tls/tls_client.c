@@ -18,7 +18,7 @@ struct tls_client {
 static struct tls_client *client_open(int fd, const struct tls_client_settings *s,
 				      char *error, size_t size)
 {
-	const struct tls_settings settings = { s->cert, s->key, s->ca };
+	const struct tls_settings settings = { .cert = s->cert, .key = s->key, .ca = s->ca };
 	struct tls_client *c = calloc(1, sizeof(*c));
 	bool want_write;
 
