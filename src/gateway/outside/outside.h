@@ -239,6 +239,12 @@ bool outside_is_ending(const struct outside *o);
 
 /* A message has come, in the node's format. What cannot be read is counted and logged. */
 void outside_received(struct outside *o, const void *data, size_t len);
+/* How many samples find room now, beside those that wait to be read. For a server that keeps
+ * messages until they are asked for. */
+unsigned outside_room(struct outside *o);
+/* Something else has come that cannot be read: counts and logs it. */
+void outside_malformed(struct outside *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Samples that the node-type makes by itself: takes up to `cnt` empty ones, fills them, and
  * gives all of them back, of which the first `filled` hold samples. */
 unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt);

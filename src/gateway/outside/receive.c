@@ -2,6 +2,7 @@
 /* Messages become samples, which a path reads; see outside.h. */
 #define LOG_ROOM "gateway/outside"
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,24 @@ void outside_receive_stop(struct outside *o)
 }
 
 /* ---- messages ---- */
+
+void outside_malformed(struct outside *o, const char *fmt, ...)
+{
+	char why[OUTSIDE_WHY];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target, why);
+}
+
+unsigned outside_room(struct outside *o)
+{
+	uint64_t waiting = ring_count(&o->inbox.rings[0]), all = (uint64_t)o->queuelen;
+
+	return waiting < all ? (unsigned)(all - waiting) : 0;
+}
 
 unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt)
 {
