@@ -357,7 +357,7 @@ def protected(kind):
                     % (kind.name, kind.node("in", "account", "json", authority, file)))
         until(lambda: re.search(words, open(g.log).read(), re.I),
               lambda: "%s is refused: %s" % (what, open(g.log).read()), 30)
-        check(g.ask("/node/x")["state"] == "pending-connect", "%s: the state" % what)
+        until(lambda: g.ask("/node/x")["state"] == "pending-connect", "%s: the state" % what)
         g.end()
     if kind.tls:
         is_refused("another authority", "cannot connect.*(certificate|ssl|tls)",
