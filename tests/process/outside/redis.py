@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The node-type redis with redis-server. Arguments: a kind and scenarios (servers.py, and below)."""
 import os
+import random
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import servers
@@ -195,5 +197,76 @@ def memory(kind):
     kind.kill()
 
 
+class Strange(threading.Thread):
+    """A server that takes the login, and then answers with values that nobody expects."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", port))
+        self.random = random.Random(11)
+        self.answers = 0
+
+    def value(self, depth=0):
+        r = self.random
+        kind = r.randrange(8 if depth < 5 else 5)
+        if kind == 0:
+            return b":%d\r\n" % r.choice([0, -1, 1 << 62])
+        if kind == 1:
+            return r.choice([b"$-1\r\n", b"*-1\r\n", b"*0\r\n", b"$0\r\n\r\n"])
+        if kind == 2:
+            return r.choice([b"+OK\r\n", b"-OOM no\r\n", b"-WRONGTYPE no\r\n", b"-\r\n", b"$999999999\r\n", b"*99999999\r\n"])
+        if kind < 5:
+            text = r.choice([b"1-1", b"9999-0", b"message", b"pmessage", b"data", b"{}", b"lab:n", b"pong", r.randbytes(9)])
+            return b"$%d\r\n%s\r\n" % (len(text), text)
+        count = r.randrange(1, 4)
+        return b"*%d\r\n" % count + b"".join(self.value(depth + 1) for _ in range(count))
+
+    def serve(self, s):
+        known = {b"PING": b"+PONG\r\n", b"XREVRANGE": b"*0\r\n", b"XGROUP": b"+OK\r\n",
+                 b"SUBSCRIBE": b"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", b"XACK": b":1\r\n",
+                 b"CONFIG": b"*2\r\n$22\r\nnotify-keyspace-events\r\n$2\r\nAK\r\n", b"SETRANGE": b":0\r\n"}
+        with s:
+            s.settimeout(0.3)
+            try:
+                while True:
+                    # The first word of what has come is enough.
+                    words = s.recv(4096).split(b"\r\n")
+                    if len(words) < 3:
+                        return
+                    s.sendall(known.get(words[2], b"") or self.value())
+                    self.answers += 1
+                    if words[2] == b"SUBSCRIBE":
+                        s.sendall(self.value())
+            except OSError:
+                pass
+
+    def run(self):
+        while True:
+            try:
+                s, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(s,), daemon=True).start()
+
+
+def strange(kind):
+    """Values that make no sense end a connection, and nothing else."""
+    server = Strange(kind.port)
+    server.start()
+    base = 'type = "redis"; port = %d; reconnect_interval = 10; ' % kind.port
+    modes = {"a": 'mode = "stream"; key = "lab:n"; in = { group = "g"; };', "b": 'mode = "stream";', "c": 'mode = "channel";',
+             "d": 'mode = "key"; ', "e": 'mode = "hash"; in = { signals = "2f"; };', "f": 'mode = "key"; notify = false; rate = 1000.0;'}
+    g = Gateway(kind.folder, "strange", "nodes = { sig = { type = \"signal\"; rate = 500.0; values = 2; };\n%s%s };\npaths = ( %s, { in = \"sig\"; out = [ %s ]; } );" % (
+        "".join("i%s = { %s%s };\n" % (n, base, m) for n, m in modes.items()),
+        "".join("o%s = { %s%s };\n" % (n, base, m.split("in =")[0]) for n, m in modes.items()),
+        ", ".join('{ in = "i%s"; }' % n for n in modes), ", ".join('"o%s"' % n for n in modes)))
+    servers.until(lambda: server.answers >= 600, lambda: "it goes on: %d; %s" % (server.answers, open(g.log).read()[-3000:]), 60)
+    check(g.process.poll() is None, "the gateway stays")
+    since = time.monotonic()
+    g.end((0, 3))
+    check(time.monotonic() - since < 2.5, "it ends in time")
+    server.socket.close()
+
+
 sys.exit(servers.main({"stream": Redis, "group": Group, "channel": Channel},
-                      {"values": values, "hinders": hinders, "memory": memory}))
+                      {"values": values, "hinders": hinders, "memory": memory, "strange": strange}))

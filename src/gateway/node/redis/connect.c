@@ -169,10 +169,10 @@ static int subscribe_channels(struct redis_node *m)
 
 /* ---- being told about changes of a key ---- */
 
-/* Asks the server to tell. 1: it does; 0: it refuses; or a negative errno. */
+/* Asks the server to tell. 1: it does; 0: it refuses; or a negative errno. All nodes ask for
+ * strings and hashes, so that none undoes what another one asks for at the same time. */
 static int ask_to_notify(struct redis_node *m)
 {
-	const char kind = m->mode == REDIS_HASH ? 'h' : '$';
 	const struct redis_word name = redis_word("notify-keyspace-events");
 	const struct redis_value *v;
 	char flags[NOTIFY_SIZE];
@@ -182,14 +182,13 @@ static int ask_to_notify(struct redis_node *m)
 	if (ret)
 		return ret;
 	if (v->type != REDIS_ARRAY || v->len != 2 || v->items[1]->type != REDIS_TEXT ||
-	    v->items[1]->len > NOTIFY_SIZE - 3)
+	    v->items[1]->len > NOTIFY_SIZE - 4)
 		return 0;
 	len = v->items[1]->len;
 	memcpy(flags, v->items[1]->text, len + 1);
-	if (!strchr(flags, kind) && !strchr(flags, 'A'))
-		flags[len++] = kind;
-	if (!memchr(flags, 'K', len))
-		flags[len++] = 'K';
+	for (const char *kind = strchr(flags, 'A') ? "K" : "K$h"; *kind; kind++)
+		if (!memchr(flags, *kind, len))
+			flags[len++] = *kind;
 	if (len == v->items[1]->len)
 		return 1;
 	ret = ASK(&m->data, &v, redis_word("CONFIG"), redis_word("SET"), name, { flags, len });

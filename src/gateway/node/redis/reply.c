@@ -208,7 +208,9 @@ static int check_begun(struct redis_reader *r)
 	end = memchr(at, '\n', MIN(left, (size_t)LINE_MAX_BYTES));
 	if (!end && left >= LINE_MAX_BYTES)
 		return fail(r, "a line of more than %d bytes", LINE_MAX_BYTES);
-	if (end && *at == '$' && num_parse_i64(at + 1, end, &len) && len > (int64_t)r->max)
+	/* Of all that has its line, only a text waits for more: the line is its length. */
+	if (end && end > at && end[-1] == '\r' && num_parse_i64(at, end - 1, &len) == end - 1 &&
+	    len > (int64_t)r->max)
 		return fail(r, "a text of %lld bytes, more than max_reply",
 			    (long long)len);
 	return 0;
