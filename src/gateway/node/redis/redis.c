@@ -178,6 +178,11 @@ static int parse_access(struct redis_node *m, struct config *c, json_t *cfg)
 	}
 	if (outside_tls_parse(&m->tls, c, cfg, m->address.tls))
 		return -EINVAL;
+	if (!m->tls.enabled && !*m->address.path &&
+	    (m->password || m->password_file || *m->address.password))
+		outside_warn_plain(c, cfg, m->password	    ? "password" :
+					   m->password_file ? "password_file" : "uri",
+				   m->address.host);
 	if (m->address.tls && !m->tls.enabled) {
 		config_fail(c, json_object_get(cfg, "ssl"), "enabled",
 			    "uri says rediss://, which is with TLS");
