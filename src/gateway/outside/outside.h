@@ -242,6 +242,10 @@ void outside_received(struct outside *o, const void *data, size_t len);
 /* How many samples find room now, beside those that wait to be read. For a server that keeps
  * messages until they are asked for. */
 unsigned outside_room(struct outside *o);
+/* Samples that were put to those that wait since the start, and how many of these a path has
+ * read. For a server that is told what has been read. */
+uint64_t outside_samples_put(struct outside *o);
+uint64_t outside_samples_read(struct outside *o);
 /* Something else has come that cannot be read: counts and logs it. */
 void outside_malformed(struct outside *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

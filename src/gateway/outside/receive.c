@@ -77,6 +77,16 @@ unsigned outside_room(struct outside *o)
 	return waiting < all ? (unsigned)(all - waiting) : 0;
 }
 
+uint64_t outside_samples_put(struct outside *o)
+{
+	return atomic_load_explicit(&o->inbox.rings[0].head, memory_order_acquire);
+}
+
+uint64_t outside_samples_read(struct outside *o)
+{
+	return atomic_load_explicit(&o->inbox.rings[0].tail, memory_order_acquire);
+}
+
 unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt)
 {
 	return sample_alloc_many(&o->inbox.pool, smps, MIN(cnt, (unsigned)INBOX_SPARE));
