@@ -267,6 +267,8 @@ static int prepare_stream(struct redis_node *m)
 	if (!ret && m->group)
 		ret = make_group(m);
 	m->old_ones = m->group;
+	m->old = (struct redis_id){ 0 };
+	m->first_unread = m->unread_count = 0;
 	return ret;
 }
 
@@ -290,7 +292,8 @@ static int open_data(struct redis_node *m)
 {
 	bool reads_only = m->outside.node->is_source && !m->outside.node->is_destination;
 
-	if (reads_only && (m->mode == REDIS_CHANNEL || m->mode == REDIS_STREAM))
+	/* Of a group it tells what was read. */
+	if (reads_only && (m->mode == REDIS_CHANNEL || (m->mode == REDIS_STREAM && !m->group)))
 		return 0;
 	return redis_link_open(&m->data, m) ?: log_in(&m->data) ?: try_writing(m);
 }
@@ -320,6 +323,9 @@ void redis_close(struct outside *o)
 	struct redis_node *m = redis_of(o);
 
 	m->entries = NULL;
+	if (m->data.fd >= 0)
+		redis_acknowledge(m);
+	m->unread_count = 0;
 	redis_link_close(&m->data);
 	redis_link_close(&m->feed);
 	free(m->value);

@@ -25,6 +25,8 @@
 #define REDIS_OUT_MAX 65536
 /* Entries of a stream that are asked for at a time. */
 #define REDIS_ENTRIES_MAX 64
+/* Entries of a group that a path has not read yet. */
+#define REDIS_UNREAD_MAX 1024
 #define REDIS_ERROR_MAX 160
 
 enum redis_mode { REDIS_KEY, REDIS_HASH, REDIS_CHANNEL, REDIS_STREAM };
@@ -51,6 +53,12 @@ enum redis_owed_kind {
 struct redis_owed {
 	enum redis_owed_kind kind;
 	uint64_t tag;
+};
+
+/* An entry of a group: it is acknowledged when paths have read so many samples. */
+struct redis_unread {
+	struct redis_id id;
+	uint64_t samples;
 };
 
 /* A piece of a command. */
@@ -113,7 +121,12 @@ struct redis_node {
 	/* Entries of a stream that are not taken yet; borrowed from feed.reader. */
 	const struct redis_value *entries;
 	unsigned entries_at;
-	bool entries_asked, old_ones; /* of a group: those that were given to us before */
+	bool entries_asked;
+	/* Of a group: entries that were given to us before, behind `old`, come first. */
+	bool old_ones;
+	struct redis_id old;
+	struct redis_unread unread[REDIS_UNREAD_MAX];
+	unsigned first_unread, unread_count;
 };
 
 static inline struct redis_node *redis_of(struct outside *o)
@@ -160,6 +173,8 @@ int redis_open(struct outside *o);
 void redis_close(struct outside *o);
 
 /* turn.c */
+/* Tells the server which entries were read. 0 or a negative errno. */
+int redis_acknowledge(struct redis_node *m);
 int redis_send(struct outside *o, struct outbox_message *msg);
 int redis_turn(struct outside *o);
 unsigned redis_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns);

@@ -14,8 +14,10 @@
 #define REPLIES_MAX 256
 /* A read of a stream waits so long at the server. */
 #define BLOCK_MS 1000
-/* While entries wait for room. */
-#define LOOK_AGAIN_NS (2 * NSEC_PER_SEC / 1000)
+/* While entries wait for room, or to be read. */
+#define LOOK_AGAIN_NS (NSEC_PER_SEC / 1000)
+
+#define ID_SIZE (2 * NUM_INT_MAX + 2)
 
 static int no_sense(struct redis_node *m, const char *what)
 {
@@ -197,16 +199,21 @@ static int on_value(struct redis_node *m, const struct redis_value *v)
 
 /* ---- streams ---- */
 
+static void print_id(const struct redis_id *id, char buf[ID_SIZE])
+{
+	snprintf(buf, ID_SIZE, "%llu-%llu", id->ms, id->seq);
+}
+
 static int ask_entries(struct redis_node *m)
 {
 	double limit_ms = m->socket_timeout_s * 1e3 / 2;
-	char block[NUM_INT_MAX + 1], id[2 * NUM_INT_MAX + 2];
+	char block[NUM_INT_MAX + 1], id[ID_SIZE];
 	struct redis_word words[12];
 	unsigned n = 0;
 
 	*num_print_i64(block, limit_ms > 0 && limit_ms < BLOCK_MS ? (int64_t)limit_ms + 1 :
 								       BLOCK_MS) = 0;
-	snprintf(id, sizeof(id), "%llu-%llu", m->last.ms, m->last.seq);
+	print_id(m->group ? &m->old : &m->last, id);
 	words[n++] = redis_word(m->group ? "XREADGROUP" : "XREAD");
 	if (m->group) {
 		words[n++] = redis_word("GROUP");
@@ -219,7 +226,7 @@ static int ask_entries(struct redis_node *m)
 	words[n++] = redis_word(block);
 	words[n++] = redis_word("STREAMS");
 	words[n++] = redis_word(m->key);
-	words[n++] = redis_word(!m->group ? id : m->old_ones ? "0" : ">");
+	words[n++] = redis_word(!m->group || m->old_ones ? id : ">");
 	m->entries_asked = true;
 	return redis_link_put(&m->feed, REDIS_OWED_ENTRIES, 0, n, words);
 }
@@ -248,23 +255,12 @@ static int on_entries(struct redis_node *m, const struct redis_value *v)
 }
 
 /* [ID, [FIELD, VALUE, ...]], or nil for the fields of one that was deleted meanwhile. */
-static int take_entry(struct redis_node *m, const struct redis_value *e)
+static void take_fields(struct redis_node *m, const struct redis_value *e)
 {
-	const struct redis_value *fields, *found = NULL;
-	struct redis_id id;
+	const struct redis_value *fields = e->items[1], *found = NULL;
 
-	if (e->type != REDIS_ARRAY || e->len != 2 || !redis_id_parse(e->items[0], &id))
-		return no_sense(m, "a read");
-	/* The last connection ended before the server heard that we have it. */
-	if (m->has_read && redis_id_compare(&id, &m->last) <= 0) {
-		node_figure_add(m->outside.node, REDIS_AGAIN, 1);
-		return 0;
-	}
-	m->last = id;
-	m->has_read = true;
-	fields = e->items[1];
 	if (fields->type == REDIS_NIL)
-		return 0;
+		return;
 	for (size_t i = 0; fields->type == REDIS_ARRAY && i + 1 < fields->len && !found; i += 2)
 		if (redis_value_is(fields->items[i], m->field) &&
 		    fields->items[i + 1]->type == REDIS_TEXT)
@@ -274,30 +270,70 @@ static int take_entry(struct redis_node *m, const struct redis_value *e)
 	else
 		outside_malformed(&m->outside, "entry %s has no field %s", e->items[0]->text,
 				  m->field);
+}
+
+static void remember_unread(struct redis_node *m, const struct redis_id *id)
+{
+	unsigned at = (m->first_unread + m->unread_count++) % REDIS_UNREAD_MAX;
+
+	m->unread[at] = (struct redis_unread){ *id, outside_samples_put(&m->outside) };
+}
+
+static int take_entry(struct redis_node *m, const struct redis_value *e)
+{
+	struct redis_id id;
+
+	if (e->type != REDIS_ARRAY || e->len != 2 || !redis_id_parse(e->items[0], &id))
+		return no_sense(m, "a read");
+	if (m->old_ones)
+		m->old = id;
+	/* The last connection ended before the server heard that it was read. */
+	if (m->has_read && redis_id_compare(&id, &m->last) <= 0) {
+		node_figure_add(m->outside.node, REDIS_AGAIN, 1);
+	} else {
+		m->last = id;
+		m->has_read = true;
+		take_fields(m, e);
+	}
+	if (m->group)
+		remember_unread(m, &id);
 	return 0;
 }
 
-static int acknowledge(struct redis_node *m)
+int redis_acknowledge(struct redis_node *m)
 {
-	struct redis_word words[3 + REDIS_ENTRIES_MAX] = {
-		redis_word("XACK"), redis_word(m->key), redis_word(m->group),
-	};
-	size_t count = m->entries->len;
+	char ids[REDIS_ENTRIES_MAX][ID_SIZE];
+	struct redis_word words[3 + REDIS_ENTRIES_MAX] = { redis_word("XACK") };
+	uint64_t read = outside_samples_read(&m->outside);
+	unsigned n = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct redis_value *id = m->entries->items[i]->items[0];
+	while (m->unread_count) {
+		const struct redis_unread *u = &m->unread[m->first_unread];
 
-		words[3 + i] = (struct redis_word){ id->text, id->len };
+		if (u->samples > read || n == REDIS_ENTRIES_MAX)
+			break;
+		print_id(&u->id, ids[n]);
+		words[3 + n] = redis_word(ids[n]);
+		n++;
+		m->first_unread = (m->first_unread + 1) % REDIS_UNREAD_MAX;
+		m->unread_count--;
 	}
-	return count ? redis_link_put(&m->feed, REDIS_OWED_ACK, 0, 3 + (unsigned)count, words) : 0;
+	if (!n)
+		return 0;
+	words[1] = redis_word(m->key);
+	words[2] = redis_word(m->group);
+	/* Not by the other connection, which waits for entries. */
+	return redis_link_put(&m->data, REDIS_OWED_ACK, 0, 3 + n, words);
 }
 
 /* Entries are taken while samples find room; they are safe at the server. */
 static int go_on_with_stream(struct redis_node *m)
 {
 	unsigned enough = (unsigned)m->outside.queuelen / 2;
-	int ret = 0;
+	int ret = redis_link_has_room(&m->data, 1) ? redis_acknowledge(m) : 0;
 
+	if (ret)
+		return ret;
 	while (m->entries && m->entries_at < m->entries->len) {
 		if (outside_room(&m->outside) < enough)
 			return 0;
@@ -305,12 +341,10 @@ static int go_on_with_stream(struct redis_node *m)
 		if (ret)
 			return ret;
 	}
-	if (m->entries && m->group)
-		ret = acknowledge(m);
 	m->entries = NULL;
-	if (!ret && !m->entries_asked)
-		ret = ask_entries(m) ?: redis_link_flush(&m->feed);
-	return ret;
+	if (m->entries_asked || REDIS_UNREAD_MAX - m->unread_count < REDIS_ENTRIES_MAX)
+		return 0;
+	return ask_entries(m) ?: redis_link_flush(&m->feed);
 }
 
 /* ---- replies ---- */
@@ -415,6 +449,8 @@ static unsigned wait_for(const struct redis_link *l, struct pollfd *fd, uint64_t
 		*until_ns = MIN(*until_ns, clock_now_ns() + LOOK_AGAIN_NS);
 		return 0;
 	}
+	if (l == &l->node->feed && l->node->unread_count)
+		*until_ns = MIN(*until_ns, clock_now_ns() + LOOK_AGAIN_NS);
 	*until_ns = MIN(*until_ns, l->more ? 0 : redis_link_due_ns(l));
 	*fd = (struct pollfd){ .fd = l->fd, .events = redis_link_events(l) };
 	return 1;
