@@ -323,8 +323,8 @@ void redis_close(struct outside *o)
 	struct redis_node *m = redis_of(o);
 
 	m->entries = NULL;
-	if (m->data.fd >= 0)
-		redis_acknowledge(m);
+	while (m->data.fd >= 0 && redis_link_has_room(&m->data, 1) && redis_acknowledge(m) > 0)
+		;
 	m->unread_count = 0;
 	redis_link_close(&m->data);
 	redis_link_close(&m->feed);

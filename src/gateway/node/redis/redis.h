@@ -127,6 +127,7 @@ struct redis_node {
 	struct redis_id old;
 	struct redis_unread unread[REDIS_UNREAD_MAX];
 	unsigned first_unread, unread_count;
+	uint64_t acknowledge_ns;    /* not before, unless there are many */
 };
 
 static inline struct redis_node *redis_of(struct outside *o)
@@ -173,7 +174,8 @@ int redis_open(struct outside *o);
 void redis_close(struct outside *o);
 
 /* turn.c */
-/* Tells the server which entries were read. 0 or a negative errno. */
+/* Tells the server which entries were read, some of them at a time. 0, 1: there may be more, or a
+ * negative errno. */
 int redis_acknowledge(struct redis_node *m);
 int redis_send(struct outside *o, struct outbox_message *msg);
 int redis_turn(struct outside *o);

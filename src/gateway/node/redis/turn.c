@@ -17,6 +17,8 @@
 /* While entries wait for room, or to be read. */
 #define LOOK_AGAIN_NS (NSEC_PER_SEC / 1000)
 
+/* Each acknowledgement costs a server that writes to the disk as much as an entry. */
+#define ACKNOWLEDGE_NS (20 * LOOK_AGAIN_NS)
 #define ID_SIZE (2 * NUM_INT_MAX + 2)
 
 static int no_sense(struct redis_node *m, const char *what)
@@ -323,15 +325,21 @@ int redis_acknowledge(struct redis_node *m)
 	words[1] = redis_word(m->key);
 	words[2] = redis_word(m->group);
 	/* Not by the other connection, which waits for entries. */
-	return redis_link_put(&m->data, REDIS_OWED_ACK, 0, 3 + n, words);
+	return redis_link_put(&m->data, REDIS_OWED_ACK, 0, 3 + n, words) ?: n == REDIS_ENTRIES_MAX;
 }
 
 /* Entries are taken while samples find room; they are safe at the server. */
 static int go_on_with_stream(struct redis_node *m)
 {
 	unsigned enough = (unsigned)m->outside.queuelen / 2;
-	int ret = redis_link_has_room(&m->data, 1) ? redis_acknowledge(m) : 0;
+	uint64_t now = clock_now_ns();
+	int ret = 0;
 
+	if (m->unread_count && redis_link_has_room(&m->data, 1) &&
+	    (now >= m->acknowledge_ns || m->unread_count >= REDIS_ENTRIES_MAX)) {
+		ret = MIN(redis_acknowledge(m), 0);
+		m->acknowledge_ns = now + ACKNOWLEDGE_NS;
+	}
 	if (ret)
 		return ret;
 	while (m->entries && m->entries_at < m->entries->len) {
@@ -450,7 +458,8 @@ static unsigned wait_for(const struct redis_link *l, struct pollfd *fd, uint64_t
 		return 0;
 	}
 	if (l == &l->node->feed && l->node->unread_count)
-		*until_ns = MIN(*until_ns, clock_now_ns() + LOOK_AGAIN_NS);
+		*until_ns = MIN(*until_ns, MAX(l->node->acknowledge_ns,
+					       clock_now_ns() + LOOK_AGAIN_NS));
 	*until_ns = MIN(*until_ns, l->more ? 0 : redis_link_due_ns(l));
 	*fd = (struct pollfd){ .fd = l->fd, .events = redis_link_events(l) };
 	return 1;
