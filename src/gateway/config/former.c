@@ -60,7 +60,6 @@ static const struct {
 	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
 	{ "opal.orchestra", DEVICE },
 	{ "opendss", MODEL },
-	{ "redis", BROKER },
 	{ "rtp", OTHER_PROTOCOL },
 	{ "smu", DEVICE },
 	{ "temper", DEVICE },
