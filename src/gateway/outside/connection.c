@@ -35,11 +35,24 @@ void outside_wake(struct outside *o)
 	wakeup_post(o->pump_fd);
 }
 
+bool outside_is_connected(const struct outside *o)
+{
+	return atomic_load(&o->up) && !atomic_load(&o->partial);
+}
+
+void outside_set_partial(struct outside *o, bool partial)
+{
+	if (atomic_exchange(&o->partial, partial) == partial)
+		return;
+	node_figure_set(o->node, OUTSIDE_CONNECTED, outside_is_connected(o));
+	wakeup_post(o->node_fd);
+}
+
 void outside_is_up(struct outside *o)
 {
 	o->said[0] = 0;
 	atomic_store_explicit(&o->up, true, memory_order_release);
-	node_figure_set(o->node, OUTSIDE_CONNECTED, 1);
+	node_figure_set(o->node, OUTSIDE_CONNECTED, outside_is_connected(o));
 	node_figure_add(o->node, OUTSIDE_CONNECTIONS, 1);
 	log_info("node %s: connected to %s", o->node->name, o->target);
 	wakeup_post(o->node_fd);

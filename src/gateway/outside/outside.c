@@ -94,7 +94,7 @@ static void rest(struct outside *o, uint64_t until_ns)
 /* Returns until when the thread may sleep. */
 static uint64_t tell_state(struct outside *o)
 {
-	enum node_state s = atomic_load(&o->up) ? NODE_CONNECTED : NODE_PENDING_CONNECT;
+	enum node_state s = outside_is_connected(o) ? NODE_CONNECTED : NODE_PENDING_CONNECT;
 
 	if (!node_is_running(o->node))
 		return clock_now_ns() + TELL_NS;
@@ -148,7 +148,8 @@ static void close_connection(struct outside *o)
 /* As pump, but only while the connection is being made. */
 static void await_connection(struct outside *o)
 {
-	uint64_t end_ns = clock_now_ns() + (uint64_t)(o->connect_timeout_s * 1e9);
+	uint64_t end_ns = o->ops->flags & OUTSIDE_PATIENT ? UINT64_MAX :
+			  clock_now_ns() + (uint64_t)(o->connect_timeout_s * 1e9);
 
 	pthread_mutex_lock(&o->pump);
 	while (!atomic_load(&o->up) && !atomic_load(&o->broken) && !outside_is_ending(o) &&
@@ -280,6 +281,7 @@ int outside_start(struct node *n)
 	backoff_reset(&o->backoff);
 	atomic_store(&o->ending, false);
 	atomic_store(&o->broken, false);
+	atomic_store(&o->partial, false);
 	atomic_store(&o->led_ns, 0);
 	ret = start_parts(o);
 	if (ret) {

@@ -42,6 +42,9 @@ enum outside_flags {
 	OUTSIDE_MAY_WAIT = 1 << 0,
 	/* The library itself sends again what was not confirmed before a loss. */
 	OUTSIDE_REPEATS = 1 << 1,
+	/* Whether and when an attempt has failed is known to turn(): an open() that returned 1 may
+	 * take longer than connect_timeout, for instance until a peer connects to us. */
+	OUTSIDE_PATIENT = 1 << 2,
 };
 
 /* What send() returns beside negative errnos. */
@@ -117,6 +120,7 @@ struct outside {
 	int node_fd, pump_fd;       /* wake the thread, and who waits for the server */
 	atomic_bool ending;
 	atomic_bool up, broken;
+	atomic_bool partial;        /* outside_set_partial() */
 	_Atomic uint64_t led_ns;    /* until then the reader waits for the server */
 	pthread_mutex_t pump;       /* held by who waits for the server and calls turn() */
 
@@ -231,6 +235,9 @@ int outside_fail(struct outside *o, int ret, const char *fmt, ...)
 
 /* The connection is made; after an open() that returned 1. */
 void outside_is_up(struct outside *o);
+/* A part of what the node connects to is missing: messages are sent and received, but the state
+ * is not "connected". */
+void outside_set_partial(struct outside *o, bool partial);
 /* The library wants to be called by turn() soon, or to wait for more than it did: for send(),
  * when it left bytes behind. */
 void outside_wake(struct outside *o);

@@ -10,7 +10,9 @@ static inline struct outside *outside_of(struct node *n)
 	return n->private_data;
 }
 
-/* connection.c, locked: the connection is to be closed and made again, because of o->why. */
+/* connection.c: does the state of the node say so? */
+bool outside_is_connected(const struct outside *o);
+/* locked: the connection is to be closed and made again, because of o->why. */
 void outside_break(struct outside *o);
 
 /* send.c */
