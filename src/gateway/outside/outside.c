@@ -18,8 +18,9 @@
 #define SLEEP_NS (100 * MS)
 /* Until the super-node has started the node its state cannot be told. */
 #define TELL_NS (20 * MS)
-/* At the end, for what still waits. */
+/* At the end, for what still waits, and for closing the connection after it. */
 #define FLUSH_MS 1000
+#define CLOSE_MS 200
 /* A connection that lasted for so long is no attempt in vain. */
 #define LASTED_NS NSEC_PER_SEC
 
@@ -215,7 +216,8 @@ static void serve(struct outside *o)
 /* The node stops: for a while, what waits is still sent. */
 static void finish(struct outside *o)
 {
-	uint64_t end_ns = clock_now_ns() + (uint64_t)ending_left_ms(ENDING_JOIN_MS, FLUSH_MS) * MS;
+	int left_ms = ending_left_ms(ENDING_JOIN_MS, FLUSH_MS + CLOSE_MS) - CLOSE_MS;
+	uint64_t end_ns = clock_now_ns() + (uint64_t)MAX(left_ms, 0) * MS;
 
 	pthread_mutex_lock(&o->pump);
 	while (atomic_load(&o->up) && !atomic_load(&o->broken) && clock_now_ns() < end_ns) {
