@@ -45,6 +45,7 @@ int cli_test_config(int argc, char **argv);
 int cli_conf2json(int argc, char **argv);
 int cli_graph(int argc, char **argv);
 int cli_relay(int argc, char **argv);
+int cli_zmq_keygen(int argc, char **argv);
 
 /* A sub-command; a table of them ends with a NULL name. */
 struct cli_command {

@@ -29,6 +29,13 @@ static int devices(int argc, char **argv)
 	return run ? run(argc, argv) : CLI_FAILED;
 }
 
+#ifdef CLI_HAVE_ZMQ
+#define ZMQ_TOOLS \
+	{ "zmq-keygen", "make a key pair for the node-type zeromq", cli_zmq_keygen },
+#else
+#define ZMQ_TOOLS
+#endif
+
 #ifdef CLI_HAVE_NODE
 #define TOOLS \
 	{ "node", "run a gateway (as run)", cli_node }, \
@@ -40,7 +47,8 @@ static int devices(int argc, char **argv)
 	{ "test-config", "check a configuration file", cli_test_config }, \
 	{ "conf2json", "print a configuration file as JSON", cli_conf2json }, \
 	{ "graph", "draw the nodes and paths of a configuration file", cli_graph }, \
-	{ "relay", "relay WebSocket messages between gateways and pages", cli_relay },
+	{ "relay", "relay WebSocket messages between gateways and pages", cli_relay }, \
+	ZMQ_TOOLS
 #else
 #define TOOLS
 #endif

@@ -90,7 +90,7 @@ def names():
             count += 1
         for name in re.findall(r"`villas-([a-z0-9-]+)", text):
             # Of a table of what is not there, older names, a format, and the client of shmem.
-            if name not in ("zmq-keygen", "api", "test-cmp", "config-check", "human", "shmem"):
+            if name not in ("api", "test-cmp", "config-check", "human", "shmem"):
                 check_command(os.path.basename(path), name)
     return count
 

@@ -14,7 +14,8 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 mkdir bin
 for name in villas villas-node villas-pipe villas-signal villas-hook villas-convert \
-	villas-compare villas-test-config villas-conf2json villas-graph villas-relay; do
+	villas-compare villas-test-config villas-conf2json villas-graph villas-relay \
+	villas-zmq-keygen; do
 	ln -s "$BUSBAR" "bin/$name"
 done
 PATH=$dir/bin:$PATH

@@ -4,7 +4,10 @@
 . "${0%/*}/lib.sh"
 
 # Every tool, by all of its names.
-for tool in node pipe signal hook convert compare test-config conf2json graph; do
+tools="node pipe signal hook convert compare test-config conf2json graph"
+# Built where libzmq is.
+$BUSBAR --help | grep -q '^  zmq-keygen ' && tools="$tools zmq-keygen"
+for tool in $tools; do
 	for call in "villas-$tool" "villas $tool" "$BUSBAR $tool"; do
 		expect 0 "$call -h" $call -h
 		says "$call -h" "^usage: .*$tool " out
