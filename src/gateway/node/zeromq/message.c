@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The messages of the node, and what is due for its sockets. */
+#define LOG_ROOM "gateway/zeromq"
+#include "gateway/node/zeromq/zeromq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+/* Messages that are taken before others have their turn. */
+#define READS_MAX 64
+
+/* ---- frames ---- */
+
+int zeromq_frames_take(void *socket, zmq_msg_t frames[], unsigned max)
+{
+	zmq_msg_t rest;
+	unsigned count = 0;
+
+	for (;;) {
+		zmq_msg_t *frame = count < max ? &frames[count] : &rest;
+		bool more;
+
+		zmq_msg_init(frame);
+		if (zmq_msg_recv(frame, socket, ZMQ_DONTWAIT) < 0) {
+			int error = errno;
+
+			zmq_msg_close(frame);
+			zeromq_frames_close(frames, (int)count, max);
+			return error == EAGAIN ? 0 : -error;
+		}
+		more = zmq_msg_more(frame);
+		if (count++ >= max)
+			zmq_msg_close(frame);
+		if (!more)
+			return (int)MIN(count, (unsigned)INT32_MAX);
+	}
+}
+
+void zeromq_frames_close(zmq_msg_t frames[], int count, unsigned max)
+{
+	for (unsigned i = 0; (int)i < count && i < max; i++)
+		zmq_msg_close(&frames[i]);
+}
+
+/* ---- messages ---- */
+
+static int send_frame(struct zeromq_node *m, const char *data, size_t len, int flags)
+{
+	struct zeromq_side *d = &m->out;
+
+	if (zmq_send(d->socket, data, len, ZMQ_DONTWAIT | flags) >= 0)
+		return 0;
+	if (errno == EAGAIN)
+		return -EAGAIN;
+	d->broken = true;
+	return zeromq_fail(m, "sending");
+}
+
+#ifdef ZMQ_BUILD_DRAFT_API
+static int send_radio(struct zeromq_node *m, const struct outbox_message *msg)
+{
+	zmq_msg_t frame;
+	int ret = 0;
+
+	if (zmq_msg_init_size(&frame, msg->len))
+		return -ENOMEM;
+	memcpy(zmq_msg_data(&frame), msg->data, msg->len);
+	if (zmq_msg_set_group(&frame, m->out.filter ? m->out.filter : "") ||
+	    zmq_msg_send(&frame, m->out.socket, ZMQ_DONTWAIT) < 0)
+		ret = errno == EAGAIN ? -EAGAIN : zeromq_fail(m, "sending");
+	if (ret)
+		zmq_msg_close(&frame);
+	return ret;
+}
+#endif
+
+int zeromq_send(struct outside *o, struct outbox_message *msg)
+{
+	struct zeromq_node *m = zeromq_of(o);
+	struct zeromq_side *d = &m->out;
+	size_t size = sizeof(int);
+	int events = 0, ret = 0;
+
+#ifdef ZMQ_BUILD_DRAFT_API
+	if (m->pattern == ZEROMQ_RADIODISH)
+		return zeromq_is_alive(m, d) ? send_radio(m, msg) : -EAGAIN;
+#endif
+	/* The library drops what nobody subscribes, so the last subscriptions come first. */
+	zmq_getsockopt(d->socket, ZMQ_EVENTS, &events, &size);
+	if (events & ZMQ_POLLIN)
+		ret = zeromq_subscriptions_take(m);
+	if (!ret && !zeromq_is_alive(m, d)) {
+		outside_wake(o);
+		return -EAGAIN;
+	}
+	if (!ret && d->filter && !d->half) {
+		ret = send_frame(m, d->filter, strlen(d->filter), ZMQ_SNDMORE);
+		d->half = !ret;
+	}
+	if (!ret)
+		ret = send_frame(m, msg->data, msg->len, 0);
+	if (ret)
+		return ret;
+	d->half = false;
+	return OUTSIDE_SENT;
+}
+
+/* The last frame is the message; one before it is the filter. */
+static void take_message(struct zeromq_node *m, zmq_msg_t frames[], int count)
+{
+	bool has_filter = m->in.filter && m->pattern == ZEROMQ_PUBSUB;
+
+	zeromq_peers_correct(&m->in);
+	if (count > 2 || (has_filter && count != 2))
+		fault_note(&m->outside.faults, FAULT_MALFORMED, 1,
+			   "from %s: a message of %d frames, %s expected", m->outside.target, count,
+			   has_filter ? "the filter and one more are" : "one or two are");
+	else
+		outside_received(&m->outside, zmq_msg_data(&frames[count - 1]),
+				 zmq_msg_size(&frames[count - 1]));
+}
+
+static int take_messages(struct zeromq_node *m)
+{
+	zmq_msg_t frames[2];
+
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		int count = zeromq_frames_take(m->in.socket, frames, 2);
+
+		if (count <= 0)
+			return count;
+		take_message(m, frames, count);
+		zeromq_frames_close(frames, count, 2);
+	}
+	m->again = true;
+	return 0;
+}
+
+/* ---- what is due ---- */
+
+/* The state of the node is that of its main side. */
+static int judge(struct zeromq_node *m)
+{
+	struct zeromq_side *d = zeromq_main_side(m);
+
+	if (zeromq_is_used(m, &m->out) && zeromq_is_used(m, &m->in))
+		outside_set_partial(&m->outside, !zeromq_is_alive(m, &m->in));
+	if (zeromq_is_alive(m, d)) {
+		if (!m->is_up)
+			outside_is_up(&m->outside);
+		m->is_up = true;
+		return 0;
+	}
+	if (!d->bind && !d->peers && (m->is_up || zeromq_have_all_failed(d)))
+		return outside_fail(&m->outside, -ECONNRESET, "%s",
+				    *d->why ? d->why : "it has ended it");
+	if (m->is_up)
+		return outside_fail(&m->outside, -ECONNRESET, d == &m->out ?
+				    "nobody subscribes any more" : "no publisher is left");
+	return 0;
+}
+
+int zeromq_turn(struct outside *o)
+{
+	struct zeromq_node *m = zeromq_of(o);
+	int ret = 0;
+
+	m->again = false;
+	zeromq_zap_answer(m);
+	if (m->out.socket && m->pattern == ZEROMQ_PUBSUB) {
+		ret = zeromq_subscriptions_take(m);
+		m->out.broken = ret < 0;
+	}
+	if (!ret && m->in.socket) {
+		ret = take_messages(m);
+		m->in.broken = ret < 0;
+	}
+	if (ret)
+		return outside_fail(o, ret, "%s", zmq_strerror(-ret));
+	if (m->out.socket) {
+		zeromq_peers_take(m, &m->out);
+		zeromq_silence_say(m, &m->out);
+	}
+	if (m->in.socket)
+		zeromq_peers_take(m, &m->in);
+	zeromq_peers_retry(&m->out);
+	zeromq_peers_retry(&m->in);
+	return judge(m);
+}
+
+unsigned zeromq_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns)
+{
+	struct zeromq_node *m = zeromq_of(o);
+	const struct zeromq_side *const sides[] = { &m->in, &m->out };
+	unsigned count = 0;
+
+	/* The descriptors are ready once for what turn() has left, and not again. */
+	if (m->again)
+		*until_ns = clock_now_ns();
+	for (int i = 0; i < 2; i++) {
+		if (!sides[i]->socket)
+			continue;
+		fds[count++] = (struct pollfd){ .fd = sides[i]->fd, .events = POLLIN };
+		fds[count++] = (struct pollfd){ .fd = sides[i]->monitor_fd, .events = POLLIN };
+	}
+	if (m->zap)
+		fds[count++] = (struct pollfd){ .fd = m->zap_fd, .events = POLLIN };
+	return count;
+}
