@@ -159,21 +159,21 @@ static json_t *unix_target(const struct bench_node_settings *s)
 	return socket_target(s, "unix", json_sprintf("@%s", s->tag));
 }
 
-/* zeromq and nanomsg by the keys that VILLASnode's have. */
+/* zeromq and nanomsg by the keys that VILLASnode's have. The publisher of zeromq binds. */
 static json_t *zeromq_source(const struct bench_node_settings *s)
 {
 	return json_pack("{ss ss s{so}}", "type", "zeromq", "format",
 			 "busbar.binary", "out", "publish",
-			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_TARGET],
-				      s->port[BENCH_NODE_TARGET]));
+			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_SOURCE],
+				      s->port[BENCH_NODE_SOURCE]));
 }
 
 static json_t *zeromq_target(const struct bench_node_settings *s)
 {
 	return json_pack("{ss ss s{so so}}", "type", "zeromq", "format",
 			 "busbar.binary", "in", "subscribe",
-			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_TARGET],
-				      s->port[BENCH_NODE_TARGET]),
+			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_SOURCE],
+				      s->port[BENCH_NODE_SOURCE]),
 			 "signals", signals(s));
 }
 
