@@ -66,7 +66,6 @@ static const struct {
 	{ "uldaq", DEVICE },
 	{ "ulapi", DEVICE },
 	{ "webrtc", OTHER_PROTOCOL },
-	{ "zeromq", OTHER_PROTOCOL },
 };
 
 const char *former_key_hint(const char *key)
