@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The socket, TLS and the login; the beginning and the end of a connection. The thread of the
+ * node waits here, and nobody else does anything with the connection meanwhile. */
+#define LOG_ROOM "gateway/amqp"
+#include "gateway/node/amqp/amqp.h"
+
+#include <amqp_ssl_socket.h>
+#include <amqp_tcp_socket.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+
+#define MS UINT64_C(1000000)
+/* A wait for a socket looks so often whether the node stops. */
+#define LOOK_MS 50
+#define FRAME_MAX 131072
+/* The least that the protocol allows. */
+#define FRAME_MIN 4096
+
+/* ---- reasons ---- */
+
+int amqp_node_fail(struct amqp_node *a, int ret, const char *what, int status)
+{
+	const char *between = *what ? ": " : "";
+
+	if (status == AMQP_STATUS_TIMEOUT)
+		return outside_fail(&a->outside, -ETIMEDOUT, "%s%sit does not answer in time", what,
+				    between);
+	if (status == AMQP_STATUS_HEARTBEAT_TIMEOUT)
+		return outside_fail(&a->outside, ret, "%s%sit is silent for too long (heartbeat)",
+				    what, between);
+	return outside_fail(&a->outside, ret, "%s%s%s", what, between, amqp_error_string2(status));
+}
+
+int amqp_node_fail_closed(struct amqp_node *a, const char *what, const amqp_method_t *m)
+{
+	const amqp_connection_close_t *of_all = m->decoded;
+	const amqp_channel_close_t *of_channel = m->decoded;
+	amqp_bytes_t text;
+	int code;
+
+	if (m->id == AMQP_CONNECTION_CLOSE_METHOD) {
+		code = of_all->reply_code;
+		text = of_all->reply_text;
+	} else if (m->id == AMQP_CHANNEL_CLOSE_METHOD) {
+		code = of_channel->reply_code;
+		text = of_channel->reply_text;
+	} else {
+		return outside_fail(&a->outside, -EPROTO, "%s: the answer makes no sense", what);
+	}
+	return outside_fail(&a->outside, code == 403 ? -EACCES : -ECONNRESET, "%s: %d %.*s", what, code,
+			    (int)MIN(text.len, (size_t)200), (const char *)text.bytes);
+}
+
+int amqp_node_fail_reply(struct amqp_node *a, const char *what, amqp_rpc_reply_t reply)
+{
+	char text[100];
+
+	if (outside_is_ending(&a->outside))
+		return -EINTR;
+	snprintf(text, sizeof(text), "the server refuses %s", what);
+	if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION)
+		return amqp_node_fail_closed(a, text, &reply.reply);
+	if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION)
+		return amqp_node_fail(a, -ECONNRESET, what, reply.library_error);
+	return outside_fail(&a->outside, -EPROTO, "%s: no answer", what);
+}
+
+/* ---- the socket ---- */
+
+static int await_socket(struct amqp_node *a, int fd, uint64_t end_ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int ret = 0;
+	socklen_t len = sizeof(ret);
+
+	while (poll(&p, 1, LOOK_MS) < 1) {
+		if (outside_is_ending(&a->outside))
+			return -EINTR;
+		if (clock_now_ns() >= end_ns)
+			return -ETIMEDOUT;
+	}
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &ret, &len) ? -errno : -ret;
+}
+
+/* A descriptor, or a negative errno. */
+static int try_address(struct amqp_node *a, const struct addrinfo *to, uint64_t end_ns)
+{
+	int fd = socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			to->ai_protocol);
+	int ret = fd < 0 ? -errno : 0, on = 1;
+
+	if (!ret && connect(fd, to->ai_addr, to->ai_addrlen))
+		ret = -errno;
+	if (ret == -EINPROGRESS)
+		ret = await_socket(a, fd, end_ns);
+	if (!ret) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* The library's own call cannot be interrupted. */
+static int connect_plain(struct amqp_node *a, uint64_t end_ns)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	amqp_socket_t *s = amqp_tcp_socket_new(a->state);
+	struct addrinfo *list, *to;
+	int ret;
+	char port[16];
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(port, sizeof(port), "%d", (int)a->port);
+	ret = getaddrinfo(a->host, port, &hints, &list);
+	if (ret)
+		return outside_fail(&a->outside, -EHOSTUNREACH, "%s: %s", a->host, gai_strerror(ret));
+	ret = -EHOSTUNREACH;
+	for (to = list; to && ret < 0 && ret != -EINTR; to = to->ai_next)
+		ret = try_address(a, to, end_ns);
+	freeaddrinfo(list);
+	if (ret < 0)
+		return outside_fail(&a->outside, ret, "%s", strerror(-ret));
+	amqp_tcp_socket_set_sockfd(s, ret);
+	return 0;
+}
+
+/* ---- TLS ---- */
+
+/* Without it OpenSSL would ask at a terminal. */
+static int no_passphrase(char *buf, int size, int for_writing, void *arg)
+{
+	return -1;
+}
+
+static int fail_tls(struct amqp_node *a, const char *what)
+{
+	unsigned long error = ERR_peek_last_error();
+	const char *reason = error ? ERR_reason_error_string(error) : NULL;
+
+	ERR_clear_error();
+	return outside_fail(&a->outside, -EPROTO, "TLS: %s%s%s", what, reason ? ": " : "",
+			    reason ? reason : "");
+}
+
+static int set_tls(struct amqp_node *a, amqp_socket_t *s)
+{
+	const struct outside_tls *t = &a->tls;
+	SSL_CTX *ctx = amqp_ssl_socket_get_context(s);
+	bool by_name = t->verify_host && t->server_name;
+	int version = t->version && !strcmp(t->version, "1.3") ? TLS1_3_VERSION : TLS1_2_VERSION;
+
+	ERR_clear_error();
+	amqp_ssl_socket_set_verify_peer(s, t->verify);
+	/* The library only compares the certificate with the host. */
+	amqp_ssl_socket_set_verify_hostname(s, t->verify_host && !by_name);
+	SSL_CTX_set_verify(ctx, t->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
+	if (!SSL_CTX_set_min_proto_version(ctx, version))
+		return fail_tls(a, "version");
+	if (t->ciphers && !SSL_CTX_set_cipher_list(ctx, t->ciphers))
+		return fail_tls(a, "ciphers");
+	if (t->ca || t->ca_path ? !SSL_CTX_load_verify_locations(ctx, t->ca, t->ca_path) :
+				  !SSL_CTX_set_default_verify_paths(ctx))
+		return fail_tls(a, "the authorities");
+	if (t->cert && (SSL_CTX_use_certificate_chain_file(ctx, t->cert) != 1 ||
+			SSL_CTX_use_PrivateKey_file(ctx, t->key, SSL_FILETYPE_PEM) != 1))
+		return fail_tls(a, "cert and key");
+	if (by_name && !X509_VERIFY_PARAM_set1_host(SSL_CTX_get0_param(ctx), t->server_name, 0))
+		return fail_tls(a, "server_name");
+	return 0;
+}
+
+static int connect_tls(struct amqp_node *a, uint64_t end_ns)
+{
+	amqp_socket_t *s = amqp_ssl_socket_new(a->state);
+	uint64_t now = clock_now_ns(), left = now < end_ns ? end_ns - now : 0;
+	struct timeval t = { .tv_sec = (time_t)(left / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(left % NSEC_PER_SEC / 1000) };
+	int ret = s ? set_tls(a, s) : -ENOMEM, status;
+
+	if (ret)
+		return ret;
+	status = amqp_socket_open_noblock(s, a->host, (int)a->port, &t);
+	if (!status)
+		return 0;
+	if (status <= AMQP_STATUS_SSL_ERROR && status > _AMQP_STATUS_SSL_NEXT_VALUE)
+		return fail_tls(a, amqp_error_string2(status));
+	return amqp_node_fail(a, -EHOSTUNREACH, "", status);
+}
+
+/* ---- the login ---- */
+
+static amqp_table_entry_t text_entry(const char *key, const char *value)
+{
+	return (amqp_table_entry_t){
+		.key = amqp_cstring_bytes(key),
+		.value = { .kind = AMQP_FIELD_KIND_UTF8,
+			   .value.bytes = amqp_cstring_bytes(value) },
+	};
+}
+
+static int log_in(struct amqp_node *a, uint64_t end_ns)
+{
+	/* Shown by the server's own tools. */
+	amqp_table_entry_t entry = text_entry("connection_name", a->outside.node->name);
+	const amqp_table_t properties = { 1, &entry };
+	char buf[OUTSIDE_SECRET_MAX];
+	amqp_rpc_reply_t reply;
+	int ret = amqp_node_limit(a, end_ns);
+
+	if (ret)
+		return ret;
+	if (!outside_secret(a->password, a->password_file, buf, a->outside.why,
+			    sizeof(a->outside.why)))
+		return -EACCES;
+	reply = amqp_login_with_properties(a->state, a->vhost, AMQP_NODE_CHANNEL, FRAME_MAX,
+					   (int)a->heartbeat_s, &properties,
+					   AMQP_SASL_METHOD_PLAIN, a->username, buf);
+	explicit_bzero(buf, sizeof(buf));
+	if (reply.reply_type != AMQP_RESPONSE_NORMAL)
+		return amqp_node_fail_reply(a, "the login", reply);
+	/* The library would divide messages into frames without end. */
+	if (amqp_get_frame_max(a->state) < FRAME_MIN)
+		return outside_fail(&a->outside, -EPROTO, "the server's frames have %d bytes at most",
+				    amqp_get_frame_max(a->state));
+	return 0;
+}
+
+/* ---- the beginning and the end ---- */
+
+/* From now on amqp_node_stop_opening() can end a wait; -1: no more. */
+static int show_socket(struct amqp_node *a, int fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&a->opening);
+	a->opening_fd = fd;
+	ret = a->stopping ? -EINTR : 0;
+	pthread_mutex_unlock(&a->opening);
+	return ret;
+}
+
+void amqp_node_stop_opening(struct amqp_node *a)
+{
+	pthread_mutex_lock(&a->opening);
+	a->stopping = true;
+	if (a->opening_fd >= 0)
+		shutdown(a->opening_fd, SHUT_RDWR);
+	pthread_mutex_unlock(&a->opening);
+}
+
+static void forget(struct amqp_node *a)
+{
+	amqp_destroy_connection(a->state);
+	a->state = NULL;
+	free(a->body);
+	a->body = NULL;
+	a->body_size = 0;
+	free(a->unread);
+	a->unread = NULL;
+	a->unread_first = a->unread_count = 0;
+	a->content = (struct amqp_node_content){ 0 };
+	a->blocked = false;
+	node_figure_set(a->outside.node, AMQP_NODE_BLOCKED, 0);
+}
+
+static int prepare(struct amqp_node *a)
+{
+	a->published = a->settled = 0;
+	a->room = a->room_wait_ns = 0;
+	/* Messages may have come with the answers. */
+	a->more = true;
+	a->state = amqp_new_connection();
+	a->unread = calloc((size_t)a->prefetch, sizeof(*a->unread));
+	return a->state && a->unread ? 0 : -ENOMEM;
+}
+
+int amqp_node_open(struct outside *o)
+{
+	struct amqp_node *a = amqp_node_of(o);
+	uint64_t end_ns = clock_now_ns() + (uint64_t)(o->connect_timeout_s * 1e9);
+	int ret = prepare(a);
+
+	if (!ret)
+		ret = a->tls.enabled ? connect_tls(a, end_ns) : connect_plain(a, end_ns);
+	if (!ret)
+		ret = show_socket(a, amqp_get_sockfd(a->state));
+	if (!ret && o->node->is_destination)
+		amqp_node_make_room(a, amqp_get_sockfd(a->state));
+	if (!ret)
+		ret = log_in(a, end_ns) ?: amqp_node_declare(a, end_ns);
+	show_socket(a, -1);
+	if (ret)
+		forget(a);
+	return ret;
+}
+
+void amqp_node_close(struct outside *o)
+{
+	struct amqp_node *a = amqp_node_of(o);
+	amqp_connection_close_t bye = { .reply_code = AMQP_REPLY_SUCCESS,
+					.reply_text = amqp_cstring_bytes("bye") };
+
+	if (amqp_get_sockfd(a->state) >= 0 && !atomic_load(&o->broken)) {
+		amqp_node_acknowledge(a, true);
+		/* The answer is not awaited. */
+		if (amqp_node_has_room(a, 0))
+			amqp_send_method(a->state, 0, AMQP_CONNECTION_CLOSE_METHOD, &bye);
+	}
+	forget(a);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What goes to the server: messages, and what it tells about them. */
+#define LOG_ROOM "gateway/amqp"
+#include "gateway/node/amqp/amqp.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* Of a message: the frames around it, and what the kernel needs for up to three packets. */
+#define OVERHEAD 8192
+/* Kept free for acknowledgements and heartbeats. */
+#define RESERVE 16384
+
+/*
+ * The library sends by a socket that does not block, but when this takes no more, it waits
+ * with poll(), for as long as the server's silence lasts. So the node asks the kernel first.
+ */
+
+static uint64_t cost_of(size_t len)
+{
+	return len + len / 4 + OVERHEAD;
+}
+
+/* Bytes that the socket takes now, and `*most`, when it is empty. */
+static uint64_t look_for_room(int fd, uint64_t *most)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+	int size = 0, queued = 0;
+	uint64_t used;
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) &&
+	    len > SK_MEMINFO_WMEM_QUEUED * sizeof(info[0])) {
+		*most = info[SK_MEMINFO_SNDBUF];
+		used = info[SK_MEMINFO_WMEM_QUEUED];
+	} else {
+		/* A kernel without SO_MEMINFO: half of the buffer is for its own use. */
+		len = sizeof(size);
+		if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &len) ||
+		    ioctl(fd, SIOCOUTQ, &queued))
+			size = queued = 0;
+		*most = (uint64_t)size / 2;
+		used = (uint64_t)queued;
+	}
+	return *most > used ? *most - used : 0;
+}
+
+bool amqp_node_has_room(struct amqp_node *a, size_t len)
+{
+	uint64_t most;
+
+	/* Only looked up again when what was known is used up. */
+	if (a->room < cost_of(len))
+		a->room = look_for_room(amqp_get_sockfd(a->state), &most);
+	if (a->room < cost_of(len))
+		return false;
+	a->room -= cost_of(len);
+	return true;
+}
+
+void amqp_node_make_room(struct amqp_node *a, int fd)
+{
+	uint64_t want = cost_of((size_t)a->outside.message_max) + RESERVE, most;
+	/* The kernel allows twice of this. */
+	int size = (int)MIN(want, (uint64_t)INT32_MAX / 2), all = -1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &all, sizeof(all));
+	look_for_room(fd, &most);
+	if (most < want)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
+/* 0, -EAGAIN: not now, or -EMSGSIZE: never. */
+static int check_room(struct amqp_node *a, size_t len)
+{
+	uint64_t most;
+
+	if (amqp_node_has_room(a, len + RESERVE)) {
+		a->room += cost_of(len + RESERVE) - cost_of(len);
+		a->room_wait_ns = 0;
+		return 0;
+	}
+	look_for_room(amqp_get_sockfd(a->state), &most);
+	if (most < cost_of(len + RESERVE))
+		return outside_fail(&a->outside, -EMSGSIZE,
+				    "a message of %zu bytes: the socket's buffer has %llu (net.core.wmem_max)",
+				    len, (unsigned long long)most);
+	/* Looked at again soon, and then less often. */
+	a->room_wait_ns = a->room_wait_ns ? MIN(2 * a->room_wait_ns, UINT64_C(16000000)) :
+					    UINT64_C(1000000);
+	return -EAGAIN;
+}
+
+int amqp_node_send(struct outside *o, struct outbox_message *m)
+{
+	struct amqp_node *a = amqp_node_of(o);
+	amqp_basic_properties_t p = { ._flags = AMQP_BASIC_DELIVERY_MODE_FLAG,
+				      .delivery_mode = a->persistent ? 2 : 1 };
+	char id[24];
+	int ret, status;
+
+	if (a->blocked)
+		return -EAGAIN;
+	ret = check_room(a, m->len);
+	if (ret)
+		return ret;
+	if (a->mandatory) {
+		/* By this the node knows it when it comes back. */
+		snprintf(id, sizeof(id), "%llu", (unsigned long long)a->published + 1);
+		p._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
+		p.message_id = amqp_cstring_bytes(id);
+	}
+	status = amqp_basic_publish(a->state, AMQP_NODE_CHANNEL, amqp_cstring_bytes(a->exchange),
+				    amqp_cstring_bytes(a->out_key ? a->out_key : ""), a->mandatory,
+				    0, &p, (amqp_bytes_t){ m->len, (void *)(uintptr_t)m->data });
+	if (status)
+		return amqp_node_fail(a, -EIO, "sending", status);
+	m->tag = ++a->published;
+	return OUTSIDE_UNCONFIRMED;
+}
+
+/* ---- what the server tells about them ---- */
+
+int amqp_node_on_confirm(struct amqp_node *a, uint64_t tag, bool all_before, bool taken)
+{
+	struct outside *o = &a->outside;
+
+	/* 0 with all_before: all of them. */
+	if (!tag && all_before)
+		tag = a->published;
+	if (tag > a->published)
+		return outside_fail(o, -EPROTO, "the server confirms what was not sent");
+	if (taken) {
+		outside_confirm(o, tag, all_before);
+	} else {
+		for (uint64_t t = all_before ? a->settled + 1 : tag; t <= tag; t++)
+			outside_reject(o, t, "the server cannot take it (basic.nack)");
+	}
+	if (all_before && tag > a->settled)
+		a->settled = tag;
+	return 0;
+}
+
+void amqp_node_on_return(struct amqp_node *a, amqp_bytes_t id)
+{
+	uint64_t tag = 0;
+
+	for (size_t i = 0; i < id.len && i < 20; i++) {
+		unsigned digit = (unsigned)((const unsigned char *)id.bytes)[i] - '0';
+
+		if (digit > 9)
+			return;
+		tag = tag * 10 + digit;
+	}
+	node_figure_add(a->outside.node, AMQP_NODE_RETURNED, 1);
+	outside_reject(&a->outside, tag, "no queue takes it (mandatory)");
+}
