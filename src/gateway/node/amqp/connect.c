@@ -113,17 +113,14 @@ static int try_address(struct amqp_node *a, const struct addrinfo *to, uint64_t 
 	return ret;
 }
 
-/* The library's own call cannot be interrupted. */
-static int connect_plain(struct amqp_node *a, uint64_t end_ns)
+/* A descriptor, or a negative errno with the reason in o->why. */
+static int connect_host(struct amqp_node *a, uint64_t end_ns)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	amqp_socket_t *s = amqp_tcp_socket_new(a->state);
 	struct addrinfo *list, *to;
-	int ret;
 	char port[16];
+	int ret;
 
-	if (!s)
-		return -ENOMEM;
 	snprintf(port, sizeof(port), "%d", (int)a->port);
 	ret = getaddrinfo(a->host, port, &hints, &list);
 	if (ret)
@@ -132,9 +129,18 @@ static int connect_plain(struct amqp_node *a, uint64_t end_ns)
 	for (to = list; to && ret < 0 && ret != -EINTR; to = to->ai_next)
 		ret = try_address(a, to, end_ns);
 	freeaddrinfo(list);
-	if (ret < 0)
-		return outside_fail(&a->outside, ret, "%s", strerror(-ret));
-	amqp_tcp_socket_set_sockfd(s, ret);
+	return ret < 0 ? outside_fail(&a->outside, ret, "%s", strerror(-ret)) : ret;
+}
+
+/* The library's own call cannot be interrupted. */
+static int connect_plain(struct amqp_node *a, uint64_t end_ns)
+{
+	amqp_socket_t *s = amqp_tcp_socket_new(a->state);
+	int fd = s ? connect_host(a, end_ns) : -ENOMEM;
+
+	if (fd < 0)
+		return fd;
+	amqp_tcp_socket_set_sockfd(s, fd);
 	return 0;
 }
 
@@ -152,22 +158,43 @@ static int fail_tls(struct amqp_node *a, const char *what)
 	const char *reason = error ? ERR_reason_error_string(error) : NULL;
 
 	ERR_clear_error();
-	return outside_fail(&a->outside, -EPROTO, "TLS: %s%s%s", what, reason ? ": " : "",
-			    reason ? reason : "");
+	return outside_fail(&a->outside, -EPROTO, "TLS: %s%s%s%s%s", what, reason ? ": " : "",
+			    reason ? reason : "", a->distrust ? ": " : "",
+			    a->distrust ? a->distrust : "");
+}
+
+/* As OpenSSL's own check, but keeps the reason. */
+static int check_certificate(X509_STORE_CTX *x, void *arg)
+{
+	struct amqp_node *a = arg;
+	int good = X509_verify_cert(x);
+
+	if (good <= 0)
+		a->distrust = X509_verify_cert_error_string(X509_STORE_CTX_get_error(x));
+	return good;
+}
+
+/* The library would not find an address in a certificate. */
+static bool set_server_name(struct amqp_node *a, SSL_CTX *ctx)
+{
+	const char *name = a->tls.server_name ? a->tls.server_name : a->host;
+	X509_VERIFY_PARAM *p = SSL_CTX_get0_param(ctx);
+
+	return X509_VERIFY_PARAM_set1_ip_asc(p, name) || X509_VERIFY_PARAM_set1_host(p, name, 0);
 }
 
 static int set_tls(struct amqp_node *a, amqp_socket_t *s)
 {
 	const struct outside_tls *t = &a->tls;
 	SSL_CTX *ctx = amqp_ssl_socket_get_context(s);
-	bool by_name = t->verify_host && t->server_name;
 	int version = t->version && !strcmp(t->version, "1.3") ? TLS1_3_VERSION : TLS1_2_VERSION;
 
 	ERR_clear_error();
+	a->distrust = NULL;
 	amqp_ssl_socket_set_verify_peer(s, t->verify);
-	/* The library only compares the certificate with the host. */
-	amqp_ssl_socket_set_verify_hostname(s, t->verify_host && !by_name);
+	amqp_ssl_socket_set_verify_hostname(s, false);
 	SSL_CTX_set_verify(ctx, t->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	SSL_CTX_set_cert_verify_callback(ctx, check_certificate, a);
 	SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
 	if (!SSL_CTX_set_min_proto_version(ctx, version))
 		return fail_tls(a, "version");
@@ -179,7 +206,7 @@ static int set_tls(struct amqp_node *a, amqp_socket_t *s)
 	if (t->cert && (SSL_CTX_use_certificate_chain_file(ctx, t->cert) != 1 ||
 			SSL_CTX_use_PrivateKey_file(ctx, t->key, SSL_FILETYPE_PEM) != 1))
 		return fail_tls(a, "cert and key");
-	if (by_name && !X509_VERIFY_PARAM_set1_host(SSL_CTX_get0_param(ctx), t->server_name, 0))
+	if (t->verify_host && !set_server_name(a, ctx))
 		return fail_tls(a, "server_name");
 	return 0;
 }
@@ -190,7 +217,7 @@ static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 	uint64_t now = clock_now_ns(), left = now < end_ns ? end_ns - now : 0;
 	struct timeval t = { .tv_sec = (time_t)(left / NSEC_PER_SEC),
 			     .tv_usec = (suseconds_t)(left % NSEC_PER_SEC / 1000) };
-	int ret = s ? set_tls(a, s) : -ENOMEM, status;
+	int ret = s ? set_tls(a, s) : -ENOMEM, status, fd;
 
 	if (ret)
 		return ret;
@@ -199,6 +226,12 @@ static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 		return 0;
 	if (status <= AMQP_STATUS_SSL_ERROR && status > _AMQP_STATUS_SSL_NEXT_VALUE)
 		return fail_tls(a, amqp_error_string2(status));
+	/* The library does not tell why it found no connection. */
+	fd = status == AMQP_STATUS_SOCKET_ERROR ? connect_host(a, end_ns) : -EHOSTUNREACH;
+	if (fd >= 0)
+		close(fd);
+	else if (a->outside.why[0])
+		return fd;
 	return amqp_node_fail(a, -EHOSTUNREACH, "", status);
 }
 
