@@ -271,6 +271,8 @@ static int parse(struct super_node *sn, struct config *c)
 	ret = parse_nodes(sn, c, sn->settings.nodes);
 	ret = parse_paths(sn, c, sn->settings.paths) ?: ret;
 	check_writers(sn, c);
+	/* A node may need other settings to be read than to be written. */
+	super_node_mark_roles(sn);
 	list_for_each(n, &sn->nodes, struct node, entry)
 		if (node_state(n) == NODE_PARSED)
 			node_check(n, c);
