@@ -69,11 +69,17 @@ class Amqp(servers.Kind):
             self.signal(signal.SIGCONT)
             return
         super().kill()
+        self.await_end()
+
+    def await_end(self):
+        """Erlang's own process ends a while after the script that has started it."""
+        servers.until(lambda: not servers.listens(self.port), "the server is gone")
 
     def end(self):
         """The server and epmd."""
         self.shared = False
         super().kill()
+        self.await_end()
         if self.epmd:
             self.epmd.kill()
             self.epmd.wait()
@@ -139,7 +145,7 @@ paths = ( { in = "x"; out = "f"; } );
 
 def returned(kind):
     """A mandatory message without a queue is counted as lost; one that is too long for the reader
-    is counted; a server's refusal is told in its own words."""
+    is counted; one of several frames arrives; a server's refusal is told in its own words."""
     kind.start()
     nobody = kind.node("out", "nobody", "json").replace("out = {", "out = { mandatory = true;")
     g = Gateway(kind.folder, "returned", """
@@ -149,10 +155,15 @@ nodes = { sig = { type = "signal"; signal = "counter"; rate = 500.0; values = 2;
 	long = { type = "amqp"; %s };
 	wrong = { type = "amqp"; %s };
 	steady = { type = "signal"; signal = "counter"; rate = 200.0; values = 2; };
+	wide = { type = "signal"; signal = "counter"; rate = 10.0; values = 16000; };
+	split = { type = "amqp"; %s };
+	joined = { type = "amqp"; %s };
 };
-paths = ( { in = "sig"; out = [ "x", "wrong" ]; }, { in = "steady"; out = "long"; }, { in = "short"; } );
+paths = ( { in = "sig"; out = [ "x", "wrong" ]; }, { in = "steady"; out = "long"; }, { in = "short"; },
+	{ in = "wide"; out = "split"; }, { in = "joined"; } );
 """ % (nobody, kind.node("in", "long", "json").replace("in = {", "in = { max_message = 64;"), kind.node("out", "long", "json"),
-            kind.node("out", "wrong", "json").replace('"lab"; exchange_type = "topic"', '"amq.topic"; exchange_type = "direct"')))
+            kind.node("out", "wrong", "json").replace('"lab"; exchange_type = "topic"', '"amq.topic"; exchange_type = "direct"'),
+            kind.node("out", "wide", "json"), kind.node("in", "wide", "json").replace("2f", "16000f")))
 
     def stats(node):
         return g.ask("/node/" + node)["stats"]
@@ -162,6 +173,9 @@ paths = ( { in = "sig"; out = [ "x", "wrong" ]; }, { in = "steady"; out = "long"
     check(stats("x")["figures"]["returned"] == stats("x")["sent"], "they are counted: %s" % stats("x"))
     servers.until(lambda: stats("short")["figures"]["oversized"] > 300, lambda: "too long: %s" % stats("short"))
     check(stats("short")["received"] == 0 and stats("short")["figures"]["malformed"] == 0, "they are not read")
+    # In several frames: each holds 128 KiB.
+    servers.until(lambda: stats("joined")["received"] > 5, lambda: "long messages: %s" % stats("joined"))
+    check(stats("joined")["figures"]["malformed"] == 0, "they are whole")
     log = g.end((0, 3))
     check("PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'amq.topic'" in log, "the server's words: " + log)
     kind.kill()

@@ -173,6 +173,38 @@ static int parse_access(struct amqp_node *a, struct config *c, json_t *cfg)
 	return check_name(c, cfg, "vhost", a->vhost) ?: ret;
 }
 
+/* Keys that would have no effect. */
+static int check_keys(struct amqp_node *a, struct config *c, json_t *cfg)
+{
+	const json_t *in = json_object_get(cfg, "in");
+	bool unnamed = a->exchange && !*a->exchange;
+	int ret = 0;
+
+	if (a->durable && (unnamed || a->exchange_type == AMQP_NODE_PASSIVE)) {
+		config_fail(c, cfg, "durable", "the node does not make this exchange");
+		ret = -EINVAL;
+	}
+	if (unnamed && json_object_get(cfg, "exchange_type")) {
+		config_fail(c, cfg, "exchange_type", "the exchange \"\" has its own");
+		ret = -EINVAL;
+	}
+	if (a->in_keys && (unnamed || !a->declare)) {
+		config_fail(c, in, "routing_key", "the node does not bind this queue");
+		ret = -EINVAL;
+	}
+	if (!a->declare && !a->queue) {
+		config_fail(c, in, "declare", "in.queue, which says what queue it is, is missing");
+		ret = -EINVAL;
+	}
+	if (a->prefetch > a->outside.queuelen) {
+		config_fail(c, in, "prefetch",
+			    "so many messages have no room in in.queuelen, %lld samples",
+			    (long long)a->outside.queuelen);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
 static int amqp_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct amqp_node *a = n->private_data;
@@ -189,15 +221,7 @@ static int amqp_parse(struct node *n, struct config *c, json_t *cfg)
 		a->out_key = a->routing_key;
 	if (!a->prefetch)
 		a->prefetch = MAX(1, MIN(a->outside.queuelen / 4, PREFETCH_DEFAULT));
-	if (a->prefetch > a->outside.queuelen) {
-		config_fail(c, in, "prefetch", "so many messages have no room in in.queuelen, %lld samples",
-			    (long long)a->outside.queuelen);
-		ret = -EINVAL;
-	}
-	if (!a->declare && !a->queue) {
-		config_fail(c, in, "declare", "which queue it is says in.queue, which is missing");
-		ret = -EINVAL;
-	}
+	ret = check_keys(a, c, cfg) ?: ret;
 	snprintf(a->target, sizeof(a->target), "amqp%s://%.200s:%d/%.60s",
 		 a->tls.enabled ? "s" : "", a->host ? a->host : "", (int)a->port,
 		 a->vhost && strcmp(a->vhost, "/") ? a->vhost : "");

@@ -73,6 +73,7 @@ struct amqp_node {
 	/* Of a connection */
 	amqp_connection_state_t state;
 	const char *distrust;       /* why the server's certificate is not trusted */
+	bool failed;                /* nothing can be sent any more */
 	bool more;                  /* turn() has left something for the next one */
 	bool blocked;               /* the server takes no messages (connection.blocked) */
 	uint64_t published, settled; /* numbers of the last message, and of confirmed ones */

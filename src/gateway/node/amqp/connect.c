@@ -237,20 +237,34 @@ static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 
 /* ---- the login ---- */
 
-static amqp_table_entry_t text_entry(const char *key, const char *value)
+/* What the node wants to be told, beside what the library asks for. */
+static amqp_table_entry_t capabilities[] = {
+	{ .key = { 22, "consumer_cancel_notify" },
+	  .value = { .kind = AMQP_FIELD_KIND_BOOLEAN, .value.boolean = 1 } },
+	{ .key = { 18, "connection.blocked" },
+	  .value = { .kind = AMQP_FIELD_KIND_BOOLEAN, .value.boolean = 1 } },
+};
+
+static amqp_rpc_reply_t say_hello(struct amqp_node *a, const char *password)
 {
-	return (amqp_table_entry_t){
-		.key = amqp_cstring_bytes(key),
-		.value = { .kind = AMQP_FIELD_KIND_UTF8,
-			   .value.bytes = amqp_cstring_bytes(value) },
+	amqp_table_entry_t entries[] = {
+		/* Shown by the server's own tools. */
+		{ .key = { 15, "connection_name" },
+		  .value = { .kind = AMQP_FIELD_KIND_UTF8,
+			     .value.bytes = amqp_cstring_bytes(a->outside.node->name) } },
+		{ .key = { 12, "capabilities" },
+		  .value = { .kind = AMQP_FIELD_KIND_TABLE,
+			     .value.table = { ARRAY_SIZE(capabilities), capabilities } } },
 	};
+	const amqp_table_t properties = { ARRAY_SIZE(entries), entries };
+
+	return amqp_login_with_properties(a->state, a->vhost, AMQP_NODE_CHANNEL, FRAME_MAX,
+					  (int)a->heartbeat_s, &properties,
+					  AMQP_SASL_METHOD_PLAIN, a->username, password);
 }
 
 static int log_in(struct amqp_node *a, uint64_t end_ns)
 {
-	/* Shown by the server's own tools. */
-	amqp_table_entry_t entry = text_entry("connection_name", a->outside.node->name);
-	const amqp_table_t properties = { 1, &entry };
 	char buf[OUTSIDE_SECRET_MAX];
 	amqp_rpc_reply_t reply;
 	int ret = amqp_node_limit(a, end_ns);
@@ -260,9 +274,7 @@ static int log_in(struct amqp_node *a, uint64_t end_ns)
 	if (!outside_secret(a->password, a->password_file, buf, a->outside.why,
 			    sizeof(a->outside.why)))
 		return -EACCES;
-	reply = amqp_login_with_properties(a->state, a->vhost, AMQP_NODE_CHANNEL, FRAME_MAX,
-					   (int)a->heartbeat_s, &properties,
-					   AMQP_SASL_METHOD_PLAIN, a->username, buf);
+	reply = say_hello(a, buf);
 	explicit_bzero(buf, sizeof(buf));
 	if (reply.reply_type != AMQP_RESPONSE_NORMAL)
 		return amqp_node_fail_reply(a, "the login", reply);
@@ -317,6 +329,7 @@ static int prepare(struct amqp_node *a)
 	a->room = a->room_wait_ns = 0;
 	/* Messages may have come with the answers. */
 	a->more = true;
+	a->failed = false;
 	a->state = amqp_new_connection();
 	a->unread = calloc((size_t)a->prefetch, sizeof(*a->unread));
 	return a->state && a->unread ? 0 : -ENOMEM;
@@ -348,7 +361,7 @@ void amqp_node_close(struct outside *o)
 	amqp_connection_close_t bye = { .reply_code = AMQP_REPLY_SUCCESS,
 					.reply_text = amqp_cstring_bytes("bye") };
 
-	if (amqp_get_sockfd(a->state) >= 0 && !atomic_load(&o->broken)) {
+	if (!a->failed) {
 		amqp_node_acknowledge(a, true);
 		/* The answer is not awaited. */
 		if (amqp_node_has_room(a, 0))

@@ -242,7 +242,9 @@ int amqp_node_turn(struct outside *o)
 	a->more = i == FRAMES_MAX;
 	if (!ret && status && status != AMQP_STATUS_TIMEOUT)
 		ret = amqp_node_fail(a, -ECONNRESET, "", status);
-	return ret ?: amqp_node_acknowledge(a, false);
+	ret = ret ?: amqp_node_acknowledge(a, false);
+	a->failed = ret;
+	return ret;
 }
 
 unsigned amqp_node_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns)

@@ -120,6 +120,7 @@ int amqp_node_send(struct outside *o, struct outbox_message *m)
 	status = amqp_basic_publish(a->state, AMQP_NODE_CHANNEL, amqp_cstring_bytes(a->exchange),
 				    amqp_cstring_bytes(a->out_key ? a->out_key : ""), a->mandatory,
 				    0, &p, (amqp_bytes_t){ m->len, (void *)(uintptr_t)m->data });
+	a->failed = status;
 	if (status)
 		return amqp_node_fail(a, -EIO, "sending", status);
 	m->tag = ++a->published;
