@@ -32,7 +32,7 @@ static const struct config_key amqp_keys[] = {
 	  .help = "Password; guest; better password_file or ${NAME}" },
 	{ "password_file", CONFIG_STRING, OFFSET(password_file),
 	  .help = "File whose first line is the password" },
-	{ "heartbeat", CONFIG_INT, OFFSET(heartbeat_s), "5", .min = 1, .max = 3600,
+	{ "heartbeat", CONFIG_INT, OFFSET(heartbeat_s), "10", .min = 1, .max = 3600,
 	  .help = "After twice as many seconds of silence the connection is lost" },
 	{ "exchange", CONFIG_STRING, OFFSET(exchange), .required = true,
 	  .help = "Exchange to read from and write to; \"\": the one that leads to the queue of the routing key's name" },
