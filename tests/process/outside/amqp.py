@@ -84,6 +84,21 @@ class Amqp(servers.Kind):
             self.epmd.kill()
             self.epmd.wait()
         self.epmd = None
+        servers.until(lambda: not self.end_children(), "the server's children end")
+
+    def end_children(self):
+        """Programs that the server has started in sessions of their own, by their environment.
+        Returns how many there were."""
+        count = 0
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % entry, "rb") as f:
+                    if b"RABBITMQ_BASE=%s\0" % self.folder.encode() in f.read():
+                        os.kill(int(entry), signal.SIGKILL)
+                        count += 1
+            except OSError:
+                pass
+        return count
 
     def node(self, direction, channel, form, tls=None, password=None):
         text = 'host = "%s"; port = %d; format = "%s"; reconnect_interval = 100; ' \
@@ -262,4 +277,6 @@ def alone(scenario):
 MORE = {name: alone(scenario) for name, scenario in
         dict(servers.SCENARIOS, away=away, returned=returned, fills=fills, hangs=hangs).items()}
 MORE["together"] = together
+# Past its time limit the test still ends what it has started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 sys.exit(servers.main(Amqp, MORE))
