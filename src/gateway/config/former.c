@@ -35,7 +35,6 @@ static const struct {
 	const char *type, *hint;
 } node_types[] = {
 	{ "advio", "it is called file" },
-	{ "amqp", BROKER },
 	{ "api", OTHER_PROTOCOL },
 	{ "c37.118", OTHER_PROTOCOL },
 	{ "can", OTHER_PROTOCOL },
