@@ -261,12 +261,6 @@ void outside_malformed(struct outside *o, const char *fmt, ...)
 unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt);
 void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt,
 			  unsigned filled);
-/*
- * Samples of messages that found room in the queue, and those of them that a path has read,
- * since the node started: for servers that keep a message until they are told that it was read.
- */
-uint64_t outside_samples_queued(const struct outside *o);
-uint64_t outside_samples_read(const struct outside *o);
 
 /* Numbers for outbox_message.tag, from 1 on, for libraries without their own. */
 static inline uint64_t outside_new_tag(struct outside *o)

@@ -109,16 +109,6 @@ void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt
 		sample_put_many(smps + filled, cnt - filled);
 }
 
-uint64_t outside_samples_queued(const struct outside *o)
-{
-	return atomic_load_explicit(&o->inbox.rings[0].head, memory_order_relaxed);
-}
-
-uint64_t outside_samples_read(const struct outside *o)
-{
-	return atomic_load_explicit(&o->inbox.rings[0].tail, memory_order_acquire);
-}
-
 /* Senders of a single line often omit its end. NULL without memory. */
 static const char *end_line(struct outside *o, const char *data, size_t *len)
 {

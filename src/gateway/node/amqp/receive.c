@@ -60,7 +60,7 @@ static int note_unread(struct amqp_node *a, uint64_t tag)
 		a->unread_since_ns = clock_now_ns();
 	*unread_at(a, a->unread_count++) = (struct amqp_node_unread){
 		.tag = tag,
-		.upto = outside_samples_queued(&a->outside),
+		.upto = outside_samples_put(&a->outside),
 	};
 	return 0;
 }
@@ -70,7 +70,7 @@ static int note_unread(struct amqp_node *a, uint64_t tag)
 static int end_content(struct amqp_node *a, const void *body, size_t len)
 {
 	struct amqp_node_content c = a->content;
-	uint64_t before = outside_samples_queued(&a->outside);
+	uint64_t before = outside_samples_put(&a->outside);
 
 	a->content = (struct amqp_node_content){ 0 };
 	if (c.kind == AMQP_NODE_RETURN)
@@ -79,7 +79,7 @@ static int end_content(struct amqp_node *a, const void *body, size_t len)
 		outside_received(&a->outside, body, len);
 	if (c.redelivered)
 		node_figure_add(a->outside.node, AMQP_NODE_REDELIVERED,
-				outside_samples_queued(&a->outside) - before);
+				outside_samples_put(&a->outside) - before);
 	return note_unread(a, c.tag);
 }
 
