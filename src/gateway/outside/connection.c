@@ -30,6 +30,16 @@ bool outside_is_ending(const struct outside *o)
 	return atomic_load_explicit(&o->ending, memory_order_relaxed);
 }
 
+void outside_lock(struct outside *o)
+{
+	pthread_mutex_lock(&o->lock);
+}
+
+void outside_unlock(struct outside *o)
+{
+	pthread_mutex_unlock(&o->lock);
+}
+
 void outside_wake(struct outside *o)
 {
 	wakeup_post(o->pump_fd);

@@ -241,6 +241,9 @@ void outside_set_partial(struct outside *o, bool partial);
 /* The library wants to be called by turn() soon, or to wait for more than it did: for send(),
  * when it left bytes behind. */
 void outside_wake(struct outside *o);
+/* For open(), which is not locked, around calls of outside_confirm() and outside_reject(). */
+void outside_lock(struct outside *o);
+void outside_unlock(struct outside *o);
 /* The node stops: calls that wait come back soon. Any thread. */
 bool outside_is_ending(const struct outside *o);
 
