@@ -50,7 +50,6 @@ static const struct {
 	{ "iec61850-8-1", OTHER_PROTOCOL },
 	{ "iec61850-9-2", OTHER_PROTOCOL },
 	{ "influxdb", "use exec with a program that sends lines to the database" },
-	{ "kafka", BROKER },
 	{ "modbus", OTHER_PROTOCOL },
 	{ "nanomsg", OTHER_PROTOCOL },
 	{ "ngsi", OTHER_PROTOCOL },
