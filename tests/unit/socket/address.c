@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/node/socket/address.h"
+#include "gateway/part/socket_address.h"
 
 static char why[SOCKET_WHY_MAX], text[SOCKET_ADDRESS_MAX];
 

@@ -4,8 +4,6 @@
  * and TCP. Private to this folder.
  *
  * socket.c         configuration and the callbacks of the node-type
- * address.c        addresses as text
- * wait.c fault.c   how reading waits; counting what goes wrong
  * netem.c          emulation of a bad network
  * datagram_open.c  sockets of datagrams: options, multicast, binding
  * receive.c        reading datagrams
@@ -23,10 +21,10 @@
 
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/node.h"
-#include "gateway/node/socket/address.h"
+#include "gateway/part/socket_address.h"
 #include "gateway/part/fault.h"
 #include "gateway/node/socket/netem.h"
-#include "gateway/node/socket/wait.h"
+#include "gateway/part/socket_wait.h"
 
 #define SOCKET_DEFAULT_FORMAT "villas.binary"
 

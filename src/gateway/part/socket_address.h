@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses of socket nodes as configurations write them:
+ * Addresses of sockets as configurations write them:
  *
  *	udp, tcp-client, tcp-server   "host:port", "*:port", "[::1]:port"
  *	ip                            "host:protocol", "[::1]:protocol"
@@ -9,8 +9,8 @@
  *
  * No node, no configuration: text in, address out.
  */
-#ifndef GATEWAY_NODE_SOCKET_ADDRESS_H
-#define GATEWAY_NODE_SOCKET_ADDRESS_H
+#ifndef GATEWAY_PART_SOCKET_ADDRESS_H
+#define GATEWAY_PART_SOCKET_ADDRESS_H
 
 #include <linux/if_packet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for data; see wait.h. */
-#include "gateway/node/socket/wait.h"
+/* Waiting for data; see socket_wait.h. */
+#include "gateway/part/socket_wait.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of socket nodes; see address.h. */
-#include "gateway/node/socket/address.h"
+/* Addresses of sockets as text; see socket_address.h. */
+#include "gateway/part/socket_address.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a reader of a socket node waits: asks the kernel without end, for a while,
+ * How a node that reads a socket waits: asks the kernel without end, for a while,
  * or sleeps at once; and how somebody else gets it out of that.
  */
-#ifndef GATEWAY_NODE_SOCKET_WAIT_H
-#define GATEWAY_NODE_SOCKET_WAIT_H
+#ifndef GATEWAY_PART_SOCKET_WAIT_H
+#define GATEWAY_PART_SOCKET_WAIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
