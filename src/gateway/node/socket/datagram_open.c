@@ -3,7 +3,6 @@
 #define LOG_ROOM "gateway/socket"
 #include "gateway/node/socket/datagram.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -100,75 +99,9 @@ static int set_options(struct socket_node *s)
 	return ret;
 }
 
-/* An index from a name or, of IPv4, an address; 0: let the kernel choose. */
-static int find_interface(const struct socket_node *s, const char *text,
-			  struct ip_mreqn *request)
-{
-	if (!text || !*text || !strcmp(text, "*"))
-		return 0;
-	request->imr_ifindex = (int)if_nametoindex(text);
-	if (request->imr_ifindex ||
-	    inet_pton(AF_INET, text, &request->imr_address) == 1)
-		return 0;
-	log_error("%s: multicast.interface: '%s' is neither an interface of this host nor an IPv4 address",
-		  s->node->name, text);
-	return -ENODEV;
-}
-
-static int join(struct socket_node *s, const struct socket_multicast *m)
-{
-	struct ip_mreqn request = { 0 };
-	struct ipv6_mreq request6 = { 0 };
-	int zero = 0, ret;
-
-	if (!m->enabled || !m->group)
-		return 0;
-	ret = find_interface(s, m->interface, &request);
-	if (ret)
-		return ret;
-	if (inet_pton(AF_INET, m->group, &request.imr_multiaddr) == 1) {
-		/* Not what other programs of this host have joined. */
-		try_option(s, IPPROTO_IP, IP_MULTICAST_ALL, zero,
-			   "IP_MULTICAST_ALL");
-		return need_option(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request,
-				   sizeof(request), "multicast.group cannot be joined");
-	}
-	inet_pton(AF_INET6, m->group, &request6.ipv6mr_multiaddr);
-	request6.ipv6mr_interface = (unsigned)request.imr_ifindex;
-	return need_option(s, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request6,
-			   sizeof(request6), "multicast.group cannot be joined");
-}
-
-static int set_multicast_out(struct socket_node *s,
-			     const struct socket_multicast *m, int family)
-{
-	struct ip_mreqn request = { 0 };
-	int loop = m->loop, ttl = (int)m->ttl, ret;
-	bool v6 = family == AF_INET6;
-
-	if (!m->enabled)
-		return 0;
-	ret = find_interface(s, m->interface, &request);
-	if (!ret)
-		ret = need_option(s, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-				  v6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL,
-				  &ttl, sizeof(ttl), "multicast.ttl");
-	if (!ret)
-		ret = need_option(s, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-				  v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP,
-				  &loop, sizeof(loop), "multicast.loop");
-	if (ret || (!request.imr_ifindex && !request.imr_address.s_addr))
-		return ret;
-	return v6 ? need_option(s, IPPROTO_IPV6, IPV6_MULTICAST_IF,
-				&request.imr_ifindex, sizeof(int),
-				"multicast.interface") :
-		    need_option(s, IPPROTO_IP, IP_MULTICAST_IF, &request,
-				sizeof(request), "multicast.interface");
-}
-
 int socket_resolve(struct socket_node *s)
 {
-	const struct socket_multicast *m = &s->in.multicast;
+	const struct multicast *m = &s->in.multicast;
 	/* A server sends to whoever has connected. */
 	bool use_out = s->out.address && (s->layer != LAYER_TCP_SERVER ||
 					  s->verify_source);
@@ -378,7 +311,7 @@ static int allocate(struct socket_node *s)
 int datagram_start(struct socket_node *s)
 {
 	struct datagram *d = calloc(1, sizeof(*d));
-	const struct socket_multicast *out = s->out.multicast.present ?
+	const struct multicast *out = s->out.multicast.present ?
 						     &s->out.multicast :
 						     &s->in.multicast;
 	int ret;
@@ -395,9 +328,10 @@ int datagram_start(struct socket_node *s)
 	if (!ret && s->has_local)
 		ret = bind_local(s);
 	if (!ret)
-		ret = join(s, &s->in.multicast);
+		ret = multicast_join(d->fd, &s->in.multicast, s->node->name);
 	if (!ret && s->has_remote)
-		ret = set_multicast_out(s, out, s->remote.sa.sa_family);
+		ret = multicast_set_out(d->fd, out, s->remote.sa.sa_family,
+					s->node->name);
 	if (!ret && s->has_remote)
 		ret = find_size_max(s);
 	if (!ret)

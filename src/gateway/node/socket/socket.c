@@ -4,7 +4,6 @@
 #include "gateway/node/socket/datagram.h"
 #include "gateway/node/socket/socket.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,20 +113,6 @@ static const struct config_key socket_out_keys[] = {
 	  .help = "tcp-client: milliseconds between attempts to connect" },
 };
 
-#define MULTICAST(field) offsetof(struct socket_multicast, field)
-
-static const struct config_key multicast_keys[] = {
-	{ "enabled", CONFIG_BOOL, MULTICAST(enabled), "true", .help = "Use it" },
-	{ "group", CONFIG_STRING, MULTICAST(group),
-	  .help = "Address of the group to join" },
-	{ "interface", CONFIG_STRING, MULTICAST(interface),
-	  .help = "Name of the interface, or its IPv4 address" },
-	{ "ttl", CONFIG_INT, MULTICAST(ttl), "255", .min = 0, .max = 255,
-	  .help = "How many routers may pass on what is sent" },
-	{ "loop", CONFIG_BOOL, MULTICAST(loop), "false",
-	  .help = "Members on this host get what is sent, too" },
-};
-
 static bool can_read(const struct node *n)
 {
 	return n->in.present && n->in.enabled;
@@ -139,58 +124,27 @@ static bool can_write(const struct node *n)
 }
 
 static int parse_multicast(struct socket_node *s, struct config *c, json_t *cfg,
-			   struct socket_multicast *m)
+			   struct multicast *m)
 {
-	unsigned char binary[16];
-
-	if (!cfg)
+	if (multicast_parse(m, c, cfg))
+		return -EINVAL;
+	if (!cfg || s->layer == LAYER_UDP || s->layer == LAYER_IP)
 		return 0;
-	m->present = true;
-	if (config_unpack(c, cfg, multicast_keys, ARRAY_SIZE(multicast_keys), m,
-			  NULL, 0))
-		return -EINVAL;
-	if (s->layer != LAYER_UDP && s->layer != LAYER_IP) {
-		config_fail(c, cfg, NULL, "is for layer udp and ip, not %s",
-			    layer_names[s->layer]);
-		return -EINVAL;
-	}
-	if (m->group &&
-	    !(inet_pton(AF_INET, m->group, binary) == 1 &&
-	      (binary[0] & 0xf0) == 0xe0) &&
-	    !(inet_pton(AF_INET6, m->group, binary) == 1 && binary[0] == 0xff)) {
-		config_fail(c, cfg, "group",
-			    "'%.60s' is no multicast address; they are 224.0.0.0 to 239.255.255.255 and ff00::/8",
-			    m->group);
-		return -EINVAL;
-	}
-	return 0;
+	config_fail(c, cfg, NULL, "is for layer udp and ip, not %s",
+		    layer_names[s->layer]);
+	return -EINVAL;
 }
 
 /* A setting in one group holds for both. */
 static int parse_multicasts(struct socket_node *s, struct config *c)
 {
-	struct socket_multicast *in = &s->in.multicast, *out = &s->out.multicast;
+	struct multicast *in = &s->in.multicast, *out = &s->out.multicast;
 
 	if (parse_multicast(s, c, s->in.multicast_cfg, in) ||
 	    parse_multicast(s, c, s->out.multicast_cfg, out))
 		return -EINVAL;
-	if (in->group && out->group && strcmp(in->group, out->group)) {
-		config_fail(c, s->out.multicast_cfg, "group",
-			    "is another one than in.multicast.group; where to send says out.address, and a node joins one group");
-		return -EINVAL;
-	}
-	if (!in->present)
-		*in = *out;
-	else if (!in->group)
-		in->group = out->group;
-	if (in->present && in->enabled && !in->group && can_read(s->node) &&
-	    !can_write(s->node)) {
-		config_fail(c, s->in.multicast_cfg ? s->in.multicast_cfg :
-						     s->out.multicast_cfg,
-			    "group", "is required to receive from one");
-		return -EINVAL;
-	}
-	return 0;
+	return multicast_merge(in, s->in.multicast_cfg, out, s->out.multicast_cfg,
+			       can_read(s->node) && !can_write(s->node), c);
 }
 
 static int make_formats(struct socket_node *s, struct config *c)

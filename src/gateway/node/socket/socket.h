@@ -23,6 +23,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/part/fault.h"
+#include "gateway/part/multicast.h"
 #include "gateway/node/socket/netem.h"
 #include "gateway/part/socket_wait.h"
 
@@ -40,20 +41,13 @@ enum socket_framing { FRAMING_AUTO, FRAMING_NONE, FRAMING_LENGTH };
 enum socket_full { FULL_BLOCK, FULL_DROP };
 enum socket_stamp { STAMP_NOW, STAMP_KERNEL };
 
-struct socket_multicast {
-	bool present; /* the group stands in the configuration */
-	bool enabled, loop;
-	const char *group, *interface;
-	int64_t ttl;
-};
-
 struct socket_config_in {
 	const char *address;
 	json_t *format, *multicast_cfg;
 	bool verify_source;
 	int polling, stamp;
 	int64_t spin_us, buffer_size, max_connections, idle_timeout_ms;
-	struct socket_multicast multicast;
+	struct multicast multicast;
 };
 
 struct socket_config_out {
@@ -63,7 +57,7 @@ struct socket_config_out {
 	bool pack;
 	int64_t fwmark, buffer_size, datagram_size, reconnect_interval_ms,
 		slow_timeout_ms;
-	struct socket_multicast multicast;
+	struct multicast multicast;
 	struct netem_settings netem;
 };
 
