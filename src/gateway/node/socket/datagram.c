@@ -13,25 +13,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define SAMPLE_BYTES_MAX (16u << 20)
 /* A peer that takes one datagram in two seconds would delay each one by two seconds. */
 #define STUCK_UNTIL 16
-
-size_t socket_sample_size(struct format *f, struct sample *smp)
-{
-	for (size_t size = DATAGRAM_MAX; size <= SAMPLE_BYTES_MAX; size *= 4) {
-		char *buf = malloc(size);
-		size_t used = 0;
-		int n = buf ? f->type->print(f, buf, size, &used, &smp, 1) : -1;
-
-		free(buf);
-		if (n < 0)
-			return 0;
-		if (n == 1)
-			return used;
-	}
-	return 0;
-}
 
 /* The destination does not exist (yet), as far as the system knows. */
 static bool is_absence(int err)
@@ -201,7 +184,7 @@ static bool print_amply(struct socket_node *s, struct sample *smp, size_t *used)
 		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
 			    "a sample of %u values is %zu bytes, a datagram has at most %zu",
 			    smp->length,
-			    n ? *used : socket_sample_size(f, smp), tx->size_max);
+			    n ? *used : message_sample_size(f, smp), tx->size_max);
 	return false;
 }
 

@@ -14,13 +14,18 @@
 #define TX_ARENA (256u << 10)
 #define CONTROL_SIZE 64 /* of a time stamp and a counter */
 
+struct datagram_message {
+	struct message message;
+	const struct socket_address *from;
+};
+
 struct datagram_rx {
 	struct mmsghdr headers[RX_BATCH];
 	struct iovec pieces[RX_BATCH];
 	struct socket_address from[RX_BATCH];
 	_Alignas(8) char control[RX_BATCH][CONTROL_SIZE];
 	char *buffers;             /* RX_BATCH times DATAGRAM_MAX + 1 */
-	struct socket_message messages[RX_BATCH];
+	struct datagram_message messages[RX_BATCH];
 	unsigned next, count;      /* of messages that hold something yet */
 	unsigned want;             /* how many to ask for; grows with success */
 	bool drained;              /* the last one brought less than asked for */

@@ -13,72 +13,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* The shortest payload of a frame: shorter ones come with zeros behind. */
-#define ETH_PAYLOAD_MIN 46
-
-static bool is_padding(const struct socket_message *m)
-{
-	if (m->len > ETH_PAYLOAD_MIN)
-		return false;
-	for (size_t i = m->pos; i < m->len; i++)
-		if (m->at[i])
-			return false;
-	return true;
-}
-
-static void stamp(const struct socket_message *m, struct sample *smps[],
-		  unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		/* The receive time in the message is that of the sender. */
-		smps[i]->received = m->received;
-		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
-	}
-}
-
-unsigned socket_scan_message(struct socket_node *s, struct format *f,
-			     struct socket_message *m, bool padded,
-			     struct sample *smps[], unsigned cnt)
-{
-	unsigned n = 0;
-
-	while (n < cnt && m->pos < m->len) {
-		size_t used = 0;
-		int ret = f->type->scan(f, m->at + m->pos, m->len - m->pos,
-					&used, smps + n, cnt - n);
-
-		assert(used <= m->len - m->pos);
-		if (likely(ret > 0)) {
-			stamp(m, smps + n, (unsigned)ret);
-			n += (unsigned)ret;
-			m->pos += used;
-			if (likely(used))
-				continue;
-		} else if (padded && is_padding(m)) {
-			/* Nothing is wrong. */
-		} else if (ret < 0) {
-			m->pos += used;
-			fault_note(&s->faults, FAULT_MALFORMED, 1, "%s",
-				   format_error(f));
-			/* A line can be wrong alone; of others the rest is. */
-			if (f->type->lines && used)
-				continue;
-		} else {
-			m->pos += used;
-			if (m->pos == m->len)
-				break;
-			fault_note(&s->faults, FAULT_MALFORMED, 1,
-				   "it ends inside a sample, %zu bytes are left",
-				   m->len - m->pos);
-		}
-		m->pos = m->len;
-	}
-	return n;
-}
-
 /* Takes what the kernel says beside the data. */
 static void take_control(struct socket_node *s, struct msghdr *h,
-			 struct socket_message *m)
+			 struct datagram_message *m)
 {
 	struct datagram_rx *rx = &s->datagram->rx;
 
@@ -88,7 +25,7 @@ static void take_control(struct socket_node *s, struct msghdr *h,
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
 		if (c->cmsg_type == SCM_TIMESTAMPNS) {
-			memcpy(&m->received, CMSG_DATA(c), sizeof(m->received));
+			memcpy(&m->message.received, CMSG_DATA(c), sizeof(m->message.received));
 		} else if (c->cmsg_type == SO_RXQ_OVFL) {
 			memcpy(&lost, CMSG_DATA(c), sizeof(lost));
 			if (lost == rx->overruns)
@@ -102,20 +39,20 @@ static void take_control(struct socket_node *s, struct msghdr *h,
 }
 
 /* Of a raw IPv4 socket the header comes too. */
-static bool cut_header(struct socket_node *s, struct socket_message *m)
+static bool cut_header(struct socket_node *s, struct datagram_message *m)
 {
-	size_t header = m->len ? (size_t)(m->at[0] & 15) * 4 : 0;
+	size_t header = m->message.len ? (size_t)(m->message.at[0] & 15) * 4 : 0;
 
 	if (s->layer != LAYER_IP ||
 	    s->datagram->rx.from[0].sa.sa_family != AF_INET)
 		return true;
-	if (header < 20 || header > m->len) {
+	if (header < 20 || header > m->message.len) {
 		fault_note(&s->faults, FAULT_MALFORMED, 1,
-			   "no IPv4 header in %zu bytes", m->len);
+			   "no IPv4 header in %zu bytes", m->message.len);
 		return false;
 	}
-	m->at += header;
-	m->len -= header;
+	m->message.at += header;
+	m->message.len -= header;
 	return true;
 }
 
@@ -146,12 +83,12 @@ static void take_message(struct socket_node *s, unsigned i,
 {
 	struct datagram_rx *rx = &s->datagram->rx;
 	struct msghdr *h = &rx->headers[i].msg_hdr;
-	struct socket_message *m = &rx->messages[rx->count];
+	struct datagram_message *m = &rx->messages[rx->count];
 
-	*m = (struct socket_message){
-		.at = rx->pieces[i].iov_base,
-		.len = rx->headers[i].msg_len,
-		.received = now,
+	*m = (struct datagram_message){
+		.message = { .at = rx->pieces[i].iov_base,
+			     .len = rx->headers[i].msg_len,
+			     .received = now },
 		.from = &rx->from[i],
 	};
 	rx->from[i].len = h->msg_namelen;
@@ -168,10 +105,10 @@ static void take_message(struct socket_node *s, unsigned i,
 	if (unlikely(s->layer == LAYER_IP) && !cut_header(s, m))
 		return;
 	/* Senders of a single line often omit its line end. */
-	if (m->len && s->reader->type->lines &&
-	    m->at[m->len - 1] != s->reader->delimiter)
-		m->at[m->len++] = s->reader->delimiter;
-	if (m->len)
+	if (m->message.len && s->reader->type->lines &&
+	    m->message.at[m->message.len - 1] != s->reader->delimiter)
+		m->message.at[m->message.len++] = s->reader->delimiter;
+	if (m->message.len)
 		rx->count++;
 }
 
@@ -211,16 +148,16 @@ static unsigned take_samples(struct socket_node *s, struct sample *smps[],
 	unsigned n = 0;
 
 	while (n < cnt && rx->next < rx->count) {
-		struct socket_message *m = &rx->messages[rx->next];
+		struct datagram_message *m = &rx->messages[rx->next];
 		struct format *reader = sources_reader(s, m->from);
-		unsigned got = socket_scan_message(s, reader, m,
-						   s->layer == LAYER_ETH,
-						   smps + n, cnt - n);
+		unsigned got = message_scan(&m->message, reader,
+					    s->layer == LAYER_ETH, smps + n,
+					    cnt - n, &s->faults);
 
 		n += got;
 		if (got)
 			sources_prove(&s->datagram->sources);
-		if (m->pos < m->len)
+		if (m->message.pos < m->message.len)
 			break;
 		rx->next++;
 	}

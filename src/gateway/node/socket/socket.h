@@ -23,6 +23,7 @@
 #include "gateway/plugin/node.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/part/fault.h"
+#include "gateway/part/message.h"
 #include "gateway/part/multicast.h"
 #include "gateway/node/socket/netem.h"
 #include "gateway/part/socket_wait.h"
@@ -120,24 +121,5 @@ int stream_poll_fds(struct socket_node *s, int fds[], int max);
 /* stream_write.c */
 int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
 void stream_send_delayed(void *node, char *buf, size_t len);
-
-/* receive.c: shared by both */
-struct socket_message {
-	char *at;      /* one writable byte stands behind the end */
-	size_t len, pos;
-	struct timespec received;
-	const struct socket_address *from; /* of a datagram */
-};
-
-/*
- * Scans up to `cnt` samples of what is left of a whole message; the message's
- * `pos` is at its end when nothing more is in it. `padded`: zeros may follow.
- */
-unsigned socket_scan_message(struct socket_node *s, struct format *f,
-			     struct socket_message *m, bool padded,
-			     struct sample *smps[], unsigned cnt);
-
-/* The bytes of one sample that found no room in `size`; 0: unknown. Slow. */
-size_t socket_sample_size(struct format *f, struct sample *smp);
 
 #endif

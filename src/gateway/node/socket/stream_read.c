@@ -94,7 +94,7 @@ static unsigned scan_framed(struct stream *st, struct stream_connection *c,
 	unsigned n = 0;
 
 	while (n < cnt) {
-		struct socket_message m = { .received = c->received };
+		struct message m = { .received = c->received };
 		size_t filled = stream_buffer_filled(b);
 		uint32_t len = filled >= FRAME_HEADER ? frame_length(b) : 0;
 
@@ -116,8 +116,8 @@ static unsigned scan_framed(struct stream *st, struct stream_connection *c,
 		m.at = b->at + b->start + FRAME_HEADER;
 		m.len = len;
 		/* The samples of one frame may be more than are asked for. */
-		n += socket_scan_message(st->node, c->reader, &m, false,
-					 smps + n, cnt - n);
+		n += message_scan(&m, c->reader, false, smps + n, cnt - n,
+				  &st->node->faults);
 		if (m.pos < m.len) {
 			/* A shorter frame takes its place. */
 			uint32_t left = (uint32_t)(m.len - m.pos);

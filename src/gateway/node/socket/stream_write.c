@@ -341,7 +341,7 @@ static void note_unwritten(struct socket_node *s, struct sample *smp, int ret)
 	else
 		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
 			    "a sample of %u values is %zu bytes, out.buffer_size is %zu",
-			    smp->length, socket_sample_size(s->writer, smp),
+			    smp->length, message_sample_size(s->writer, smp),
 			    s->stream->places[0].tx.size);
 }
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of messages; see message.h. */
+#include "gateway/part/message.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define SAMPLE_BYTES_FIRST 65536u
+#define SAMPLE_BYTES_MAX (16u << 20)
+/* The shortest payload of a frame: shorter ones come with zeros behind. */
+#define ETH_PAYLOAD_MIN 46
+
+static bool is_padding(const struct message *m)
+{
+	if (m->len > ETH_PAYLOAD_MIN)
+		return false;
+	for (size_t i = m->pos; i < m->len; i++)
+		if (m->at[i])
+			return false;
+	return true;
+}
+
+static void stamp(const struct message *m, struct sample *smps[],
+		  unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		/* The receive time in the message is that of the sender. */
+		smps[i]->received = m->received;
+		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
+	}
+}
+
+unsigned message_scan(struct message *m, struct format *f, bool padded,
+		      struct sample *smps[], unsigned cnt, struct fault_counters *faults)
+{
+	unsigned n = 0;
+
+	while (n < cnt && m->pos < m->len) {
+		size_t used = 0;
+		int ret = f->type->scan(f, m->at + m->pos, m->len - m->pos,
+					&used, smps + n, cnt - n);
+
+		assert(used <= m->len - m->pos);
+		if (likely(ret > 0)) {
+			stamp(m, smps + n, (unsigned)ret);
+			n += (unsigned)ret;
+			m->pos += used;
+			if (likely(used))
+				continue;
+		} else if (padded && is_padding(m)) {
+			/* Nothing is wrong. */
+		} else if (ret < 0) {
+			m->pos += used;
+			fault_note(faults, FAULT_MALFORMED, 1, "%s",
+				   format_error(f));
+			/* A line can be wrong alone; of others the rest is. */
+			if (f->type->lines && used)
+				continue;
+		} else {
+			m->pos += used;
+			if (m->pos == m->len)
+				break;
+			fault_note(faults, FAULT_MALFORMED, 1,
+				   "it ends inside a sample, %zu bytes are left",
+				   m->len - m->pos);
+		}
+		m->pos = m->len;
+	}
+	return n;
+}
+
+size_t message_sample_size(struct format *f, struct sample *smp)
+{
+	for (size_t size = SAMPLE_BYTES_FIRST; size <= SAMPLE_BYTES_MAX; size *= 4) {
+		char *buf = malloc(size);
+		size_t used = 0;
+		int n = buf ? f->type->print(f, buf, size, &used, &smp, 1) : -1;
+
+		free(buf);
+		if (n < 0)
+			return 0;
+		if (n == 1)
+			return used;
+	}
+	return 0;
+}
