@@ -16,7 +16,7 @@ enum rtcp_type { RTCP_SR = 200, RTCP_RR = 201, RTCP_SDES = 202, RTCP_BYE = 203, 
 #define RTCP_CNAME_MAX 255
 #define RTCP_REPORT_SIZE 24
 /* A sender report with all reports, the CNAME and BYE. */
-#define RTCP_COMPOUND_MAX (28 + RTCP_REPORTS_MAX * RTCP_REPORT_SIZE + 12 + RTCP_CNAME_MAX + 8)
+#define RTCP_COMPOUND_MAX (28 + RTCP_REPORTS_MAX * RTCP_REPORT_SIZE + 14 + RTCP_CNAME_MAX + 8)
 
 /* What a receiver reports of one source. */
 struct rtcp_report {
