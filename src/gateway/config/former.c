@@ -56,7 +56,6 @@ static const struct {
 	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
 	{ "opal.orchestra", DEVICE },
 	{ "opendss", MODEL },
-	{ "rtp", OTHER_PROTOCOL },
 	{ "smu", DEVICE },
 	{ "temper", DEVICE },
 	{ "uldaq", DEVICE },
