@@ -25,6 +25,16 @@ int outside_fail(struct outside *o, int ret, const char *fmt, ...)
 	return ret;
 }
 
+int outside_unprintable(struct outside *o, int ret, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(o->refusal, sizeof(o->refusal), fmt, ap);
+	va_end(ap);
+	return ret;
+}
+
 bool outside_is_ending(const struct outside *o)
 {
 	return atomic_load_explicit(&o->ending, memory_order_relaxed);

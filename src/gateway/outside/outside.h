@@ -85,7 +85,8 @@ struct outside_ops {
 	unsigned (*wait)(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns);
 	/*
 	 * Prints up to `cnt` samples as a message, in place of the node's format; as
-	 * format_type.print(). By the thread that writes, not locked.
+	 * format_type.print(). By the thread that writes, not locked; it says by
+	 * outside_unprintable() why it fails.
 	 */
 	int (*print)(struct outside *o, char *buf, size_t size, size_t *used,
 		     struct sample *const smps[], unsigned cnt);
@@ -134,7 +135,7 @@ struct outside {
 	char said[OUTSIDE_WHY];
 	atomic_bool write_interrupted;
 
-	char refusal[OUTSIDE_WHY];  /* why a message is lost; locked */
+	char refusal[OUTSIDE_WHY];  /* why a message is lost; of the thread that writes */
 	char *buf;                  /* of the thread that writes */
 	size_t buf_size;
 	char *line;                 /* a message with the end of its line; locked */
@@ -231,6 +232,10 @@ int outside_poll_fds(struct node *n, int fds[], int max);
 void outside_set_target(struct outside *o, const char *target);
 /* Says why a call fails; returns `ret`. */
 int outside_fail(struct outside *o, int ret, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same for ops->print(). */
+int outside_unprintable(struct outside *o, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The connection is made; after an open() that returned 1. */

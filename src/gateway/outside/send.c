@@ -243,7 +243,7 @@ static int print(struct outside *o, struct sample *const smps[], unsigned cnt, s
 /* Says why the first of smps[] cannot be printed. */
 static void refuse_print(struct outside *o, int n)
 {
-	const char *why = o->ops->print ? o->why : format_error(o->print);
+	const char *why = o->ops->print ? o->refusal : format_error(o->print);
 
 	if (n < 0)
 		node_refuse(o->node, NODE_LOSS_FORMAT, 1, "%s", *why ? why : strerror(-n));
@@ -258,6 +258,7 @@ int outside_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned 
 	struct outside *o = outside_of(n);
 	unsigned done = 0, sent = 0;
 
+	o->refusal[0] = 0;
 	while (done < cnt) {
 		struct outbox_message m = { 0 };
 		size_t used = 0;

@@ -171,7 +171,7 @@ static int put_value(struct influx_node *x, struct line *l, unsigned *fields, co
 		     enum signal_type type, const union signal_data *v)
 {
 	if (!influx_name_is_good(name))
-		return outside_fail(&x->outside, -EBADMSG,
+		return outside_unprintable(&x->outside, -EBADMSG,
 				    "the line protocol cannot hold the name '%.60s'", name);
 	switch (type) {
 	case SIGNAL_INTEGER:
@@ -204,7 +204,7 @@ static int put_time(struct influx_node *x, struct line *l, const struct sample *
 
 	/* The limits mean something else to the database. */
 	if (ns > INT64_MAX - 2 || ns < INT64_MIN + 3)
-		return outside_fail(&x->outside, -EBADMSG,
+		return outside_unprintable(&x->outside, -EBADMSG,
 				    "the database has no such time: %lld s", (long long)t.tv_sec);
 	ns = ns / unit - (ns % unit < 0);
 	put(l, " ");
@@ -232,7 +232,7 @@ static int put_sample(struct influx_node *x, struct line *l, const struct sample
 	if (ret)
 		return ret;
 	if (!fields && !l->full)
-		return outside_fail(&x->outside, -EBADMSG, "a sample has no value that is a number");
+		return outside_unprintable(&x->outside, -EBADMSG, "a sample has no value that is a number");
 	/* A number beyond the range keeps its bits. */
 	if (x->sequence && s->flags & SAMPLE_HAS_SEQUENCE)
 		put_integer(l, &fields, x->sequence, (int64_t)s->sequence);

@@ -173,7 +173,7 @@ static int ngsi_print(struct outside *o, char *buf, size_t size, size_t *used,
 				  &left_out, why);
 
 	if (n < 0)
-		return outside_fail(o, n, "%s", why);
+		return outside_unprintable(o, n, "%s", why);
 	node_figure_add(o->node, NGSI_LEFT_OUT, n ? left_out : 0);
 	return n;
 }

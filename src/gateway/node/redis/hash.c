@@ -59,7 +59,7 @@ int redis_hash_print(struct outside *o, char *buf, size_t size, size_t *used,
 	char *at;
 
 	if (!s->length)
-		return outside_fail(o, -EBADMSG, "a sample has no values");
+		return outside_unprintable(o, -EBADMSG, "a sample has no values");
 	at = redis_print_count(buf, end, '*', 2 + 2 * (size_t)s->length);
 	at = redis_print_word(at, end, redis_word("HSET"));
 	at = redis_print_word(at, end, redis_word(m->key));
