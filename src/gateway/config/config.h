@@ -79,7 +79,18 @@ struct config_key {
 	double min, max;           /* CONFIG_INT, CONFIG_REAL; both 0: no limit */
 	const char *const *names;  /* CONFIG_ENUM, NULL terminated */
 	const char *help;          /* one sentence */
+	/* CONFIG_JSON, for the schema: the keys of the group that the value is, */
+	const struct config_key *group;
+	size_t group_count;
+	/* or JSON Schema with single quotes; with both, the value is one of them. */
+	const char *form;
 };
+
+/* Forms: a text, or a list of texts; a group of texts. */
+#define CONFIG_TEXTS \
+	"'anyOf': [{'type': ['string', 'null']}, {'type': 'array', 'items': {'type': 'string'}}]"
+#define CONFIG_TEXT_GROUP \
+	"'type': ['object', 'null'], 'additionalProperties': {'type': 'string', 'minLength': 1}"
 
 /*
  * Fills `target` from object `obj` by `keys`, then by `more` (NULL allowed:

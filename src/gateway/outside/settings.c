@@ -24,7 +24,7 @@ struct tls_group {
 
 #define FIELD(field) offsetof(struct tls_group, field)
 
-static const struct config_key tls_keys[] = {
+const struct config_key outside_tls_keys[OUTSIDE_TLS_KEYS] = {
 	{ "enabled", CONFIG_BOOL, FIELD(enabled), "true", .help = "TLS is used" },
 	{ "ca", CONFIG_STRING, FIELD(ca),
 	  .help = "PEM file of authorities whose servers are trusted" },
@@ -111,7 +111,7 @@ int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg
 		config_fail(c, cfg, "ssl", "expected a group");
 		return -EINVAL;
 	}
-	if (config_unpack(c, group, tls_keys, ARRAY_SIZE(tls_keys), &g, NULL, 0))
+	if (config_unpack(c, group, outside_tls_keys, OUTSIDE_TLS_KEYS, &g, NULL, 0))
 		return -EINVAL;
 	t->enabled = g.enabled;
 	t->verify = g.verify && g.verify_peer;

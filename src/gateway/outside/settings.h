@@ -31,8 +31,12 @@ struct outside_tls {
 int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg,
 		      bool enabled_by_default);
 
+/* The keys of the group, for OUTSIDE_TLS_KEY. */
+#define OUTSIDE_TLS_KEYS 24
+extern const struct config_key outside_tls_keys[OUTSIDE_TLS_KEYS];
+
 #define OUTSIDE_TLS_KEY(field) \
-	{ "ssl", CONFIG_JSON, field, \
+	{ "ssl", CONFIG_JSON, field, .group = outside_tls_keys, .group_count = OUTSIDE_TLS_KEYS, \
 	  .help = "TLS: { enabled, ca, ca_path, cert, key, verify, verify_host, server_name, ciphers, version }" }
 
 #define OUTSIDE_SECRET_MAX 4096

@@ -78,6 +78,21 @@ static void forbid_null(json_t *o)
 	json_decref(null);
 }
 
+static json_t *group_of(const struct key_table *t, const char *where);
+
+/* What no table types: a group, or what the key itself or schema_forms.c says. */
+static json_t *free_form(const struct config_key *k, const char *where)
+{
+	const struct key_table table = { k->group, k->group_count };
+	json_t *form = k->form ? schema_text(k->form) : NULL;
+
+	if (k->group && form)
+		return json_pack("{s[oo]}", "anyOf", form, group_of(&table, where));
+	if (k->group)
+		return group_of(&table, where);
+	return form ? form : schema_form(where, k->name);
+}
+
 static json_t *property(const struct config_key *k, const char *where)
 {
 	json_t *o = NULL, *fallback;
@@ -103,7 +118,7 @@ static json_t *property(const struct config_key *k, const char *where)
 		o = names_of(k);
 		break;
 	case CONFIG_JSON:
-		o = schema_form(where, k->name);
+		o = free_form(k, where);
 		break;
 	}
 	if (k->required)

@@ -15,6 +15,8 @@ json_t *config_schema(void);
 /* The schema of key `key` of free form (CONFIG_JSON) in definition `where` (NULL: a table of
  * keys that all have); a new object, which is empty where schema_forms.c does not know it. */
 json_t *schema_form(const char *where, const char *key);
+/* JSON Schema with single quotes in place of double ones, without the outer braces. */
+json_t *schema_text(const char *schema);
 
 /*
  * Explains `what`: a group ("paths", "logging"), a node-type, hook or

@@ -62,6 +62,10 @@ static const struct {
 	{ "node-signal", "pulse_low", NUMBERS },
 	{ "node-signal", "pulse_high", NUMBERS },
 	{ "node-socket", "multicast", MULTICAST },
+	{ "node-rtp", "multicast", MULTICAST },
+	{ "node-rtp", "netem", "'anyOf': [{'type': 'null'}, {'type': 'object', 'required': ['enabled'], "
+	  "'properties': {'enabled': {'enum': [false]}}}]" },
+	{ "node-rtp", "fwmark", "'enum': [0, null]" },
 	{ "node-socket", "netem", "'type': ['object', 'null'], 'additionalProperties': false, "
 	  "'properties': {'enabled': {" BOOLEAN "}, 'delay': {'type': ['number', 'string', 'null'], "
 	  "'minimum': 0, 'maximum': 60e6}, 'jitter': {'type': ['number', 'string', 'null'], "
@@ -120,22 +124,25 @@ static bool fits(const char *pattern, const char *where)
 						    !strcmp(where, pattern));
 }
 
-json_t *schema_form(const char *where, const char *key)
+json_t *schema_text(const char *schema)
 {
-	json_t *o = NULL;
+	json_t *o;
 	char *text;
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		if (strcmp(forms[i].key, key) || !fits(forms[i].where, where))
-			continue;
-		if (asprintf(&text, "{%s}", forms[i].schema) < 0)
-			return NULL;
-		for (char *c = text; *c; c++)
-			if (*c == '\'')
-				*c = '"';
-		o = json_loads(text, 0, NULL);
-		free(text);
-		return o;
-	}
+	if (asprintf(&text, "{%s}", schema) < 0)
+		return NULL;
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	o = json_loads(text, 0, NULL);
+	free(text);
+	return o;
+}
+
+json_t *schema_form(const char *where, const char *key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (!strcmp(forms[i].key, key) && fits(forms[i].where, where))
+			return schema_text(forms[i].schema);
 	return json_object();
 }

@@ -31,7 +31,7 @@ PLAUSIBLE = [None, False, 0, 1, 2.5, "1", "x", "sine", "2f", [], [1], [0.5], ["s
 # A schema does not know names, nor what other keys say.
 MEANING = re.compile(r"^no (signal|node) |is no name of a node|is a part of a node|works? on one|cannot stand"
                      r"|needs? |is required|are required|expected a complex|only a path with one|cannot be written"
-                     r"|there are no .destinations. to wait|missing")
+                     r"|there are no .destinations. to wait|missing|No such configuration property|says nothing with")
 # What has to stand beside a key, for its owner to come so far.
 BESIDE = {
     "file": {"uri": "/tmp/x"}, "exec": {"exec": "cat"},
@@ -42,6 +42,11 @@ BESIDE = {
     "test_rtt": {"rates": 1, "values": 1},
     "infiniband": {"in": {"address": "127.0.0.1:12345"}},
     "ripc": {"in": {"name": "a"}, "out": {"name": "b"}},
+    "mqtt": {"host": "localhost"}, "kafka": {"server": "localhost"},
+    "influxdb": {"transport": "http", "url": "http://localhost:8086", "database": "d", "key": "k"},
+    "ngsi": {"endpoint": "http://localhost", "entity_id": "i", "entity_type": "t"},
+    "rtp": {"in": {"address": "127.0.0.1:12345"}, "out": {"address": "127.0.0.1:12346"}},
+    "redis": {"mode": "channel", "channel": "c"}, "amqp": {"exchange": "e"},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},

@@ -46,7 +46,7 @@ static const struct config_key amqp_keys[] = {
 };
 
 static const struct config_key amqp_in_keys[] = {
-	{ "routing_key", CONFIG_JSON, OFFSET(in_keys),
+	{ "routing_key", CONFIG_JSON, OFFSET(in_keys), .form = CONFIG_TEXTS,
 	  .help = "Routing key, or list of them, to read by; * and # stand for any words (topic)" },
 	{ "queue", CONFIG_STRING, OFFSET(queue),
 	  .help = "Durable queue that keeps messages while the node is away; without it one for the time of the connection" },

@@ -22,7 +22,7 @@ static const char *const precisions[] = { "ns", "us", "ms", "s", NULL };
 static const struct config_key influx_keys[] = {
 	{ "key", CONFIG_STRING, OFFSET(key), .required = true,
 	  .help = "Measurement, with tags behind commas, as the line protocol spells them" },
-	{ "tags", CONFIG_JSON, OFFSET(tags), .help = "More tags: a group of texts" },
+	{ "tags", CONFIG_JSON, OFFSET(tags), .form = CONFIG_TEXT_GROUP, .help = "More tags: a group of texts" },
 	{ "transport", CONFIG_ENUM, OFFSET(transport), "udp", .names = transports,
 	  .help = "udp, which nobody confirms, or http" },
 	{ "server", CONFIG_STRING, OFFSET(server), .help = "Of udp: \"host:port\", port 8089" },

@@ -26,6 +26,22 @@ const char *const kafka_resets[] = { "latest", "earliest", NULL };
 
 #define OFFSET(field) offsetof(struct kafka_node, field)
 
+#define TOPIC "{'type': 'string', 'pattern': '^[A-Za-z0-9._^-]'}"
+#define TOPICS "'anyOf': [{'type': 'null'}, " TOPIC ", {'type': 'array', 'items': {'type': 'string', " \
+	"'pattern': '^([A-Za-z0-9._-]+|[$^].*)$'}}]"
+#define PROPERTIES "'type': ['object', 'null'], 'additionalProperties': {'type': " \
+	"['string', 'integer', 'boolean', 'object']}"
+
+static const struct config_key sasl_keys[] = {
+	{ "mechanisms", CONFIG_STRING, OFFSET(sasl.mechanisms), .required = true,
+	  .help = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER" },
+	{ "username", CONFIG_STRING, OFFSET(sasl.username), .help = "Name of the user" },
+	{ "password", CONFIG_STRING, OFFSET(sasl.password),
+	  .help = "Password; better password_file or ${NAME}" },
+	{ "password_file", CONFIG_STRING, OFFSET(sasl.password_file),
+	  .help = "File whose first line is the password" },
+};
+
 static const struct config_key kafka_keys[] = {
 	{ "server", CONFIG_STRING, OFFSET(server), .required = true,
 	  .help = "Brokers to begin with: host:port, or several with commas" },
@@ -35,22 +51,22 @@ static const struct config_key kafka_keys[] = {
 	  .help = "Name of the client, which brokers show and apply quotas to" },
 	{ "timeout", CONFIG_REAL, OFFSET(timeout_s), .min = 0.01, .max = 3600,
 	  .help = "The same as connect_timeout" },
-	{ "sasl", CONFIG_JSON, OFFSET(sasl_cfg),
+	{ "sasl", CONFIG_JSON, OFFSET(sasl_cfg), .group = sasl_keys, .group_count = ARRAY_SIZE(sasl_keys),
 	  .help = "Who the node is: { mechanisms, username, password, password_file }" },
-	{ "properties", CONFIG_JSON, OFFSET(properties),
+	{ "properties", CONFIG_JSON, OFFSET(properties), .form = PROPERTIES,
 	  .help = "Other properties of librdkafka, with _ or groups in place of dots" },
 	OUTSIDE_TLS_KEY(OFFSET(ssl)),
 	OUTSIDE_KEYS("json"),
 };
 
 static const struct config_key kafka_in_keys[] = {
-	{ "consume", CONFIG_JSON, OFFSET(consume),
+	{ "consume", CONFIG_JSON, OFFSET(consume), .form = TOPICS,
 	  .help = "Topic, or list of topics, to read from; with group_id also ^patterns" },
 	{ "group_id", CONFIG_STRING, OFFSET(group_id),
 	  .help = "Group whose members share the partitions, and go on where it stopped" },
 	{ "auto_offset_reset", CONFIG_ENUM, OFFSET(reset), "latest", .names = kafka_resets,
 	  .help = "Where to begin without a committed offset: latest or earliest" },
-	{ "properties", CONFIG_JSON, OFFSET(in_properties),
+	{ "properties", CONFIG_JSON, OFFSET(in_properties), .form = PROPERTIES,
 	  .help = "Properties of librdkafka for the consumer alone" },
 	OUTSIDE_IN_KEYS,
 };
@@ -65,19 +81,9 @@ static const struct config_key kafka_out_keys[] = {
 	  .help = "Who has a message when it counts as confirmed: all replicas, 1: the leader, 0: the socket" },
 	{ "idempotence", CONFIG_BOOL, OFFSET(idempotence), "false",
 	  .help = "The broker leaves out repeated messages and keeps the order" },
-	{ "properties", CONFIG_JSON, OFFSET(out_properties),
+	{ "properties", CONFIG_JSON, OFFSET(out_properties), .form = PROPERTIES,
 	  .help = "Properties of librdkafka for the producer alone" },
 	OUTSIDE_OUT_KEYS,
-};
-
-static const struct config_key sasl_keys[] = {
-	{ "mechanisms", CONFIG_STRING, OFFSET(sasl.mechanisms), .required = true,
-	  .help = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER" },
-	{ "username", CONFIG_STRING, OFFSET(sasl.username), .help = "Name of the user" },
-	{ "password", CONFIG_STRING, OFFSET(sasl.password),
-	  .help = "Password; better password_file or ${NAME}" },
-	{ "password_file", CONFIG_STRING, OFFSET(sasl.password_file),
-	  .help = "File whose first line is the password" },
 };
 
 /* ---- settings ---- */

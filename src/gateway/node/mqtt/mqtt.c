@@ -21,6 +21,13 @@ static const char *const versions[] = { "3.1.1", "5", NULL };
 
 #define OFFSET(field) offsetof(struct mqtt_node, field)
 
+static const struct config_key will_keys[] = {
+	{ "topic", CONFIG_STRING, OFFSET(will.topic), .required = true, .help = "Where to" },
+	{ "payload", CONFIG_STRING, OFFSET(will.payload), "", .help = "The message" },
+	{ "qos", CONFIG_INT, OFFSET(will.qos), "0", .min = 0, .max = 2, .help = "As of the node" },
+	{ "retain", CONFIG_BOOL, OFFSET(will.retain), "false", .help = "As of the node" },
+};
+
 static const struct config_key mqtt_keys[] = {
 	{ "host", CONFIG_STRING, OFFSET(host), .required = true,
 	  .help = "Name or address of the broker" },
@@ -46,14 +53,14 @@ static const struct config_key mqtt_keys[] = {
 	{ "session_expiry", CONFIG_INT, OFFSET(session_expiry_s), "3600", .min = 1,
 	  .max = UINT32_MAX,
 	  .help = "Seconds that the broker keeps the session (version 5, clean_session = false)" },
-	{ "will", CONFIG_JSON, OFFSET(will_cfg),
+	{ "will", CONFIG_JSON, OFFSET(will_cfg), .group = will_keys, .group_count = ARRAY_SIZE(will_keys),
 	  .help = "What the broker publishes when the node is lost: { topic, payload, qos, retain }" },
 	OUTSIDE_TLS_KEY(OFFSET(ssl)),
 	OUTSIDE_KEYS("json"),
 };
 
 static const struct config_key mqtt_in_keys[] = {
-	{ "subscribe", CONFIG_JSON, OFFSET(subscribe),
+	{ "subscribe", CONFIG_JSON, OFFSET(subscribe), .form = CONFIG_TEXTS,
 	  .help = "Topic, or list of topics, to read from; + and # stand for any" },
 	{ "skip_retained", CONFIG_BOOL, OFFSET(skip_retained), "false",
 	  .help = "Messages that the broker kept from earlier are not read" },
@@ -61,16 +68,9 @@ static const struct config_key mqtt_in_keys[] = {
 };
 
 static const struct config_key mqtt_out_keys[] = {
-	{ "publish", CONFIG_JSON, OFFSET(publish),
+	{ "publish", CONFIG_JSON, OFFSET(publish), .form = CONFIG_TEXTS,
 	  .help = "Topic, or list of topics, to write to" },
 	OUTSIDE_OUT_KEYS,
-};
-
-static const struct config_key will_keys[] = {
-	{ "topic", CONFIG_STRING, OFFSET(will.topic), .required = true, .help = "Where to" },
-	{ "payload", CONFIG_STRING, OFFSET(will.payload), "", .help = "The message" },
-	{ "qos", CONFIG_INT, OFFSET(will.qos), "0", .min = 0, .max = 2, .help = "As of the node" },
-	{ "retain", CONFIG_BOOL, OFFSET(will.retain), "false", .help = "As of the node" },
 };
 
 static const struct outside_ops mqtt_ops, session_ops;

@@ -14,12 +14,16 @@ struct entry {
 	json_t *metadatas;
 };
 
+#define METADATAS "'type': ['array', 'null'], 'items': {'type': 'object', 'required': ['name', 'value'], " \
+	"'additionalProperties': false, 'properties': {'name': {'type': 'string'}, 'type': " \
+	"{'type': 'string'}, 'value': {'type': ['string', 'number', 'boolean']}}}"
+
 const struct config_key ngsi_signal_keys[NGSI_SIGNAL_KEYS] = {
 	{ "ngsi_attribute_name", CONFIG_STRING, offsetof(struct entry, name),
 	  .help = "Name of the attribute, default is that of the signal" },
 	{ "ngsi_attribute_type", CONFIG_STRING, offsetof(struct entry, type),
 	  .help = "Type of the attribute that is written: Number, Integer, Boolean or StructuredValue by the signal's type; Text writes a text" },
-	{ "ngsi_metadatas", CONFIG_JSON, offsetof(struct entry, metadatas),
+	{ "ngsi_metadatas", CONFIG_JSON, offsetof(struct entry, metadatas), .form = METADATAS,
 	  .help = "What is written with each value: a list of { name, type, value }" },
 };
 
@@ -32,6 +36,7 @@ static const struct config_key metadata_keys[] = {
 	{ "name", CONFIG_STRING, offsetof(struct metadata, name), .required = true, .help = "Its name" },
 	{ "type", CONFIG_STRING, offsetof(struct metadata, type), "Text", .help = "Its type" },
 	{ "value", CONFIG_JSON, offsetof(struct metadata, value), .required = true,
+	  .form = "'type': ['string', 'number', 'boolean']",
 	  .help = "Its value" },
 };
 

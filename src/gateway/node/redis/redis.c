@@ -20,6 +20,13 @@ static const char *const froms[] = { "new", "oldest", NULL };
 
 #define OFFSET(field) offsetof(struct redis_node, field)
 
+static const struct config_key timeout_keys[] = {
+	{ "connect", CONFIG_REAL, OFFSET(connect_timeout_s), "0", .min = 0.01, .max = 3600,
+	  .help = "The same as connect_timeout" },
+	{ "socket", CONFIG_REAL, OFFSET(socket_timeout_s), "5.0", .min = 0, .max = 3600,
+	  .help = "The connection ends when an answer takes longer; 0: never" },
+};
+
 static const struct config_key redis_keys[] = {
 	{ "mode", CONFIG_ENUM, OFFSET(mode), "key", .names = modes,
 	  .help = "Where the samples are: in a key, as fields of a hash, in messages of a channel, or as entries of a stream" },
@@ -39,7 +46,7 @@ static const struct config_key redis_keys[] = {
 	  .help = "Number of the database; channels are the same in all of them" },
 	{ "key", CONFIG_STRING, OFFSET(key),
 	  .help = "Of the value, hash or stream; without it the name of the node" },
-	{ "channel", CONFIG_JSON, OFFSET(channel_cfg),
+	{ "channel", CONFIG_JSON, OFFSET(channel_cfg), .form = CONFIG_TEXTS,
 	  .help = "Channel, or list of channels; without it the name of the node" },
 	{ "notify", CONFIG_BOOL, OFFSET(notify), "true",
 	  .help = "The server tells when a key or hash changes; false: the node asks at `rate`" },
@@ -47,7 +54,7 @@ static const struct config_key redis_keys[] = {
 	  .help = "How often in a second the node asks for a key or hash" },
 	{ "keepalive", CONFIG_BOOL, OFFSET(keepalive), "false",
 	  .help = "TCP itself looks whether the server is there" },
-	{ "timeout", CONFIG_JSON, OFFSET(timeout_cfg),
+	{ "timeout", CONFIG_JSON, OFFSET(timeout_cfg), .group = timeout_keys, .group_count = ARRAY_SIZE(timeout_keys),
 	  .help = "Seconds, { connect, socket }: to connect, and to wait for an answer (5.0; 0: for ever)" },
 	{ "max_length", CONFIG_INT, OFFSET(max_length), "1000000", .min = 0, .max = INT64_MAX / 2,
 	  .help = "Entries that a stream keeps, about; 0: all" },
@@ -58,7 +65,7 @@ static const struct config_key redis_keys[] = {
 };
 
 static const struct config_key redis_in_keys[] = {
-	{ "pattern", CONFIG_JSON, OFFSET(pattern_cfg),
+	{ "pattern", CONFIG_JSON, OFFSET(pattern_cfg), .form = CONFIG_TEXTS,
 	  .help = "Pattern of channels, or list of patterns, to read from: *, ? and [...] stand for any" },
 	{ "from", CONFIG_ENUM, OFFSET(from), "new", .names = froms,
 	  .help = "Where reading of a stream begins: behind what it holds, or with the oldest entry" },
@@ -72,13 +79,6 @@ static const struct config_key redis_in_keys[] = {
 };
 
 static const struct config_key redis_out_keys[] = { OUTSIDE_OUT_KEYS };
-
-static const struct config_key timeout_keys[] = {
-	{ "connect", CONFIG_REAL, OFFSET(connect_timeout_s), "0", .min = 0.01, .max = 3600,
-	  .help = "The same as connect_timeout" },
-	{ "socket", CONFIG_REAL, OFFSET(socket_timeout_s), "5.0", .min = 0, .max = 3600,
-	  .help = "The connection ends when an answer takes longer; 0: never" },
-};
 
 /* ---- settings ---- */
 

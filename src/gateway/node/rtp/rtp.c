@@ -24,42 +24,6 @@ static const char *const mode_names[] = { "aimd", NULL };
 
 #define OFFSET(field) offsetof(struct rtp_node, field)
 
-static const struct config_key rtp_keys[] = {
-	{ "format", CONFIG_JSON, OFFSET(format),
-	  .help = "Format of both directions, " RTP_DEFAULT_FORMAT },
-	{ "verify_source", CONFIG_BOOL, OFFSET(verify_source), "false",
-	  .help = "Take only what comes from out.address" },
-	{ "payload_type", CONFIG_INT, OFFSET(payload_type), "21", .min = 0, .max = 127,
-	  .help = "Of all packets; others are not read" },
-	{ "clock_rate", CONFIG_INT, OFFSET(clock_rate), "90000", .min = 1, .max = 1000000000,
-	  .help = "Units of the timestamp in a second; the same at both ends" },
-	{ "rtcp", CONFIG_JSON, OFFSET(rtcp_cfg),
-	  .help = "Reports: true, false, or a group of settings" },
-	{ "aimd", CONFIG_JSON, OFFSET(aimd_cfg), .help = "Sending rate, by the reports" },
-};
-
-static const struct config_key rtp_in_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(in.address), .help = "Where to receive" },
-	{ "format", CONFIG_JSON, OFFSET(in.format), .help = "Format of what is received" },
-	{ "verify_source", CONFIG_BOOL, OFFSET(in.verify_source), "false",
-	  .help = "As on the node" },
-	{ "multicast", CONFIG_JSON, OFFSET(in.multicast_cfg),
-	  .help = "Multicast group to join" },
-	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "4194304", .min = 4096,
-	  .max = 1 << 30, .help = "Bytes that may wait in the kernel" },
-};
-
-static const struct config_key rtp_out_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(out.address), .help = "Where to send" },
-	{ "format", CONFIG_JSON, OFFSET(out.format), .help = "Format of what is sent" },
-	{ "multicast", CONFIG_JSON, OFFSET(out.multicast_cfg),
-	  .help = "The same as in.multicast" },
-	{ "packet_size", CONFIG_INT, OFFSET(out.packet_size), "1400", .min = 64, .max = 65507,
-	  .help = "Samples of one write are put together into packets of this many bytes" },
-	{ "netem", CONFIG_JSON, OFFSET(out.netem), .help = "Refused: of node-type socket" },
-	{ "fwmark", CONFIG_JSON, OFFSET(out.fwmark), .help = "Refused: of node-type socket" },
-};
-
 #define RTCP(field) offsetof(struct rtp_config_rtcp, field)
 
 static const struct config_key rtcp_keys[] = {
@@ -94,6 +58,42 @@ static const struct config_key aimd_keys[] = {
 	{ "log", CONFIG_STRING, AIMD(log), .help = "File for the rate after each report" },
 	{ "hook_type", CONFIG_ENUM, AIMD(throttle), "disabled", .names = throttle_names,
 	  .help = "Which samples are held back" },
+};
+
+static const struct config_key rtp_keys[] = {
+	{ "format", CONFIG_JSON, OFFSET(format),
+	  .help = "Format of both directions, " RTP_DEFAULT_FORMAT },
+	{ "verify_source", CONFIG_BOOL, OFFSET(verify_source), "false",
+	  .help = "Take only what comes from out.address" },
+	{ "payload_type", CONFIG_INT, OFFSET(payload_type), "21", .min = 0, .max = 127,
+	  .help = "Of all packets; others are not read" },
+	{ "clock_rate", CONFIG_INT, OFFSET(clock_rate), "90000", .min = 1, .max = 1000000000,
+	  .help = "Units of the timestamp in a second; the same at both ends" },
+	{ "rtcp", CONFIG_JSON, OFFSET(rtcp_cfg), .form = "'type': ['boolean', 'null']", .group = rtcp_keys, .group_count = ARRAY_SIZE(rtcp_keys),
+	  .help = "Reports: true, false, or a group of settings" },
+	{ "aimd", CONFIG_JSON, OFFSET(aimd_cfg), .group = aimd_keys, .group_count = ARRAY_SIZE(aimd_keys), .help = "Sending rate, by the reports" },
+};
+
+static const struct config_key rtp_in_keys[] = {
+	{ "address", CONFIG_STRING, OFFSET(in.address), .help = "Where to receive" },
+	{ "format", CONFIG_JSON, OFFSET(in.format), .help = "Format of what is received" },
+	{ "verify_source", CONFIG_BOOL, OFFSET(in.verify_source), "false",
+	  .help = "As on the node" },
+	{ "multicast", CONFIG_JSON, OFFSET(in.multicast_cfg),
+	  .help = "Multicast group to join" },
+	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "4194304", .min = 4096,
+	  .max = 1 << 30, .help = "Bytes that may wait in the kernel" },
+};
+
+static const struct config_key rtp_out_keys[] = {
+	{ "address", CONFIG_STRING, OFFSET(out.address), .help = "Where to send" },
+	{ "format", CONFIG_JSON, OFFSET(out.format), .help = "Format of what is sent" },
+	{ "multicast", CONFIG_JSON, OFFSET(out.multicast_cfg),
+	  .help = "The same as in.multicast" },
+	{ "packet_size", CONFIG_INT, OFFSET(out.packet_size), "1400", .min = 64, .max = 65507,
+	  .help = "Samples of one write are put together into packets of this many bytes" },
+	{ "netem", CONFIG_JSON, OFFSET(out.netem), .help = "Refused: of node-type socket" },
+	{ "fwmark", CONFIG_JSON, OFFSET(out.fwmark), .help = "Refused: of node-type socket" },
 };
 
 static bool can_read(const struct node *n)

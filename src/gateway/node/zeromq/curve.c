@@ -23,7 +23,7 @@ static const char *const roles[] = { "binder", "server", "client", NULL };
 
 #define OFFSET(field) offsetof(struct zeromq_curve, field)
 
-static const struct config_key curve_keys[] = {
+const struct config_key zeromq_curve_keys[ZEROMQ_CURVE_KEYS] = {
 	{ "enabled", CONFIG_BOOL, OFFSET(enabled), "true", .help = "CURVE is used" },
 	{ "public_key", CONFIG_STRING, OFFSET(public_key),
 	  .help = "Public key of the pair; of a client without server_key also the server's" },
@@ -36,6 +36,8 @@ static const struct config_key curve_keys[] = {
 	{ "role", CONFIG_ENUM, OFFSET(role), "binder", .names = roles,
 	  .help = "Which side is the server: binder (who binds), or this node is server or client" },
 	{ "allow", CONFIG_JSON, OFFSET(allow_cfg),
+	  .form = "'type': ['array', 'null'], 'minItems': 1, 'maxItems': 128, "
+		  "'items': {'type': 'string', 'minLength': 40, 'maxLength': 40}",
 	  .help = "List of public keys of the clients that may connect; without it any" },
 };
 
@@ -130,7 +132,7 @@ int zeromq_curve_parse(struct zeromq_node *m, struct config *c, json_t *cfg)
 		config_fail(c, cfg, "curve", "expected a group");
 		return -EINVAL;
 	}
-	if (config_unpack(c, m->curve_cfg, curve_keys, ARRAY_SIZE(curve_keys), v, NULL, 0))
+	if (config_unpack(c, m->curve_cfg, zeromq_curve_keys, ZEROMQ_CURVE_KEYS, v, NULL, 0))
 		return -EINVAL;
 	ret = check_key(c, m->curve_cfg, "public_key", v->public_key);
 	ret = check_key(c, m->curve_cfg, "secret_key", v->secret_key) ?: ret;

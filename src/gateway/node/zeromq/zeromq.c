@@ -21,19 +21,23 @@ static const char *const patterns[] = { "pubsub", "radiodish", NULL };
 
 #define OFFSET(field) offsetof(struct zeromq_node, field)
 
+#define URL "{'type': ['string', 'null'], 'pattern': '^(tcp|ipc|udp)://.'}"
+#define URLS "'anyOf': [" URL ", {'type': 'array', 'items': " URL "}]"
+
 static const struct config_key zeromq_keys[] = {
 	{ "pattern", CONFIG_ENUM, OFFSET(pattern), "pubsub", .names = patterns,
 	  .help = "pubsub, or radiodish where libzmq has it" },
 	{ "ipv6", CONFIG_BOOL, OFFSET(ipv6), "false", .help = "Addresses may be of IPv6" },
 	{ "heartbeat", CONFIG_REAL, OFFSET(heartbeat_s), "5.0", .min = 0, .max = 3600,
 	  .help = "Seconds of silence after which a connection is given up; 0: never" },
-	{ "curve", CONFIG_JSON, OFFSET(curve_cfg),
+	{ "curve", CONFIG_JSON, OFFSET(curve_cfg), .group = zeromq_curve_keys,
+	  .group_count = ZEROMQ_CURVE_KEYS,
 	  .help = "Encryption: { enabled, public_key, secret_key, secret_key_file, server_key, role, allow }" },
 	OUTSIDE_KEYS("villas.binary"),
 };
 
 static const struct config_key zeromq_in_keys[] = {
-	{ "subscribe", CONFIG_JSON, OFFSET(in.given),
+	{ "subscribe", CONFIG_JSON, OFFSET(in.given), .form = URLS,
 	  .help = "Address, or list of addresses, of publishers: tcp://HOST:PORT or ipc://PATH" },
 	{ "filter", CONFIG_STRING, OFFSET(in.filter),
 	  .help = "Only messages whose first frame begins so; without it all" },
@@ -47,7 +51,7 @@ static const struct config_key zeromq_in_keys[] = {
 };
 
 static const struct config_key zeromq_out_keys[] = {
-	{ "publish", CONFIG_JSON, OFFSET(out.given),
+	{ "publish", CONFIG_JSON, OFFSET(out.given), .form = URLS,
 	  .help = "Address, or list of addresses, to publish at: tcp://HOST:PORT or ipc://PATH" },
 	{ "filter", CONFIG_STRING, OFFSET(out.filter),
 	  .help = "First frame of each message; without it there is none" },

@@ -69,6 +69,10 @@ struct zeromq_curve {
 	unsigned allow_count;
 };
 
+/* curve.c: the keys of the group `curve`. */
+#define ZEROMQ_CURVE_KEYS 7
+extern const struct config_key zeromq_curve_keys[ZEROMQ_CURVE_KEYS];
+
 struct zeromq_node {
 	struct outside outside;     /* first */
 
