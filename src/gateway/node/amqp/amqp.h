@@ -97,7 +97,8 @@ int amqp_node_open(struct outside *o);
 void amqp_node_close(struct outside *o);
 /* Ends a wait of amqp_node_open(), for good. Any thread. */
 void amqp_node_stop_opening(struct amqp_node *a);
-/* What went wrong with a call of the library; returns `ret`. */
+
+/* fail.c: what went wrong with a call of the library; returns `ret`. */
 int amqp_node_fail(struct amqp_node *a, int ret, const char *what, int status);
 int amqp_node_fail_reply(struct amqp_node *a, const char *what, amqp_rpc_reply_t reply);
 /* The server's own words; `what` stands in front of them. */

@@ -15,6 +15,10 @@
 #define LEAVE_MS 300
 #define NAME_MAX_LEN 128
 
+const char *const kafka_protocols[] = { "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", NULL };
+const char *const kafka_acks[] = { "all", "1", "0", NULL };
+const char *const kafka_resets[] = { "latest", "earliest", NULL };
+
 /* ---- properties that the user gives ---- */
 
 /* Properties that have a key of the node, or that the node needs as they are. */

@@ -28,75 +28,6 @@
 #define REST_MS 20
 #define PARTITIONS_MAX 4096
 
-/* ---- what the library tells ---- */
-
-/* The library adds how long the attempt took: the same reason would be said each time. */
-static void note_error(struct kafka_node *m, const char *reason)
-{
-	const char *took = strstr(reason, " (after ");
-
-	snprintf(m->last_error, sizeof(m->last_error), "%.*s",
-		 (int)(took ? (size_t)(took - reason) : strlen(reason)), reason);
-}
-
-void kafka_on_error(rd_kafka_t *rk, int err, const char *reason, void *arg)
-{
-	struct kafka_node *m = arg;
-	bool produces = rk == m->producer.rk;
-	char fatal[200];
-
-	switch (err) {
-	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-		/* The reason has come before. */
-		(produces ? &m->producer : &m->consumer)->down = true;
-		return;
-	case RD_KAFKA_RESP_ERR__FATAL:
-		rd_kafka_fatal_error(rk, fatal, sizeof(fatal));
-		note_error(m, fatal);
-		m->fatal = m->fatal || produces;
-		return;
-	default:
-		note_error(m, reason);
-		m->disturbed = m->disturbed || produces;
-		log_debug("node %s: %s: %s", m->outside.node->name, rd_kafka_err2name(err), reason);
-	}
-}
-
-void kafka_on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *arg)
-{
-	struct kafka_node *m = arg;
-	uint64_t tag = (uintptr_t)message->_private;
-
-	if (m->silent || m->fatal)
-		return;
-	if (message->err)
-		outside_reject(&m->outside, tag, rd_kafka_err2str(message->err));
-	else
-		outside_confirm(&m->outside, tag, false);
-}
-
-void kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err,
-			rd_kafka_topic_partition_list_t *partitions, void *arg)
-{
-	struct kafka_node *m = arg;
-	bool given = err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-	const rd_kafka_topic_partition_list_t *all = given ? partitions : NULL;
-	rd_kafka_topic_partition_list_t *now;
-
-	if (strcmp(rd_kafka_rebalance_protocol(rk), "COOPERATIVE"))
-		rd_kafka_assign(rk, all);
-	else
-		rd_kafka_error_destroy(given ? rd_kafka_incremental_assign(rk, partitions) :
-					       rd_kafka_incremental_unassign(rk, partitions));
-	m->assigned = given;
-	if (given)
-		node_figure_add(m->outside.node, KAFKA_ASSIGNMENTS, 1);
-	if (rd_kafka_assignment(rk, &now))
-		return;
-	node_figure_set(m->outside.node, KAFKA_PARTITIONS, (uint64_t)now->cnt);
-	rd_kafka_topic_partition_list_destroy(now);
-}
-
 static int refuse(struct kafka_node *m, const char *what, rd_kafka_resp_err_t err)
 {
 	m->refused = -EACCES;
@@ -119,7 +50,7 @@ static void take_error(struct kafka_node *m, const rd_kafka_message_t *message)
 	default:
 		if (strcmp(text, m->last_error))
 			log_warn("node %s: from %s: %s", m->outside.node->name, m->target, text);
-		note_error(m, text);
+		kafka_note_error(m, text);
 	}
 }
 
@@ -388,7 +319,7 @@ void kafka_close(struct outside *o)
 {
 	struct kafka_node *m = kafka_of(o);
 
-	o->ops = m->fatal ? &kafka_again_ops : &kafka_ops;
+	o->ops = m->fatal ? m->again_ops : m->ops;
 	if (m->fatal || outside_is_ending(o))
 		kafka_end_producer(m);
 	if (outside_is_ending(o))

@@ -20,9 +20,6 @@ extern const struct node_type node_kafka;
 
 #define TOPIC_LEN_MAX 249
 
-const char *const kafka_protocols[] = { "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", NULL };
-const char *const kafka_acks[] = { "all", "1", "0", NULL };
-const char *const kafka_resets[] = { "latest", "earliest", NULL };
 
 #define OFFSET(field) offsetof(struct kafka_node, field)
 
@@ -317,7 +314,7 @@ static int kafka_send(struct outside *o, struct outbox_message *msg)
 	return OUTSIDE_UNCONFIRMED;
 }
 
-const struct outside_ops kafka_ops = {
+static const struct outside_ops kafka_ops = {
 	.flags = OUTSIDE_REPEATS,
 	.open = kafka_open,
 	.close = kafka_close,
@@ -326,7 +323,7 @@ const struct outside_ops kafka_ops = {
 	.wait = kafka_wait,
 };
 
-const struct outside_ops kafka_again_ops = {
+static const struct outside_ops kafka_again_ops = {
 	.open = kafka_open,
 	.close = kafka_close,
 	.send = kafka_send,
@@ -339,6 +336,8 @@ static int kafka_init(struct node *n)
 	struct kafka_node *m = n->private_data;
 
 	outside_init(n, &kafka_ops);
+	m->ops = &kafka_ops;
+	m->again_ops = &kafka_again_ops;
 	m->event_fd = -1;
 	return 0;
 }

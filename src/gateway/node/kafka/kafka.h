@@ -45,6 +45,10 @@ struct kafka_node {
 	unsigned topic_count;
 	char target[300];
 
+	/* Of a producer that the library repeats for, and of one whose messages are to be sent
+	 * again by gateway/outside. */
+	const struct outside_ops *ops, *again_ops;
+
 	/* From start to stop */
 	struct kafka_client producer, consumer;
 	rd_kafka_topic_t *topic;    /* of the producer */
@@ -76,10 +80,6 @@ static inline bool kafka_has_sasl(const struct kafka_node *m)
 	return m->protocol == KAFKA_SASL_PLAINTEXT || m->protocol == KAFKA_SASL_SSL;
 }
 
-/* kafka.c: a producer that the library repeats for, and one whose messages are to be sent again
- * by gateway/outside. */
-extern const struct outside_ops kafka_ops, kafka_again_ops;
-
 /* client.c */
 /* The properties of `given`, NULL or a group, are put into `conf`. 0, or -EINVAL after
  * config_fail(); with `c` NULL they are known to be right. */
@@ -98,6 +98,7 @@ void kafka_close(struct outside *o);
 int kafka_turn(struct outside *o);
 unsigned kafka_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns);
 /* Callbacks of the library, from calls that serve its queues. */
+void kafka_note_error(struct kafka_node *m, const char *reason);
 void kafka_on_error(rd_kafka_t *rk, int err, const char *reason, void *arg);
 void kafka_on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *arg);
 void kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err,
