@@ -278,6 +278,9 @@ static inline uint64_t outside_new_tag(struct outside *o)
 
 /* The server has the message `tag`; with `all_before` all that were sent before it, too. */
 void outside_confirm(struct outside *o, uint64_t tag, bool all_before);
+/* The server has not taken what was sent, and may take it later: all that is not confirmed is
+ * sent once more. */
+void outside_repeat(struct outside *o);
 /* The server, or the library, has refused it for good. */
 void outside_reject(struct outside *o, uint64_t tag, const char *why);
 

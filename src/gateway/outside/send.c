@@ -142,6 +142,11 @@ void outside_confirm(struct outside *o, uint64_t tag, bool all_before)
 	show_figures(o);
 }
 
+void outside_repeat(struct outside *o)
+{
+	outbox_repeat(&o->unconfirmed);
+}
+
 void outside_reject(struct outside *o, uint64_t tag, const char *why)
 {
 	node_lose(o->node, NODE_LOSS_REFUSED, outbox_confirm(&o->unconfirmed, tag, false),
