@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads answers of JetStream; see answer.h. */
+#include "gateway/node/nats/answer.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS_MAX 18
+
+bool nats_answer_read(struct nats_answer *a, const char *data, size_t len)
+{
+	json_t *o = json_loadb(data, len, 0, NULL), *error = json_object_get(o, "error");
+	const char *text = json_string_value(json_object_get(error, "description"));
+	bool known;
+
+	*a = (struct nats_answer){ 0 };
+	a->good = !error && json_is_string(json_object_get(o, "stream")) &&
+		  json_is_integer(json_object_get(o, "seq"));
+	known = a->good || json_is_object(error);
+	if (json_is_object(error)) {
+		json_int_t code = json_integer_value(json_object_get(error, "code"));
+
+		a->code = code > 0 && code < 1000 ? (int)code : 0;
+		snprintf(a->text, sizeof(a->text), "%s", text ? text : "without a reason");
+	}
+	json_decref(o);
+	for (char *t = a->text; *t; t++)
+		if (iscntrl((unsigned char)*t))
+			*t = ' ';
+	return known;
+}
+
+uint64_t nats_answer_tag(const char *subject)
+{
+	const char *digits = subject ? strrchr(subject, '.') : NULL;
+	size_t n = digits ? strspn(digits + 1, "0123456789") : 0;
+
+	if (!n || n > DIGITS_MAX || digits[1 + n])
+		return 0;
+	return strtoull(digits + 1, NULL, 10);
+}

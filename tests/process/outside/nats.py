@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The node-type nats with nats-server. Arguments: `core` or `jetstream`, and scenarios
+(servers.py)."""
+import os
+import re
+import socket
+import sys
+import time
+
+import servers
+from gateway_process import Gateway, check
+
+
+class Core(servers.Kind):
+    name = "nats"
+    program = "nats-server"
+    port = 4222
+    refusal = "authorization"
+    more = ""
+
+    def argv(self, tls, password):
+        config = os.path.join(self.folder, "nats.conf")
+        with open(config, "w") as f:
+            f.write('listen: "127.0.0.1:%d"\nping_interval: "5s"\n%s\n' % (self.port, self.server()))
+            if tls:
+                f.write('tls { cert_file: "%s/server.crt", key_file: "%s/server.key" }\n' % ((self.folder,) * 2))
+            if password:
+                f.write('authorization { user: lab, password: "%s" }\n' % password)
+        return ["nats-server", "-c", config]
+
+    def server(self):
+        return self.more
+
+    def node(self, direction, channel, form, tls=None, password=None):
+        text = 'host = "%s"; port = %d; format = "%s"; reconnect_interval = 100; connect_timeout = 2.0; %s' % (
+            "localhost" if tls else self.host, self.port, form, self.stream(channel))
+        if tls:
+            text += 'ssl = { ca = "%s"; }; ' % tls
+        if password:
+            text += 'username = "lab"; password_file = "%s"; ' % password
+        if direction == "in":
+            return text + 'in = { subscribe = "lab.%s"; signals = "2f"; };' % channel
+        return text + 'out = { publish = "lab.%s"; };' % channel
+
+    def stream(self, channel):
+        return ""
+
+
+class JetStream(Core):
+    # A server of version 2.9 confirms messages before it has written them.
+    durable = False
+
+    def server(self):
+        return 'jetstream { store_dir: "%s/store" }' % self.folder
+
+    def stream(self, channel):
+        return 'jetstream = { stream = "%s"; durable = "reader"; create = true; max_bytes = 100000000; }; ' % channel
+
+
+# ---- scenarios of this node-type ----
+
+def nodes(kind, text):
+    """A gateway with nodes of these keys, and a generator that writes to those called o..."""
+    parts = ['sig = { type = "signal"; signal = "counter"; rate = 500.0; limit = 200; values = 2; };']
+    paths = []
+    for name, keys in text.items():
+        parts.append('%s = { type = "nats"; reconnect_interval = 50; %s };' % (name, keys))
+        if name[0] == "i":
+            paths.append('{ in = "%s"; }' % name)
+    outs = ", ".join('"%s"' % n for n in text if n[0] == "o")
+    if outs:
+        paths.append('{ in = "sig"; out = [ %s ]; }' % outs)
+    return "nodes = { %s };\npaths = ( %s );\n" % ("\n".join(parts), ", ".join(paths))
+
+
+def await_state(gateway, node, state):
+    servers.until(lambda: gateway.ask("/node/" + node)["state"] == state,
+                  lambda: "%s: %s" % (state, open(gateway.log).read()[-1500:]))
+
+
+def groups(kind):
+    """Two readers of a group share the messages, and wildcards and lists work."""
+    kind.start()
+    own = 'host = "127.0.0.1"; '
+    reader = Gateway(kind.folder, "r", nodes(kind, {
+        "i1": own + 'in = { subscribe = "lab.*"; queue_group = "g"; signals = "2f"; };',
+        "i2": own + 'in = { subscribe = "lab.>"; queue_group = "g2"; signals = "2f"; };',
+        "i3": own + 'in = { subscribe = "lab.*"; queue_group = "g"; signals = "2f"; };',
+        "i4": 'url = "nats://127.0.0.1:%d"; in = { subscribe = [ "lab.a", "other" ]; signals = "2f"; };' % kind.port}))
+    for n in ("i1", "i2", "i3", "i4"):
+        await_state(reader, n, "connected")
+    writer = Gateway(kind.folder, "w", nodes(kind, {"o": own + 'out = { publish = [ "lab.a", "lab.b" ]; };'}))
+    def received(*names):
+        return [reader.ask("/node/" + n)["stats"]["received"] for n in names]
+
+    servers.until(lambda: writer.ask("/node/sig")["state"] == "stopped" or received("i4")[0] +
+                  writer.ask("/node/sig")["stats"]["missed"] >= 200, lambda: "all come: %s" % received("i4"))
+    sent = writer.ask("/node/o")["stats"]["sent"]
+    servers.until(lambda: received("i2", "i4") == [2 * sent, sent], "wildcards, and one of two subjects")
+    servers.until(lambda: sum(received("i1", "i3")) == 2 * sent, "the group gets each once")
+    check(min(received("i1", "i3")) > 0, "both of the group get some")
+    writer.end()
+    reader.end()
+
+
+def permissions(kind):
+    """Subjects that the server does not allow: a reader says so; what is written is lost, with its
+    cause, and no connection is."""
+    kind.more = 'authorization { users = [ { user: lab, password: x, permissions: { publish: ["lab.ok", "$JS.>"], subscribe: "_INBOX.>" } } ] }'
+    kind.start()
+    own = 'host = "127.0.0.1"; username = "lab"; password = "x"; '
+    g = Gateway(kind.folder, "p", nodes(kind, {
+        "o1": own + 'out = { publish = "lab.ok"; };',
+        "o2": own + 'out = { publish = "lab.denied"; };',
+        "i": own + 'in = { subscribe = "lab.denied"; };'}))
+    servers.until(lambda: g.ask("/node/o1")["stats"]["figures"]["confirmed"] >= 20, "what is allowed is confirmed")
+    servers.until(lambda: g.ask("/node/o2")["stats"]["losses"]["refused"] >= 20, "what is not is lost")
+    stats = g.ask("/node/o2")["stats"]
+    check(not stats["figures"]["confirmed"] and not stats["figures"]["connections_lost"], "figures: %s" % stats)
+    log = g.end((0, 3))
+    check(re.search("node i: cannot connect.*lab.denied", log), "the reader says so: " + log)
+    check("lab.denied" in [line for line in log.split("\n") if "node o2" in line and "lost" in line][0],
+          "the writer names the subject: " + log)
+
+
+def tokens(kind):
+    """A token from a file, and a password in one of several URLs: nothing shows them."""
+    secret = "hidden-%d" % os.getpid()
+    file = os.path.join(kind.folder, "token")
+    with open(file, "w") as f:
+        f.write(secret + "\n")
+    for more, good, wrong in (
+            ('token: "%s"' % secret, 'host = "127.0.0.1"; token_file = "%s"; ' % file,
+             'host = "127.0.0.1"; token = "wrong"; '),
+            ('user: lab, password: "%s"' % secret,
+             'url = [ "nats://127.0.0.1:1", "nats://lab:%s@127.0.0.1:%d" ]; ' % (secret, kind.port),
+             'url = "nats://lab:wrong-%s@127.0.0.1:%d"; ' % (secret, kind.port))):
+        kind.more = "authorization { %s }" % more
+        kind.start()
+        g = Gateway(kind.folder, "t", nodes(kind, {"i1": good + 'in = { subscribe = "t"; };',
+                                                   "i2": wrong + 'in = { subscribe = "t"; };'}))
+        await_state(g, "i1", "connected")
+        servers.until(lambda: re.search("node i2: cannot connect.*authorization", open(g.log).read(), re.I),
+                      lambda: "a wrong one is refused: " + open(g.log).read())
+        for path in ("/config", "/nodes", "/node/i1", "/node/i2", "/config/text"):
+            check(secret not in str(g.client.ask(path)), "%s shows no secret" % path)
+        log = g.end()
+        check(secret not in log, "the log shows no secret: " + log)
+        kind.kill()
+
+
+def later(kind):
+    """A stream keeps what is written while its reader is away, and the reader goes on where it was."""
+    kind.start()
+    writer = servers.Pair(kind, name="first-")
+    writer.await_more()
+    writer.reader.end((0, 3))
+    before = len(writer.got())
+    time.sleep(0.3)
+    text = open(writer.reader.config).read()
+    writer.reader = Gateway(kind.folder, "again", text.split("\n", 1)[1])
+    writer.settle()
+    servers.until(lambda: len(set(writer.got())) == len(writer.rows(writer.sent_file)),
+                  lambda: "all come: %d of %d; before %d" % (len(writer.got()), len(writer.rows(writer.sent_file)), before))
+    got = writer.got()
+    check(len(got) == len(set(got)), "none twice: %d" % (len(got) - len(set(got))))
+    check(got == sorted(got), "in their order")
+    writer.end()
+
+
+class Refusing(servers.Nonsense):
+    """Never says anything."""
+
+    def run(self):
+        held = []
+        while True:
+            held.append(self.socket.accept())
+
+
+def silent(kind):
+    """A server that never says anything: the gateway ends in time."""
+    server = Refusing(kind.port)
+    server.start()
+    g = Gateway(kind.folder, "silent", nodes(kind, {"o": 'host = "127.0.0.1"; out = { publish = "x"; };'}))
+    time.sleep(0.3)
+    since = time.monotonic()
+    g.end((0, 3))
+    check(time.monotonic() - since < 2.5, "it ends in time")
+    server.socket.close()
+
+
+sys.exit(servers.main({"core": Core, "jetstream": JetStream}, {
+    "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent}))
