@@ -50,7 +50,6 @@ static const struct {
 	{ "iec61850-8-1", OTHER_PROTOCOL },
 	{ "iec61850-9-2", OTHER_PROTOCOL },
 	{ "modbus", OTHER_PROTOCOL },
-	{ "nanomsg", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
 	{ "opal.async",
 	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
