@@ -47,6 +47,7 @@ BESIDE = {
     "ngsi": {"endpoint": "http://localhost", "entity_id": "i", "entity_type": "t"},
     "rtp": {"in": {"address": "127.0.0.1:12345"}, "out": {"address": "127.0.0.1:12346"}},
     "redis": {"mode": "channel", "channel": "c"}, "amqp": {"exchange": "e"},
+    "nats": {"host": "localhost"},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},

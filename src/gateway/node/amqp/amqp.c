@@ -121,10 +121,8 @@ static int parse_uri(struct amqp_node *a, struct config *c, json_t *cfg, bool *t
 	char shown[sizeof(a->uri_parts)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (json_object_get(cfg, others[i])) {
-			config_fail(c, cfg, others[i], "is not given together with uri");
-			return -EINVAL;
-		}
+		if (json_object_get(cfg, others[i]))
+			config_warn(c, cfg, others[i], "is passed over, because uri is given");
 	if (strlen(a->uri) >= sizeof(a->uri_parts)) {
 		config_fail(c, cfg, "uri", "it has %zu bytes at most", sizeof(a->uri_parts) - 1);
 		return -EINVAL;

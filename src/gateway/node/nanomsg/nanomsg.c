@@ -17,6 +17,9 @@ static const char *const patterns[] = { "pubsub", "pipeline", "pair", NULL };
 
 #define OFFSET(field) offsetof(struct nanomsg_node, field)
 
+#define URL "{'type': ['string', 'null'], 'pattern': '^(tcp[46]?|ipc|unix|abstract|inproc)://.'}"
+#define URLS "'anyOf': [" URL ", {'type': 'array', 'items': " URL "}]"
+
 static const struct config_key nanomsg_keys[] = {
 	{ "pattern", CONFIG_ENUM, OFFSET(pattern), "pubsub", .names = patterns,
 	  .help = "pubsub: to all peers, a slow one misses some; pipeline: each message to one "
@@ -25,9 +28,9 @@ static const struct config_key nanomsg_keys[] = {
 };
 
 static const struct config_key nanomsg_in_keys[] = {
-	{ "endpoints", CONFIG_JSON, OFFSET(in.endpoints),
-	  .help = "Address, or list of addresses, to read from: \"tcp://host:port\", \"ipc:///path\"" },
-	{ "subscribe", CONFIG_JSON, OFFSET(in.alias), .help = "The same as endpoints" },
+	{ "endpoints", CONFIG_JSON, OFFSET(in.endpoints), .form = URLS,
+	  .help = "Address, or list of addresses, to read from, as tcp://HOST:PORT or ipc://PATH" },
+	{ "subscribe", CONFIG_JSON, OFFSET(in.alias), .form = URLS, .help = "The same as endpoints" },
 	{ "bind", CONFIG_BOOL, OFFSET(in.bind), "false",
 	  .help = "The node listens at in.endpoints; false: it dials them" },
 	{ "max_message", CONFIG_INT, OFFSET(in_message_max), "1048576", .min = 64,
@@ -37,9 +40,9 @@ static const struct config_key nanomsg_in_keys[] = {
 };
 
 static const struct config_key nanomsg_out_keys[] = {
-	{ "endpoints", CONFIG_JSON, OFFSET(out.endpoints),
+	{ "endpoints", CONFIG_JSON, OFFSET(out.endpoints), .form = URLS,
 	  .help = "Address, or list of addresses, to write to" },
-	{ "publish", CONFIG_JSON, OFFSET(out.alias), .help = "The same as endpoints" },
+	{ "publish", CONFIG_JSON, OFFSET(out.alias), .form = URLS, .help = "The same as endpoints" },
 	{ "bind", CONFIG_BOOL, OFFSET(out.bind), "true",
 	  .help = "The node listens at out.endpoints; false: it dials them" },
 	OUTSIDE_OUT_KEYS,
@@ -49,7 +52,8 @@ static const struct config_key nanomsg_out_keys[] = {
 
 static bool is_known(const char *url)
 {
-	static const char *const schemes[] = { "tcp", "tcp4", "tcp6", "ipc", "unix", "abstract" };
+	static const char *const schemes[] = { "tcp", "tcp4", "tcp6", "ipc", "unix", "abstract",
+					       "inproc" };
 	const char *end = strstr(url, "://");
 
 	for (size_t i = 0; end && i < ARRAY_SIZE(schemes); i++)
@@ -69,7 +73,7 @@ static int check_url(struct config *c, const json_t *at, const char *key, const 
 		return -EINVAL;
 	}
 	if (!is_known(url)) {
-		config_fail(c, at, key, "'%.100s' is none of tcp://, ipc://, abstract://", url);
+		config_fail(c, at, key, "'%.100s' is none of tcp://, ipc://, abstract://, inproc://", url);
 		return -EINVAL;
 	}
 	if (strchr(url, '@')) {

@@ -18,18 +18,6 @@
 /* Questions of the server that may stay without an answer. */
 #define PINGS_OUT 2
 
-int nats_link_fail(struct nats_link *l, natsStatus s, const char *what)
-{
-	const char *text = nats_GetLastError(NULL);
-	size_t len = 0;
-
-	if (what)
-		len = (size_t)snprintf(l->why, sizeof(l->why), "%.100s: ", what);
-	snprintf(l->why + len, sizeof(l->why) - len, "%.150s%s%s", natsStatus_GetText(s),
-		 text && *text ? ": " : "", text && *text ? text : "");
-	return s == NATS_NO_MEMORY ? -ENOMEM : -EIO;
-}
-
 /* ---- options ---- */
 
 static int fail(struct nats_node *m, natsStatus s, const char *what)
@@ -106,6 +94,47 @@ static void ignore_error(natsConnection *connection, natsSubscription *sub, nats
 {
 }
 
+/* ---- subscriptions ---- */
+
+static natsStatus subscribe(struct nats_link *l, const char *subject)
+{
+	struct nats_node *m = l->node;
+	natsSubscription **sub = &l->subs[l->sub_count];
+	natsStatus s = m->queue_group ?
+			natsConnection_QueueSubscribeSync(sub, l->connection, subject,
+							  m->queue_group) :
+			natsConnection_SubscribeSync(sub, l->connection, subject);
+
+	if (s)
+		return s;
+	l->sub_count++;
+	return natsSubscription_SetPendingLimits(*sub, PENDING_MESSAGES, PENDING_BYTES);
+}
+
+static int nats_setup(struct nats_link *l)
+{
+	struct nats_node *m = l->node;
+	const char *text = NULL;
+	natsStatus s = NATS_OK;
+
+	if (m->js.enabled)
+		return nats_jetstream_setup(l);
+	for (unsigned i = 0; i < m->sub_count && m->outside.node->is_source && !s; i++) {
+		s = subscribe(l, m->sub[i]);
+		if (s)
+			return nats_link_fail(l, s, m->sub[i]);
+	}
+	s = natsConnection_FlushTimeout(l->connection, (int64_t)(m->outside.connect_timeout_s * 1e3));
+	/* A subscription that the server refuses. */
+	if (!s && natsConnection_GetLastError(l->connection, &text) == NATS_NOT_PERMITTED) {
+		snprintf(l->why, sizeof(l->why), "%.250s", text ? text : "not permitted");
+		return -EACCES;
+	}
+	return s ? nats_link_fail(l, s, NULL) : 0;
+}
+
+/* ---- the attempt ---- */
+
 int nats_open(struct outside *o)
 {
 	struct nats_node *m = nats_of(o);
@@ -126,44 +155,5 @@ int nats_open(struct outside *o)
 	memset(m->dropped, 0, sizeof(m->dropped));
 	m->js.awaited = 0;
 	m->js.away_ns = m->js.pause_ns = 0;
-	return nats_link_start(m, options) ?: 1;
-}
-
-/* ---- subscriptions ---- */
-
-static natsStatus subscribe(struct nats_link *l, const char *subject)
-{
-	struct nats_node *m = l->node;
-	natsSubscription **sub = &l->subs[l->sub_count];
-	natsStatus s = m->queue_group ?
-			natsConnection_QueueSubscribeSync(sub, l->connection, subject,
-							  m->queue_group) :
-			natsConnection_SubscribeSync(sub, l->connection, subject);
-
-	if (s)
-		return s;
-	l->sub_count++;
-	return natsSubscription_SetPendingLimits(*sub, PENDING_MESSAGES, PENDING_BYTES);
-}
-
-int nats_setup(struct nats_link *l)
-{
-	struct nats_node *m = l->node;
-	const char *text = NULL;
-	natsStatus s = NATS_OK;
-
-	if (m->js.enabled)
-		return nats_jetstream_setup(l);
-	for (unsigned i = 0; i < m->sub_count && m->outside.node->is_source && !s; i++) {
-		s = subscribe(l, m->sub[i]);
-		if (s)
-			return nats_link_fail(l, s, m->sub[i]);
-	}
-	s = natsConnection_FlushTimeout(l->connection, (int64_t)(m->outside.connect_timeout_s * 1e3));
-	/* A subscription that the server refuses. */
-	if (!s && natsConnection_GetLastError(l->connection, &text) == NATS_NOT_PERMITTED) {
-		snprintf(l->why, sizeof(l->why), "%.250s", text ? text : "not permitted");
-		return -EACCES;
-	}
-	return s ? nats_link_fail(l, s, NULL) : 0;
+	return nats_link_start(m, options, nats_setup) ?: 1;
 }

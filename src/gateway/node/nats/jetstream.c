@@ -47,7 +47,7 @@
 
 #define OFFSET(field) offsetof(struct nats_node, js.field)
 
-static const struct config_key jetstream_keys[] = {
+const struct config_key nats_jetstream_keys[NATS_JETSTREAM_KEYS] = {
 	{ "stream", CONFIG_STRING, OFFSET(stream), .required = true, .help = "Name of the stream" },
 	{ "durable", CONFIG_STRING, OFFSET(durable),
 	  .help = "Name of the consumer, by which the server knows what was read" },
@@ -79,7 +79,7 @@ int nats_jetstream_parse(struct nats_node *m, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	js->enabled = true;
-	if (config_unpack(c, m->jetstream_cfg, jetstream_keys, ARRAY_SIZE(jetstream_keys), m, NULL, 0))
+	if (config_unpack(c, m->jetstream_cfg, nats_jetstream_keys, NATS_JETSTREAM_KEYS, m, NULL, 0))
 		return -EINVAL;
 	ret = check_name(c, m->jetstream_cfg, "stream", js->stream);
 	ret = check_name(c, m->jetstream_cfg, "durable", js->durable) ?: ret;

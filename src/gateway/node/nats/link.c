@@ -61,6 +61,18 @@ static void drop(struct nats_link *l)
 	free(l);
 }
 
+int nats_link_fail(struct nats_link *l, natsStatus s, const char *what)
+{
+	const char *text = nats_GetLastError(NULL);
+	size_t len = 0;
+
+	if (what)
+		len = (size_t)snprintf(l->why, sizeof(l->why), "%.100s: ", what);
+	snprintf(l->why + len, sizeof(l->why) - len, "%.150s%s%s", natsStatus_GetText(s),
+		 text && *text ? ": " : "", text && *text ? text : "");
+	return s == NATS_NO_MEMORY ? -ENOMEM : -EIO;
+}
+
 /* ---- what the library asks of an event loop ---- */
 
 static natsStatus attach(void **data, void *loop, natsConnection *connection, natsSock fd)
@@ -286,7 +298,7 @@ static void *run(void *arg)
 	natsConnection *connection = NULL;
 
 	if (make_connection(l, &connection)) {
-		int ret = nats_setup(l);
+		int ret = l->setup(l);
 
 		pthread_mutex_lock(&l->lock);
 		set_state(l, ret ? NATS_LINK_FAILED : NATS_LINK_READY);
@@ -323,7 +335,8 @@ static int start_thread(struct nats_link *l, const char *name, void *(*f)(void *
 	return ret;
 }
 
-int nats_link_start(struct nats_node *m, natsOptions *options)
+int nats_link_start(struct nats_node *m, natsOptions *options,
+		    int (*setup)(struct nats_link *l))
 {
 	struct nats_link *l = calloc(1, sizeof(*l));
 	int ret;
@@ -332,7 +345,8 @@ int nats_link_start(struct nats_node *m, natsOptions *options)
 		natsOptions_Destroy(options);
 		return -ENOMEM;
 	}
-	*l = (struct nats_link){ .refs = 1, .node = m, .options = options, .fd = -1,
+	*l = (struct nats_link){ .refs = 1, .node = m, .options = options,
+				 .setup = setup, .fd = -1,
 				 .event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
 				 .asked = m->outside.next_tag,
 				 .answered = m->outside.next_tag,

@@ -18,8 +18,13 @@ extern const struct node_type node_nats;
 
 #define OFFSET(field) offsetof(struct nats_node, field)
 
+#define URL "{'type': ['string', 'null'], 'pattern': '^(nats|tls)://[^@]+'}"
+#define URLS "'anyOf': [" URL ", {'type': 'array', 'items': " URL "}]"
+#define SUBJECT "{'type': ['string', 'null'], 'pattern': '^[^ ]+$'}"
+#define SUBJECTS "'anyOf': [" SUBJECT ", {'type': 'array', 'items': " SUBJECT "}]"
+
 static const struct config_key nats_keys[] = {
-	{ "url", CONFIG_JSON, OFFSET(url_cfg),
+	{ "url", CONFIG_JSON, OFFSET(url_cfg), .form = URLS,
 	  .help = "\"nats://host:port\", or a list of the servers of a cluster, in place of host "
 		  "and port; tls:// protects" },
 	{ "host", CONFIG_STRING, OFFSET(host), .help = "Name or address of the server" },
@@ -39,14 +44,15 @@ static const struct config_key nats_keys[] = {
 		  "three have no answer" },
 	{ "no_echo", CONFIG_BOOL, OFFSET(no_echo), "false",
 	  .help = "The node does not read what it has written" },
-	{ "jetstream", CONFIG_JSON, OFFSET(jetstream_cfg),
+	{ "jetstream", CONFIG_JSON, OFFSET(jetstream_cfg), .group = nats_jetstream_keys,
+	  .group_count = NATS_JETSTREAM_KEYS,
 	  .help = "A stream keeps the messages: { stream, durable, create, memory, max_bytes }" },
 	OUTSIDE_TLS_KEY(OFFSET(ssl)),
 	OUTSIDE_KEYS("json"),
 };
 
 static const struct config_key nats_in_keys[] = {
-	{ "subscribe", CONFIG_JSON, OFFSET(subscribe),
+	{ "subscribe", CONFIG_JSON, OFFSET(subscribe), .form = SUBJECTS,
 	  .help = "Subject, or list of subjects, to read from; * stands for a part, > for the rest" },
 	{ "queue_group", CONFIG_STRING, OFFSET(queue_group),
 	  .help = "Each message goes to one of the readers of this group" },
@@ -54,7 +60,7 @@ static const struct config_key nats_in_keys[] = {
 };
 
 static const struct config_key nats_out_keys[] = {
-	{ "publish", CONFIG_JSON, OFFSET(publish),
+	{ "publish", CONFIG_JSON, OFFSET(publish), .form = SUBJECTS,
 	  .help = "Subject, or list of subjects, to write to" },
 	OUTSIDE_OUT_KEYS,
 };

@@ -46,6 +46,8 @@ struct nats_link {
 	atomic_uint refs;
 	struct nats_node *node;     /* not used by the helper unless in state NATS_LINK_SETUP */
 	natsOptions *options;
+	/* Makes the subscriptions, by the helper. 0, or a negative errno with the reason in `why`. */
+	int (*setup)(struct nats_link *l);
 	bool confirms, tls;
 
 	/* Of the event loop */
@@ -103,6 +105,10 @@ struct nats_jetstream {
 	unsigned unread_first, unread_count;
 };
 
+/* jetstream.c: the keys of the group `jetstream`. */
+#define NATS_JETSTREAM_KEYS 5
+extern const struct config_key nats_jetstream_keys[NATS_JETSTREAM_KEYS];
+
 struct nats_node {
 	struct outside outside;     /* first */
 
@@ -136,7 +142,8 @@ static inline struct nats_node *nats_of(struct outside *o)
 
 /* link.c */
 /* Starts to connect with `options`, which are used up also if this fails. */
-int nats_link_start(struct nats_node *m, natsOptions *options);
+int nats_link_start(struct nats_node *m, natsOptions *options,
+		    int (*setup)(struct nats_link *l));
 /* Of close(): after this the helper does not use the node. */
 void nats_link_end(struct nats_node *m);
 /* True: no helper of an earlier connection still runs. */
@@ -152,13 +159,11 @@ void nats_link_ask(struct nats_link *l, uint64_t tag);
  * loop. */
 void nats_link_enter(void);
 void nats_link_leave(void);
+/* Puts the reason into l->why; returns a negative errno. */
+int nats_link_fail(struct nats_link *l, natsStatus s, const char *what);
 
 /* connect.c */
 int nats_open(struct outside *o);
-/* Of the helper, in state NATS_LINK_SETUP: subscribes, and waits until the server has it. 0, or a
- * negative errno with the reason in l->why. */
-int nats_setup(struct nats_link *l);
-int nats_link_fail(struct nats_link *l, natsStatus s, const char *what);
 
 /* messages.c */
 int nats_send(struct outside *o, struct outbox_message *msg);

@@ -208,18 +208,19 @@ static int check_mode(const struct redis_node *m, struct config *c, const json_t
 	static const struct {
 		const char *group, *key;
 		unsigned modes;
+		bool also_there; /* VILLASnode has it, and passes it over */
 	} rows[] = {
-		{ NULL, "channel", 1 << REDIS_CHANNEL },
-		{ "in", "pattern", 1 << REDIS_CHANNEL },
-		{ NULL, "key", 1 << REDIS_KEY | 1 << REDIS_HASH | 1 << REDIS_STREAM },
-		{ NULL, "notify", 1 << REDIS_KEY | 1 << REDIS_HASH },
-		{ NULL, "rate", 1 << REDIS_KEY | 1 << REDIS_HASH },
-		{ NULL, "format", 1 << REDIS_KEY | 1 << REDIS_CHANNEL | 1 << REDIS_STREAM },
-		{ NULL, "max_length", 1 << REDIS_STREAM },
-		{ NULL, "field", 1 << REDIS_STREAM },
-		{ "in", "from", 1 << REDIS_STREAM },
-		{ "in", "group", 1 << REDIS_STREAM },
-		{ "in", "consumer", 1 << REDIS_STREAM },
+		{ NULL, "channel", 1 << REDIS_CHANNEL, true },
+		{ "in", "pattern", 1 << REDIS_CHANNEL, false },
+		{ NULL, "key", 1 << REDIS_KEY | 1 << REDIS_HASH | 1 << REDIS_STREAM, true },
+		{ NULL, "notify", 1 << REDIS_KEY | 1 << REDIS_HASH, true },
+		{ NULL, "rate", 1 << REDIS_KEY | 1 << REDIS_HASH, true },
+		{ NULL, "format", 1 << REDIS_KEY | 1 << REDIS_CHANNEL | 1 << REDIS_STREAM, true },
+		{ NULL, "max_length", 1 << REDIS_STREAM, false },
+		{ NULL, "field", 1 << REDIS_STREAM, false },
+		{ "in", "from", 1 << REDIS_STREAM, false },
+		{ "in", "group", 1 << REDIS_STREAM, false },
+		{ "in", "consumer", 1 << REDIS_STREAM, false },
 	};
 	int ret = 0;
 
@@ -228,6 +229,11 @@ static int check_mode(const struct redis_node *m, struct config *c, const json_t
 
 		if (rows[i].modes & 1u << m->mode || !json_object_get(at, rows[i].key))
 			continue;
+		if (rows[i].also_there) {
+			config_warn(c, at, rows[i].key, "says nothing with mode = \"%s\"",
+				    modes[m->mode]);
+			continue;
+		}
 		config_fail(c, at, rows[i].key, "says nothing with mode = \"%s\"", modes[m->mode]);
 		ret = -EINVAL;
 	}

@@ -395,11 +395,12 @@ static void rtp_print(struct node *n, char *buf, size_t size)
 	const struct rtp_node *r = n->private_data;
 	const struct format *f = r->reader ? r->reader : r->writer;
 
-	snprintf(buf, size, "%s%.80s%s%.80s, format %s, reports %s",
+	snprintf(buf, size, "%s%.80s%s%.80s, format %s, reports %s %s",
 		 r->in.address ? "in " : "", r->in.address ? r->in.address : "",
 		 r->out.address ? r->in.address ? ", out " : "out " : "",
 		 r->out.address ? r->out.address : "", f ? f->type->name : "none",
-		 r->rtcp_settings.enabled ? throttle_names[r->aimd.throttle] : "off");
+		 r->rtcp_settings.enabled ? mode_names[r->rtcp_settings.mode] : "off",
+		 r->rtcp_settings.enabled ? throttle_names[r->aimd.throttle] : "");
 }
 
 static const struct node_figure rtp_figures[RTP_FIGURES] = {
