@@ -115,6 +115,9 @@ static int parse_side(struct zeromq_node *m, struct zeromq_side *d, struct confi
 				    ZEROMQ_URLS_MAX);
 			return -EINVAL;
 		}
+		/* Such an address can only be bound. */
+		if (!strncmp(url, "tcp://*", 7) && !json_object_get(at, "bind"))
+			d->bind = true;
 		wrong = check_url(m, url, d->bind);
 		if (wrong) {
 			config_fail(c, at, key, "'%.100s' is no address: %s", url, wrong);
