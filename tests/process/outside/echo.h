@@ -49,6 +49,7 @@ int echo_wait(struct echo *e, void *buf, size_t size);
 struct pair {
 	struct echo *e;
 	unsigned long long sent, got; /* sequence numbers of the last ones */
+	unsigned long long seen; /* that of the last one that came, in whatever order */
 };
 
 static atomic_uint progress; /* of the thread that measures */
@@ -109,8 +110,10 @@ static void take_lines(struct pair *p, const char *buf, size_t len)
 			field = memchr(field, ',', (size_t)(end - field));
 			field += !!field;
 		}
-		if (field && field < end && strtoull(field, NULL, 10) == p->got + 1)
-			p->got++;
+		if (field && field < end) {
+			p->seen = strtoull(field, NULL, 10);
+			p->got += p->seen == p->got + 1;
+		}
 		at = next ? next + 1 : end;
 	}
 }
@@ -135,8 +138,9 @@ static int await(struct pair *p, unsigned number)
 		if (since <= 0)
 			since = now_us();
 		if (now_us() - since > ECHO_PATIENCE) {
-			fprintf(stderr, "message %llu of pair %u does not come back\n",
-				p->got + 1, number);
+			fprintf(stderr, "message %llu of pair %u does not come back; ", p->got + 1,
+				number);
+			fprintf(stderr, "the last one was %llu of %llu\n", p->seen, p->sent);
 			return 1;
 		}
 	}

@@ -24,7 +24,7 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 {
 	static void *context; /* with one thread for all pairs, as a gateway's */
 	struct echo *e = calloc(1, sizeof(*e));
-	int second = 1000, none = 0;
+	int second = 1000, none = 0, yes = 1;
 	char address[256];
 
 	if (!context)
@@ -36,6 +36,10 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 	if (!e->pub || !e->sub)
 		return NULL;
 	zmq_setsockopt(e->pub, ZMQ_LINGER, &none, sizeof(none));
+	/* libzmq learns of 500 messages at a time, late, that they have left, and would drop some
+	 * though there are few. Nodes do the same. */
+	zmq_setsockopt(e->pub, ZMQ_XPUB_NODROP, &yes, sizeof(yes));
+	zmq_setsockopt(e->pub, ZMQ_SNDTIMEO, &second, sizeof(second));
 	zmq_setsockopt(e->sub, ZMQ_RCVTIMEO, &second, sizeof(second));
 	zmq_setsockopt(e->sub, ZMQ_SUBSCRIBE, "", 0);
 	snprintf(address, sizeof(address), "%s%s", server, to);
