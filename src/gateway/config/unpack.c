@@ -228,7 +228,8 @@ static int set_value(struct config *c, const json_t *obj,
 		if (!json_is_string(v))
 			return fail_type(c, obj, k, v);
 		*(const char **)field = json_string_value(v);
-		if (!secret_is_key(k->name) || strcmp(json_string_value(v), SECRET_HIDDEN))
+		if ((!secret_is_key(k->name) || strcmp(json_string_value(v), SECRET_HIDDEN)) &&
+		    !strstr(json_string_value(v), ":" SECRET_HIDDEN "@"))
 			return 0;
 		config_fail(c, obj, k->name,
 			    "the gateway that printed this configuration has hidden it; name a file or ${VARIABLE} that holds it");

@@ -176,11 +176,14 @@ static void a_copy_of_a_configuration_has_no_secrets(void **state)
 	struct config *c = load(
 		"{ \"nodes\": { \"n\": { \"password\": \"hush\", \"sasl\": { \"password\": \"hush\" },"
 		" \"uri\": \"amqp://me:hush@host/\", \"list\": [ { \"token\": \"hush\" } ],"
+		" \"slash\": \"redis://me:h/hush@host/\", \"quote\": \"redis://me:'hush@host/\","
+		" \"properties\": { \"password\": 4711 },"
 		" \"key\": \"shown\", \"password_file\": \"/shown\" } } }");
 	json_t *copy = secret_copy(config_root(c));
 	char *text = json_dumps(copy, 0);
 
 	assert_null(strstr(text, "hush"));
+	assert_null(strstr(text, "4711"));
 	assert_non_null(strstr(text, "shown"));
 	assert_non_null(strstr(text, "/shown"));
 	assert_non_null(strstr(text, "amqp://me:(hidden)@host/"));
@@ -202,6 +205,30 @@ static void a_text_has_no_secrets_and_the_rest_as_it_was(void **state)
 		{ "address = \"a:1\" # token: \"x\"\n", "address = \"a:1\" # token: \"(hidden)\"\n" },
 		{ "token=\"x", "token=\"(hidden)\"" },
 		{ "name = \"password\"; b = \"x\";", "name = \"password\"; b = \"x\";" },
+		{ "password = 4711; b = 1;", "password = \"(hidden)\"; b = 1;" },
+		{ "password = ${A}; token = ${A:-\"x\"};", "password = ${A}; token = \"(hidden)\";" },
+		/* libconfig puts texts together, and comments may stand anywhere. */
+		{ "password = \"a\" \"b\"\n# c\n\"d\"; e = \"f\";", "password = \"(hidden)\"; e = \"f\";" },
+		{ "password /* x */ = # y\n\"a\";", "password /* x */ = # y\n\"(hidden)\";" },
+		{ "uri = \"amqp://u:\" \"pw@h\";", "uri = \"amqp://u:(hidden)@h\";" },
+		{ "a = \"x\" \"y\";", "a = \"x\" \"y\";" },
+		{ "# 19\" rack\npassword = \"a\";", "# 19\" rack\npassword = \"(hidden)\";" },
+		{ "# 19\" password = \"a\"\n", "# 19\" password = \"(hidden)\"\n" },
+		{ "/* 19\" */ token = \"a\"; // \"\nsecret = \"b\"",
+		  "/* 19\" */ token = \"(hidden)\"; // \"\nsecret = \"(hidden)\"" },
+		{ "a = \"# no comment \"; token = \"b\";", "a = \"# no comment \"; token = \"(hidden)\";" },
+		{ "a = \"the password:\"; b = \"c\";", "a = \"the password:\"; b = \"c\";" },
+		{ "token = \"${A}x${B}\"; secret = \"${A}\" \"x\" \"${B}\";",
+		  "token = \"(hidden)\"; secret = \"(hidden)\";" },
+		/* Escapes. */
+		{ "{ \"pass\\u0077ord\": \"a\" }", "{ \"pass\\u0077ord\": \"(hidden)\" }" },
+		{ "{ \"uri\": \"amqp:\\/\\/u:pw@h\\/\" }", "{ \"uri\": \"amqp://u:(hidden)@h/\" }" },
+		{ "uri = \"amqp\\x3a//u:pw@h\";", "uri = \"amqp://u:(hidden)@h\";" },
+		{ "uri = \"amqp:\\/\\/h\\x41\";", "uri = \"amqp:\\/\\/h\\x41\";" },
+		{ "uri = \"redis://u:p/w@h/0\";", "uri = \"redis://u:(hidden)@h/0\";" },
+		{ "uri = \"redis://u:p'w?#@h/0\";", "uri = \"redis://u:(hidden)@h/0\";" },
+		{ "a = \"\\", "a = \"\\" },
+		{ "a = \"\\x4", "a = \"\\x4" },
 		{ "", "" },
 	};
 
@@ -222,6 +249,9 @@ static void a_hidden_password_is_not_taken_for_one(void **state)
 	const char *values[2];
 	struct config *c = load("{ \"password\": \"(hidden)\" }");
 
+	assert_int_equal(config_unpack(c, config_root(c), keys, 2, values, NULL, 0), -EINVAL);
+	config_destroy(c);
+	c = load("{ \"name\": \"amqp://me:(hidden)@host/\" }");
 	assert_int_equal(config_unpack(c, config_root(c), keys, 2, values, NULL, 0), -EINVAL);
 	config_destroy(c);
 	c = load("{ \"name\": \"(hidden)\" }");

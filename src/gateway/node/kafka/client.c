@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gateway/config/secret.h"
 #include "util/log.h"
 
 /* What consumers keep before the node takes it. */
@@ -140,6 +141,10 @@ static int set_property(rd_kafka_conf_t *conf, struct config *c, const json_t *a
 	}
 	if (check_property(c, at, key, property))
 		return -EINVAL;
+	if (c && !strcmp(value, SECRET_HIDDEN)) {
+		config_fail(c, at, key, "the gateway that printed this configuration has hidden it; name a ${VARIABLE} that holds it");
+		return -EINVAL;
+	}
 	if (rd_kafka_conf_set(conf, property, value, error, sizeof(error)) == RD_KAFKA_CONF_OK)
 		return 0;
 	if (c)
