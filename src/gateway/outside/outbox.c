@@ -186,3 +186,14 @@ void outbox_repeated(struct outbox *o, uint64_t tag)
 	r->tag = tag;
 	o->sent += r->size;
 }
+
+void outbox_give_up(struct outbox *o)
+{
+	struct record *r = find_next(o);
+
+	assert(r);
+	confirm(o, r);
+	o->sent += r->size;
+	while ((r = find(o, &o->tail)) && r->confirmed)
+		outbox_drop(o);
+}

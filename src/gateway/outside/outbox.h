@@ -56,5 +56,7 @@ void outbox_repeat(struct outbox *o);
 bool outbox_next(struct outbox *o, struct outbox_message *m);
 /* That message was sent, with this tag. */
 void outbox_repeated(struct outbox *o, uint64_t tag);
+/* That message will not be sent again: it counts as confirmed. */
+void outbox_give_up(struct outbox *o);
 
 #endif

@@ -105,6 +105,12 @@ static int repeat(struct outside *o)
 	while (outbox_next(&o->unconfirmed, &m)) {
 		o->why[0] = 0;
 		ret = o->ops->send(o, &m);
+		if (is_refused(ret)) {
+			/* This server takes less than the one before; the others go on. */
+			node_lose(o->node, refusal_of(ret), m.samples, "%s", o->why);
+			outbox_give_up(&o->unconfirmed);
+			continue;
+		}
 		if (ret < 0)
 			return ret;
 		outbox_repeated(&o->unconfirmed, m.tag);

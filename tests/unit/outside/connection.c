@@ -27,10 +27,11 @@ struct held {
 
 static struct {
 	pthread_mutex_t lock;
-	bool alive, full, refuses, confirms, late;
+	bool alive, full, refuses, confirms, late, silent;
 	unsigned life;              /* counts up with each death */
 	struct held queue[QUEUE];   /* taken, not confirmed */
 	unsigned queued;
+	struct held first;          /* that was sent while it was silent; it is refused later */
 	struct held kept[8 * QUEUE]; /* for the reader, beyond a death */
 	unsigned kept_count;
 	int fd;
@@ -82,12 +83,17 @@ static int fake_send(struct outside *o, struct outbox_message *m)
 		ret = -EAGAIN;
 	else if (server.refuses && ++server.refused % 100 == 0)
 		ret = outside_fail(o, -EBADMSG, "it does not like the message");
+	else if (!server.silent && server.first.len == m->len &&
+		 !memcmp(m->data, server.first.data, m->len))
+		ret = outside_fail(o, -EMSGSIZE, "it takes only short messages now");
 	h = &server.queue[server.queued];
 	if (!ret) {
 		assert_true(m->len <= LEN);
 		memcpy(h->data, m->data, m->len);
 		h->len = m->len;
 		h->tag = m->tag = outside_new_tag(o);
+		if (server.silent && !server.first.len)
+			server.first = *h;
 		server.queued++;
 		server.taken++;
 		ret = server.confirms ? OUTSIDE_UNCONFIRMED : OUTSIDE_SENT;
@@ -107,10 +113,10 @@ static void move(struct outside *o)
 	server.kept_count = 0;
 	for (unsigned i = 0; i < n; i++) {
 		outside_received(o, server.queue[i].data, server.queue[i].len);
-		if (server.confirms && n % 2)
+		if (server.confirms && !server.silent && n % 2)
 			outside_confirm(o, server.queue[i].tag, false);
 	}
-	if (server.confirms && n && n % 2 == 0)
+	if (server.confirms && !server.silent && n && n % 2 == 0)
 		outside_confirm(o, server.queue[n - 1].tag, true);
 	server.queued = 0;
 }
@@ -439,6 +445,37 @@ static void what_still_waits_at_the_end_is_lost_and_counted(void **state)
 	}
 }
 
+static void server_is_silent(bool silent)
+{
+	pthread_mutex_lock(&server.lock);
+	server.silent = silent;
+	pthread_mutex_unlock(&server.lock);
+}
+
+/* As by a broker that comes back with a lower limit. */
+static void what_is_refused_the_second_time_stops_nothing(void **state)
+{
+	struct made_node m;
+
+	server.confirms = true;
+	make(&m, "{ \"reconnect_interval\": 10, \"in\": {}, \"out\": {} }", true);
+	await(is_connected, &m);
+	server_is_silent(true);
+	for (uint64_t k = 0; k < 10; k++)
+		assert_true(put(&m, k));
+	server_dies();
+	await(is_pending, &m);
+	server_is_silent(false);
+	server_lives(false);
+	await(is_idle, &m);
+	assert_int_equal(atomic_load(&m.node.counters.losses[NODE_LOSS_TOO_LONG]), 1);
+	assert_int_equal(losses(&m), 1);
+	assert_int_equal(figure(&m, OUTSIDE_CONFIRMED), 9);
+	assert_int_equal(figure(&m, OUTSIDE_REPEATED), 9);
+	server.first.len = 0;
+	drop(&m);
+}
+
 static void a_long_sample_is_refused_with_its_cause(void **state)
 {
 	struct made_node m;
@@ -584,6 +621,7 @@ int main(void)
 		cmocka_unit_test(a_path_with_several_sources_waits_for_a_descriptor),
 		cmocka_unit_test(what_waits_is_bounded_and_counted),
 		cmocka_unit_test(what_still_waits_at_the_end_is_lost_and_counted),
+		cmocka_unit_test(what_is_refused_the_second_time_stops_nothing),
 		cmocka_unit_test(a_long_sample_is_refused_with_its_cause),
 		cmocka_unit_test(each_sample_arrives_or_is_counted),
 		cmocka_unit_test(it_starts_and_stops_at_any_moment),
