@@ -23,15 +23,16 @@ static int await(struct redis_link *l, const struct redis_value **out)
 	for (;;) {
 		struct pollfd p = { .fd = l->fd };
 
-		ret = redis_link_flush(l) ?: redis_link_next(l, out);
-		if (ret)
-			return MIN(ret, 0);
+		/* Before the look: a server may send without end what nobody waits for. */
 		if (outside_is_ending(o))
 			return -ECANCELED;
 		if (clock_now_ns() >= l->node->until_ns)
 			return outside_fail(o, -ETIMEDOUT,
 					    "it does not answer within %g s (connect_timeout)",
 					    o->connect_timeout_s);
+		ret = redis_link_flush(l) ?: redis_link_next(l, out);
+		if (ret)
+			return MIN(ret, 0);
 		p.events = redis_link_events(l);
 		poll(&p, 1, SLICE_MS);
 	}
