@@ -283,5 +283,7 @@ void outside_confirm(struct outside *o, uint64_t tag, bool all_before);
 void outside_repeat(struct outside *o);
 /* The server, or the library, has refused it for good. */
 void outside_reject(struct outside *o, uint64_t tag, const char *why);
+/* And all that were sent before it. */
+void outside_reject_all(struct outside *o, uint64_t tag, const char *why);
 
 #endif

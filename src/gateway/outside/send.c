@@ -160,6 +160,13 @@ void outside_reject(struct outside *o, uint64_t tag, const char *why)
 	show_figures(o);
 }
 
+void outside_reject_all(struct outside *o, uint64_t tag, const char *why)
+{
+	node_lose(o->node, NODE_LOSS_REFUSED, outbox_confirm(&o->unconfirmed, tag, true),
+		  "%s: %s", o->target, why);
+	show_figures(o);
+}
+
 /* ---- writing ---- */
 
 /* Waits for room, with the lock. False: not any longer. */

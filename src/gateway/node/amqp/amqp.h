@@ -76,7 +76,7 @@ struct amqp_node {
 	bool failed;                /* nothing can be sent any more */
 	bool more;                  /* turn() has left something for the next one */
 	bool blocked;               /* the server takes no messages (connection.blocked) */
-	uint64_t published, settled; /* numbers of the last message, and of confirmed ones */
+	uint64_t published;         /* number of the last message */
 	uint64_t room;              /* bytes that the socket takes at least */
 	uint64_t room_wait_ns;      /* until it is looked at again; 0: there was room */
 	struct amqp_node_content content;

@@ -276,7 +276,7 @@ static void forget(struct amqp_node *a)
 
 static int prepare(struct amqp_node *a)
 {
-	a->published = a->settled = 0;
+	a->published = 0;
 	a->room = a->room_wait_ns = 0;
 	/* Messages may have come with the answers. */
 	a->more = true;

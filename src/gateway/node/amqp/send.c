@@ -138,14 +138,12 @@ int amqp_node_on_confirm(struct amqp_node *a, uint64_t tag, bool all_before, boo
 		tag = a->published;
 	if (tag > a->published)
 		return outside_fail(o, -EPROTO, "the server confirms what was not sent");
-	if (taken) {
+	if (taken)
 		outside_confirm(o, tag, all_before);
-	} else {
-		for (uint64_t t = all_before ? a->settled + 1 : tag; t <= tag; t++)
-			outside_reject(o, t, "the server cannot take it (basic.nack)");
-	}
-	if (all_before && tag > a->settled)
-		a->settled = tag;
+	else if (all_before)
+		outside_reject_all(o, tag, "the server cannot take it (basic.nack)");
+	else
+		outside_reject(o, tag, "the server cannot take it (basic.nack)");
 	return 0;
 }
 
