@@ -43,6 +43,7 @@ bool outside_is_ending(const struct outside *o)
 void outside_lock(struct outside *o)
 {
 	pthread_mutex_lock(&o->lock);
+	o->taken = 0;
 }
 
 void outside_unlock(struct outside *o)

@@ -138,6 +138,7 @@ struct outside {
 	char refusal[OUTSIDE_WHY];  /* why a message is lost; of the thread that writes */
 	char *buf;                  /* of the thread that writes */
 	size_t buf_size;
+	size_t taken;               /* bytes of messages in this turn; locked */
 	char *line;                 /* a message with the end of its line; locked */
 	size_t line_size;
 };
@@ -254,6 +255,9 @@ bool outside_is_ending(const struct outside *o);
 
 /* A message has come, in the node's format. What cannot be read is counted and logged. */
 void outside_received(struct outside *o, const void *data, size_t len);
+/* Messages of many bytes have come in this turn: turn() goes on the next time, because a path
+ * that writes waits meanwhile. */
+bool outside_is_enough(const struct outside *o);
 /* How many samples find room now, beside those that wait to be read. For a server that keeps
  * messages until they are asked for. */
 unsigned outside_room(struct outside *o);

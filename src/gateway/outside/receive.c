@@ -16,6 +16,8 @@
 
 /* The longest sleep at a time. */
 #define SLEEP_NS UINT64_C(100000000)
+/* Messages of so many bytes are read in a turn: some 10 ms in the slowest formats. */
+#define TURN_BYTES 262144
 /* After the last read, the thread of the node waits so long before it takes the place of the
  * thread that reads. */
 #define LEAD_NS UINT64_C(100000000)
@@ -68,6 +70,11 @@ void outside_malformed(struct outside *o, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target, why);
+}
+
+bool outside_is_enough(const struct outside *o)
+{
+	return o->taken >= TURN_BYTES;
 }
 
 unsigned outside_room(struct outside *o)
@@ -137,6 +144,7 @@ void outside_received(struct outside *o, const void *data, size_t len)
 
 	if (!len || !o->node->is_source)
 		return;
+	o->taken += len;
 	text = end_line(o, data, &len);
 	if (!text) {
 		fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target,

@@ -54,4 +54,18 @@ class Mqtt0(Mqtt):
     repeats = False
 
 
-sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}))
+def long(kind):
+    """A message beyond in.max_message is counted, and what follows is read."""
+    kind.start()
+    pair = servers.Pair(kind, name="long-")
+    pair.await_more()
+    subprocess.run(["mosquitto_pub", "-p", str(kind.port), "-t", "lab/account", "-s"], input=b"[" * 2000000,
+                   check=True, timeout=60)
+    servers.until(lambda: pair.stats(pair.reader)["figures"]["oversized"] == 1, "it is counted")
+    pair.await_more()
+    pair.account(True)
+    pair.end()
+    kind.kill()
+
+
+sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long}))

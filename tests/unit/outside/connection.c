@@ -27,7 +27,7 @@ struct held {
 
 static struct {
 	pthread_mutex_t lock;
-	bool alive, full, refuses, confirms, late, silent;
+	bool alive, full, refuses, confirms, late, silent, sends_long;
 	unsigned life;              /* counts up with each death */
 	struct held queue[QUEUE];   /* taken, not confirmed */
 	unsigned queued;
@@ -121,12 +121,17 @@ static void move(struct outside *o)
 	server.queued = 0;
 }
 
+/* Without sense, and more than one turn reads. */
+static const char long_message[1 << 20];
+
 static int fake_turn(struct outside *o)
 {
 	struct fake_node *f = fake_of(o);
 	eventfd_t count;
 	int ret = 0;
 
+	/* Each turn begins anew. */
+	assert_false(outside_is_enough(o));
 	pthread_mutex_lock(&server.lock);
 	eventfd_read(server.fd, &count);
 	if (is_dead(f)) {
@@ -136,6 +141,11 @@ static int fake_turn(struct outside *o)
 			outside_is_up(o);
 		f->opening = false;
 		move(o);
+		if (server.sends_long) {
+			outside_received(o, long_message, sizeof(long_message));
+			assert_true(outside_is_enough(o));
+			server.sends_long = false;
+		}
 	}
 	pthread_mutex_unlock(&server.lock);
 	return ret;
@@ -487,6 +497,30 @@ static void what_is_refused_the_second_time_stops_nothing(void **state)
 	drop(&m);
 }
 
+static bool has_malformed(struct made_node *m)
+{
+	return figure(m, FAULT_MALFORMED);
+}
+
+static void a_long_message_ends_a_turn_and_not_the_next_one(void **state)
+{
+	struct sample *s = sample_alloc(&pool);
+	struct made_node m;
+
+	make(&m, "{ \"in\": {}, \"out\": {} }", true);
+	await(is_connected, &m);
+	pthread_mutex_lock(&server.lock);
+	server.sends_long = true;
+	eventfd_write(server.fd, 1);
+	pthread_mutex_unlock(&server.lock);
+	await(has_malformed, &m);
+	assert_true(put(&m, 7));
+	assert_int_equal(node_read_one(&m, s), 1);
+	assert_int_equal(s->sequence, 7);
+	drop(&m);
+	sample_put(s);
+}
+
 static void a_long_sample_is_refused_with_its_cause(void **state)
 {
 	struct made_node m;
@@ -632,6 +666,7 @@ int main(void)
 		cmocka_unit_test(what_waits_is_bounded_and_counted),
 		cmocka_unit_test(what_still_waits_at_the_end_is_lost_and_counted),
 		cmocka_unit_test(what_is_refused_the_second_time_stops_nothing),
+		cmocka_unit_test(a_long_message_ends_a_turn_and_not_the_next_one),
 		cmocka_unit_test(a_long_sample_is_refused_with_its_cause),
 		cmocka_unit_test(each_sample_arrives_or_is_counted),
 		cmocka_unit_test(it_starts_and_stops_at_any_moment),

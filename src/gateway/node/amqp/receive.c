@@ -227,9 +227,8 @@ int amqp_node_turn(struct outside *o)
 {
 	struct amqp_node *a = amqp_node_of(o);
 	int ret = 0, status = 0;
-	unsigned i;
 
-	for (i = 0; i < FRAMES_MAX && !ret; i++) {
+	for (unsigned i = 0; i < FRAMES_MAX && !ret && !outside_is_enough(o); i++) {
 		struct timeval none = { 0 };
 		amqp_frame_t frame;
 
@@ -239,7 +238,7 @@ int amqp_node_turn(struct outside *o)
 		ret = on_frame(a, &frame);
 		amqp_maybe_release_buffers_on_channel(a->state, frame.channel);
 	}
-	a->more = i == FRAMES_MAX;
+	a->more = !status;
 	if (!ret && status && status != AMQP_STATUS_TIMEOUT)
 		ret = amqp_node_fail(a, -ECONNRESET, "", status);
 	ret = ret ?: amqp_node_acknowledge(a, false);

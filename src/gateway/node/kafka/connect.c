@@ -80,7 +80,7 @@ static void look(struct kafka_node *m)
 	eventfd_read(m->event_fd, &count);
 	if (m->producer.rk)
 		rd_kafka_poll(m->producer.rk, 0);
-	while (m->consumer.rk && taken < READS_MAX) {
+	while (m->consumer.rk && taken < READS_MAX && !outside_is_enough(&m->outside)) {
 		rd_kafka_message_t *message = rd_kafka_consumer_poll(m->consumer.rk, 0);
 
 		if (!message)
@@ -91,7 +91,7 @@ static void look(struct kafka_node *m)
 	}
 	/* The library writes to the descriptor only when a queue was empty, and a poll that has
 	 * called a callback returns no message. */
-	m->more = taken == READS_MAX || has_more(&m->producer) || has_more(&m->consumer);
+	m->more = taken == READS_MAX || outside_is_enough(&m->outside) || has_more(&m->producer) || has_more(&m->consumer);
 }
 
 /* ---- connecting ---- */

@@ -109,6 +109,12 @@ static void on_message(struct mosquitto *client, void *arg, const struct mosquit
 	struct mqtt_node *m = arg;
 
 	m->received++;
+	if (msg->payloadlen > m->in_message_max) {
+		fault_note(&m->outside.faults, FAULT_TRUNCATED, 1,
+			   "a message has %d bytes, in.max_message is %lld; it is not read",
+			   msg->payloadlen, (long long)m->in_message_max);
+		return;
+	}
 	if (msg->retain)
 		node_figure_add(m->outside.node, MQTT_RETAINED, 1);
 	if (msg->payloadlen > 0 && !(msg->retain && m->skip_retained))
@@ -318,7 +324,7 @@ int mqtt_turn(struct outside *o)
 	struct mqtt_node *m = mqtt_of(o);
 	int rc = mosquitto_loop_misc(m->client);
 
-	for (unsigned i = 0; i < READS_MAX && !rc && !m->refused; i++) {
+	for (unsigned i = 0; i < READS_MAX && !rc && !m->refused && !outside_is_enough(o); i++) {
 		unsigned before = m->received;
 
 		rc = mosquitto_loop_read(m->client, 1);

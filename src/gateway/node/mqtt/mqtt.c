@@ -64,6 +64,8 @@ static const struct config_key mqtt_in_keys[] = {
 	  .help = "Topic, or list of topics, to read from; + and # stand for any" },
 	{ "skip_retained", CONFIG_BOOL, OFFSET(skip_retained), "false",
 	  .help = "Messages that the broker kept from earlier are not read" },
+	{ "max_message", CONFIG_INT, OFFSET(in_message_max), "1048576", .min = 64,
+	  .max = 1 << 28, .help = "Bytes of a message, at most" },
 	OUTSIDE_IN_KEYS,
 };
 
@@ -286,6 +288,7 @@ static void mqtt_print(struct node *n, char *buf, size_t size)
 
 static const struct node_figure mqtt_figures[] = {
 	OUTSIDE_FIGURE_TABLE,
+	[FAULT_TRUNCATED] = { "oversized", "Messages longer than in.max_message", NODE_COUNTER },
 	[MQTT_RETAINED] = { "retained", "Messages that the broker had kept from earlier",
 			    NODE_COUNTER },
 	[MQTT_UNHEARD] = { "unheard", "Messages for which the broker had no reader (version 5)",

@@ -22,7 +22,7 @@ struct mqtt_node {
 
 	/* Settings */
 	const char *host, *username, *password, *password_file, *client_id;
-	int64_t port, qos, keepalive_s, session_expiry_s;
+	int64_t port, qos, keepalive_s, session_expiry_s, in_message_max;
 	bool retain, clean_session, skip_retained;
 	int version;                /* 0: 3.1.1, 1: 5 */
 	json_t *subscribe, *publish, *will_cfg, *ssl;

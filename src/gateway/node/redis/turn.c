@@ -343,7 +343,7 @@ static int go_on_with_stream(struct redis_node *m)
 	if (ret)
 		return ret;
 	while (m->entries && m->entries_at < m->entries->len) {
-		if (outside_room(&m->outside) < enough)
+		if (outside_room(&m->outside) < enough || outside_is_enough(&m->outside))
 			return 0;
 		ret = take_entry(m, m->entries->items[m->entries_at++]);
 		if (ret)
@@ -405,6 +405,12 @@ static int on_reply(struct redis_link *l, const struct redis_value *v)
 	}
 }
 
+/* What comes unasked waits for the next turn; answers do not wait behind it. */
+static bool has_enough(const struct redis_link *l)
+{
+	return l == &l->node->feed && outside_is_enough(&l->node->outside);
+}
+
 static int take_replies(struct redis_link *l)
 {
 	const struct redis_value *v;
@@ -414,7 +420,7 @@ static int take_replies(struct redis_link *l)
 		return 0;
 	ret = redis_link_flush(l);
 	l->more = false;
-	for (unsigned i = 0; i < REPLIES_MAX && !ret; i++) {
+	for (unsigned i = 0; i < REPLIES_MAX && !ret && !has_enough(l); i++) {
 		/* They are in the memory of the reader. */
 		if (l == &l->node->feed && l->node->entries)
 			return 0;

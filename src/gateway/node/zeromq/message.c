@@ -91,7 +91,7 @@ static int take_messages(struct zeromq_node *m)
 {
 	zmq_msg_t frames[2];
 
-	for (unsigned i = 0; i < READS_MAX; i++) {
+	for (unsigned i = 0; i < READS_MAX && !outside_is_enough(&m->outside); i++) {
 		int count = zeromq_frames_take(m->in.socket, frames, 2);
 
 		if (count <= 0)
