@@ -134,7 +134,8 @@ static int parse_uri(struct amqp_node *a, struct config *c, json_t *cfg, bool *t
 	}
 	strcpy(a->uri_parts, a->uri);
 	/* The library takes parameters for a part of the virtual host. */
-	if (strchr(a->uri, '?') || amqp_parse_url(a->uri_parts, &info)) {
+	/* The library takes blanks and quotes, behind which a password would be shown. */
+	if (strpbrk(a->uri, "? \t\r\n\"") || amqp_parse_url(a->uri_parts, &info)) {
 		config_fail(c, cfg, "uri", "expected amqp://user:password@host:port/vhost, without parameters");
 		return -EINVAL;
 	}

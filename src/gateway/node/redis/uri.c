@@ -164,8 +164,8 @@ int redis_uri_parse(struct redis_address *a, const char *text, const char **why)
 	};
 
 	*a = (struct redis_address){ .port = "6379" };
-	if (strpbrk(text, "?# \t\r\n"))
-		return fail(why, "options, spaces, ? and # do not belong there");
+	if (strpbrk(text, "?# \t\r\n\""))
+		return fail(why, "options, spaces, quotes, ? and # do not belong there");
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
 		size_t len = strlen(schemes[i].name);
 
