@@ -493,8 +493,8 @@ static void what_is_refused_the_second_time_stops_nothing(void **state)
 	assert_int_equal(losses(&m), 1);
 	assert_int_equal(figure(&m, OUTSIDE_CONFIRMED), 9);
 	assert_int_equal(figure(&m, OUTSIDE_REPEATED), 9);
-	server.first.len = 0;
 	drop(&m);
+	server.first.len = 0;
 }
 
 static bool has_malformed(struct made_node *m)
