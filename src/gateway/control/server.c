@@ -291,13 +291,18 @@ static void *run(void *arg)
 			{ .fd = s->wake_fd, .events = POLLIN },
 			{ .fd = s->listener, .events = POLLIN },
 		};
+		unsigned count = 2;
 
-		for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 			fds[i + 2] = (struct pollfd){
 				.fd = s->clients[i].fd,
 				.events = s->clients[i].out ? POLLOUT : POLLIN,
 			};
-		if (poll(fds, CLIENTS_MAX + 2, -1) < 0)
+			if (s->clients[i].fd >= 0)
+				count = i + 3;
+		}
+		/* The kernel refuses more places than a process may have descriptors. */
+		if (poll(fds, count, -1) < 0)
 			continue;
 		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 			struct client *c = &s->clients[i];

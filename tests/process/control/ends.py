@@ -6,6 +6,7 @@ of them did not end.
 Environment: BUSBAR, the program. Exit status 0: good, 1: not.
 """
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -111,6 +112,16 @@ def the_reader_of_a_fifo_may_come_late(folder):
         run.terminate(LOST)
 
 
+def a_gateway_with_few_descriptors_is_asked_and_ends(folder):
+    with Run(folder) as run:
+        g = run.gateway
+        few = g.descriptors() + 1
+        resource.prlimit(g.process.pid, resource.RLIMIT_NOFILE, (few, few))
+        for _ in range(3):
+            g.ask("/node/sig")
+        run.terminate(0)
+
+
 def a_script_that_catches_all_errors_ends(folder):
     with Run(folder) as run:
         mark = os.path.join(folder, "mark")
@@ -200,6 +211,7 @@ def programs_that_do_not_end_are_killed(folder):
 def main():
     tests = [a_reload_does_not_wait_for_the_reader_of_a_fifo,
              the_reader_of_a_fifo_may_come_late,
+             a_gateway_with_few_descriptors_is_asked_and_ends,
              programs_that_do_not_end_are_killed]
     if has("hook_lua"):
         tests += [a_script_that_catches_all_errors_ends,
