@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "gateway/control/query.h"
-#include "gateway/part/tls/tls_client.h"
+#include "gateway/tls/tls_client.h"
 #include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 

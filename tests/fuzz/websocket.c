@@ -13,8 +13,8 @@
 
 #include "gateway/comtrade/fields.h"
 #include "gateway/node/websocket/url.h"
-#include "gateway/part/websocket/frame.h"
-#include "gateway/part/websocket/handshake.h"
+#include "gateway/ws/frame.h"
+#include "gateway/ws/handshake.h"
 
 #define MUTATE_BYTES "\x00\x01\x02\x08\x09\x0a\x80\x81\x82\x88\x89\x8a\x7d\x7e\x7f\xfd\xfe\xff\xc3\xa9\xed\xf4:/[].?@"
 #include "drive.h"

@@ -23,7 +23,7 @@
 #include "gateway/http/parse.h"
 #include "gateway/http/requests.h"
 #include "gateway/http/worker.h"
-#include "gateway/part/tls/tls.h"
+#include "gateway/tls/tls.h"
 #include "gateway/plugin/web.h"
 #include "util/clock.h"
 #include "util/list.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "gateway/control/query.h"
-#include "gateway/part/websocket/handshake.h"
-#include "gateway/part/websocket/ws_peer.h"
+#include "gateway/ws/handshake.h"
+#include "gateway/ws/ws_peer.h"
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/tap.h"
 #include "gateway/plugin/web.h"

@@ -159,6 +159,11 @@ const char *outside_secret(const char *value, const char *file,
 	if (len < 0)
 		return NULL;
 	buf[len] = 0;
+	if (len == OUTSIDE_SECRET_MAX - 1 && !strpbrk(buf, "\r\n")) {
+		snprintf(why, size, "the first line of %s is longer than %d bytes", file,
+			 OUTSIDE_SECRET_MAX - 2);
+		return NULL;
+	}
 	buf[strcspn(buf, "\r\n")] = 0;
 	return buf;
 }

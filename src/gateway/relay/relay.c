@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #include "gateway/http/service.h"
-#include "gateway/part/websocket/handshake.h"
+#include "gateway/ws/handshake.h"
 #include "gateway/relay/session.h"
 #include "util/clock.h"
 

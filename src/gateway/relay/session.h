@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "gateway/http/requests.h"
-#include "gateway/part/websocket/ws_peer.h"
+#include "gateway/ws/ws_peer.h"
 #include "gateway/plugin/web.h"
 #include "gateway/relay/relay.h"
 #include "util/list.h"

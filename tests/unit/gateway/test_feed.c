@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "gateway/base/memory.h"
-#include "gateway/part/websocket/feed.h"
-#include "gateway/part/websocket/inlet.h"
+#include "gateway/ws/feed.h"
+#include "gateway/ws/inlet.h"
 #include "gateway/plugin/format.h"
 #include "gateway/sample/signals.h"
 #include "util/container_of.h"

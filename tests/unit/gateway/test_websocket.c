@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "gateway/part/websocket/frame.h"
-#include "gateway/part/websocket/handshake.h"
-#include "gateway/part/websocket/silence.h"
+#include "gateway/ws/frame.h"
+#include "gateway/ws/handshake.h"
+#include "gateway/ws/silence.h"
 #include "gateway/plugin/web.h"
 #include "util/container_of.h"
 

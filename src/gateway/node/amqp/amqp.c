@@ -54,7 +54,7 @@ static const struct config_key amqp_in_keys[] = {
 	  .help = "The queue is made and bound; false: it has to be there" },
 	{ "prefetch", CONFIG_INT, OFFSET(prefetch), "0", .min = 0, .max = PREFETCH_MAX,
 	  .help = "Messages that the server sends before the first is read; 0: a quarter of in.queuelen, 256 at most" },
-	{ "max_message", CONFIG_INT, OFFSET(in_message_max), "16777216", .min = 64,
+	{ "max_message", CONFIG_INT, OFFSET(in_message_max), "1048576", .min = 64,
 	  .max = 1 << 28, .help = "Bytes of a message that is read, at most" },
 	OUTSIDE_IN_KEYS,
 };

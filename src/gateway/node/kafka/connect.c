@@ -91,7 +91,8 @@ static void look(struct kafka_node *m)
 	}
 	/* The library writes to the descriptor only when a queue was empty, and a poll that has
 	 * called a callback returns no message. */
-	m->more = taken == READS_MAX || outside_is_enough(&m->outside) || has_more(&m->producer) || has_more(&m->consumer);
+	m->more = taken == READS_MAX || outside_is_enough(&m->outside) ||
+		  has_more(&m->producer) || has_more(&m->consumer);
 }
 
 /* ---- connecting ---- */

@@ -252,7 +252,7 @@ static int receive(struct nanomsg_node *m)
 	struct nanomsg_side *side = nanomsg_receiver(m);
 	nng_msg *msg;
 
-	for (unsigned i = 0; i < READS_MAX && side->open; i++) {
+	for (unsigned i = 0; i < READS_MAX && side->open && !outside_is_enough(&m->outside); i++) {
 		int rv = nng_recvmsg(side->socket, &msg, NNG_FLAG_NONBLOCK);
 
 		if (rv == NNG_EAGAIN || rv == NNG_ETIMEDOUT)

@@ -73,7 +73,7 @@ static const struct config_key redis_in_keys[] = {
 	  .help = "Group of consumers, for which the stream keeps what it has not acknowledged" },
 	{ "consumer", CONFIG_STRING, OFFSET(consumer),
 	  .help = "Name in the group, of this node alone; without it the name of the node" },
-	{ "max_reply", CONFIG_INT, OFFSET(max_reply), "16777216", .min = 4096, .max = 1 << 29,
+	{ "max_reply", CONFIG_INT, OFFSET(max_reply), "1048576", .min = 4096, .max = 1 << 29,
 	  .help = "Bytes of an answer, at most" },
 	OUTSIDE_IN_KEYS,
 };

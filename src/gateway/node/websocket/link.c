@@ -14,7 +14,7 @@
 
 #include "gateway/base/thread.h"
 #include "gateway/node/websocket/websocket.h"
-#include "gateway/part/websocket/frame.h"
+#include "gateway/ws/frame.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -15,7 +15,7 @@
 
 #include "gateway/base/lookup.h"
 #include "gateway/node/websocket/websocket.h"
-#include "gateway/part/websocket/handshake.h"
+#include "gateway/ws/handshake.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -17,11 +17,11 @@
 #include "gateway/node/websocket/url.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
-#include "gateway/part/tls/tls.h"
-#include "gateway/part/websocket/clients.h"
-#include "gateway/part/websocket/feed.h"
-#include "gateway/part/websocket/inlet.h"
-#include "gateway/part/websocket/silence.h"
+#include "gateway/tls/tls.h"
+#include "gateway/ws/clients.h"
+#include "gateway/ws/feed.h"
+#include "gateway/ws/inlet.h"
+#include "gateway/ws/silence.h"
 #include "gateway/plugin/node.h"
 
 struct ws_node;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See utf8.h. */
-#include "gateway/part/websocket/utf8.h"
+#include "gateway/ws/utf8.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS for programs that ask one server after another, and wait: on top of tls.h, in the same
  * module. Its symbol is `http_tls_client`. */
-#ifndef GATEWAY_PART_TLS_TLS_CLIENT_H
-#define GATEWAY_PART_TLS_TLS_CLIENT_H
+#ifndef GATEWAY_TLS_TLS_CLIENT_H
+#define GATEWAY_TLS_TLS_CLIENT_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring of payloads; see feed.h. */
-#include "gateway/part/websocket/feed.h"
+#include "gateway/ws/feed.h"
 
 #include <errno.h>
 #include <stdatomic.h>

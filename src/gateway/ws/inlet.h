@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples out of messages that have come: one for all connections of a thread. */
-#ifndef GATEWAY_PART_WEBSOCKET_INLET_H
-#define GATEWAY_PART_WEBSOCKET_INLET_H
+#ifndef GATEWAY_WS_INLET_H
+#define GATEWAY_WS_INLET_H
 
 #include <stddef.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of WebSocket; see frame.h. */
-#include "gateway/part/websocket/frame.h"
+#include "gateway/ws/frame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/part/websocket/utf8.h"
+#include "gateway/ws/utf8.h"
 #include "util/container_of.h"
 
 #define FIN 0x80

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See inlet.h. */
-#include "gateway/part/websocket/inlet.h"
+#include "gateway/ws/inlet.h"
 
 #include <stdio.h>
 

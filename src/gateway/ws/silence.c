@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See silence.h. */
-#include "gateway/part/websocket/silence.h"
+#include "gateway/ws/silence.h"
 
 #include "util/container_of.h"
 

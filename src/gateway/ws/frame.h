@@ -4,8 +4,8 @@
  * functions: bytes in, messages out, and the other way round. No extension is offered or
  * accepted, so the reserved bits are errors.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_FRAME_H
-#define GATEWAY_PART_WEBSOCKET_FRAME_H
+#ifndef GATEWAY_WS_FRAME_H
+#define GATEWAY_WS_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

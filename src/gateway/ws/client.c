@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One client; see client.h. */
 #define LOG_ROOM "gateway/websocket"
-#include "gateway/part/websocket/client.h"
+#include "gateway/ws/client.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* UTF-8 (RFC 3629) that comes in pieces, which may be cut within a character. */
-#ifndef GATEWAY_PART_WEBSOCKET_UTF8_H
-#define GATEWAY_PART_WEBSOCKET_UTF8_H
+#ifndef GATEWAY_WS_UTF8_H
+#define GATEWAY_WS_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

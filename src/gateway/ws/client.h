@@ -3,16 +3,16 @@
  * One client of an endpoint, for clients.c: its frames in both directions, pings, its end.
  * A client that nothing is said to or by costs this structure and that of its reader.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_CLIENT_H
-#define GATEWAY_PART_WEBSOCKET_CLIENT_H
+#ifndef GATEWAY_WS_CLIENT_H
+#define GATEWAY_WS_CLIENT_H
 
 #include <stdatomic.h>
 
-#include "gateway/part/websocket/clients.h"
-#include "gateway/part/websocket/feed.h"
-#include "gateway/part/websocket/handshake.h"
-#include "gateway/part/websocket/inlet.h"
-#include "gateway/part/websocket/ws_peer.h"
+#include "gateway/ws/clients.h"
+#include "gateway/ws/feed.h"
+#include "gateway/ws/handshake.h"
+#include "gateway/ws/inlet.h"
+#include "gateway/ws/ws_peer.h"
 #include "util/clock.h"
 #include "util/list.h"
 

@@ -3,8 +3,8 @@
  * What the module with TLS offers to servers and to clients: its symbol is `http_tls`. It is
  * a module, because it needs OpenSSL's libssl; without it there are HTTP and ws:// only.
  */
-#ifndef GATEWAY_PART_TLS_TLS_H
-#define GATEWAY_PART_TLS_TLS_H
+#ifndef GATEWAY_TLS_TLS_H
+#define GATEWAY_TLS_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * all clients of the format share, and each client has a place in it. A client that falls
  * behind by more than the ring loses frames, which are counted for it, and holds up nobody.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_CLIENTS_H
-#define GATEWAY_PART_WEBSOCKET_CLIENTS_H
+#ifndef GATEWAY_WS_CLIENTS_H
+#define GATEWAY_WS_CLIENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

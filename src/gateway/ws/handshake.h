@@ -3,8 +3,8 @@
  * The opening handshake of WebSocket (RFC 6455, section 4) for either end, as pure
  * functions.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_HANDSHAKE_H
-#define GATEWAY_PART_WEBSOCKET_HANDSHAKE_H
+#ifndef GATEWAY_WS_HANDSHAKE_H
+#define GATEWAY_WS_HANDSHAKE_H
 
 #include <stdbool.h>
 #include <stddef.h>

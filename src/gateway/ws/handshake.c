@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The opening handshake of WebSocket; see handshake.h. */
-#include "gateway/part/websocket/handshake.h"
+#include "gateway/ws/handshake.h"
 
 #include <errno.h>
 #include <stdio.h>

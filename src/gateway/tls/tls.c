@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS by OpenSSL; see tls.h. Versions 1.2 and 1.3, with the library's ciphers. */
 #define LOG_ROOM "gateway/tls"
-#include "gateway/part/tls/tls.h"
+#include "gateway/tls/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

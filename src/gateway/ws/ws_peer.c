@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See ws_peer.h. */
-#include "gateway/part/websocket/ws_peer.h"
+#include "gateway/ws/ws_peer.h"
 
 #include <errno.h>
 #include <string.h>

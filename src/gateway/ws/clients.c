@@ -5,13 +5,13 @@
  * thread once, and what looks at counters.
  */
 #define LOG_ROOM "gateway/websocket"
-#include "gateway/part/websocket/clients.h"
+#include "gateway/ws/clients.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/part/websocket/client.h"
+#include "gateway/ws/client.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

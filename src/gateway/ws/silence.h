@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether the other end of a connection is still there: who is silent is asked, and given up
  * if it does not answer. Pure; times are of any one clock. */
-#ifndef GATEWAY_PART_WEBSOCKET_SILENCE_H
-#define GATEWAY_PART_WEBSOCKET_SILENCE_H
+#ifndef GATEWAY_WS_SILENCE_H
+#define GATEWAY_WS_SILENCE_H
 
 #include <stdint.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See tls_client.h. */
-#include "gateway/part/tls/tls_client.h"
+#include "gateway/tls/tls_client.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gateway/part/tls/tls.h"
+#include "gateway/tls/tls.h"
 
 extern const struct tls_ops http_tls;
 

@@ -7,14 +7,14 @@
  * The taking thread keeps the newest half of the ring for clients that are behind, so that
  * there is always room for the other one while it is away.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_FEED_H
-#define GATEWAY_PART_WEBSOCKET_FEED_H
+#ifndef GATEWAY_WS_FEED_H
+#define GATEWAY_WS_FEED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gateway/part/websocket/frame.h"
+#include "gateway/ws/frame.h"
 #include "gateway/sample/sample.h"
 
 enum {

@@ -4,15 +4,15 @@
  * directions, the goodbye, and whether the client is still there. What is sent as messages
  * is up to the caller.
  */
-#ifndef GATEWAY_PART_WEBSOCKET_WS_PEER_H
-#define GATEWAY_PART_WEBSOCKET_WS_PEER_H
+#ifndef GATEWAY_WS_WS_PEER_H
+#define GATEWAY_WS_WS_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gateway/part/websocket/frame.h"
-#include "gateway/part/websocket/silence.h"
+#include "gateway/ws/frame.h"
+#include "gateway/ws/silence.h"
 #include "gateway/plugin/web.h"
 
 struct ws_peer {
