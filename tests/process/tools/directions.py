@@ -21,7 +21,7 @@ BUSBAR = os.environ["BUSBAR"]
 COUNT = 40
 TEXT = "".join("%d.5(%d)\t%d.25\n" % (1000 + i, i, i) for i in range(COUNT))
 # Words with which a refusal or a loss is reported.
-TOLD = re.compile(r"cannot be (read|written)|lost|did not take|needs|required|are missing|has no hook|listen"
+TOLD = re.compile(r"cannot be (read|written)|lost|did not take|needs|required|(is|are) missing|has no hook|listen"
                   r"|cannot be loaded")
 GROUPS = [(), ("in",), ("out",), ("in", "out")]
 # These go on though nothing comes any more.
