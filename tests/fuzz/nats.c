@@ -47,8 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static const char *const valid[] = {
 	"{\"stream\":\"LAB\",\"seq\":17,\"duplicate\":true}",
-	"{\"type\":\"io.nats.jetstream.api.v1.pub_ack_response\",\"error\":{\"code\":503,"
-	"\"err_code\":10008,\"description\":\"JetStream system temporarily unavailable\"}}",
+	("{\"type\":\"io.nats.jetstream.api.v1.pub_ack_response\",\"error\":{\"code\":503,"
+	 "\"err_code\":10008,\"description\":\"JetStream system temporarily unavailable\"}}"),
 	"{\"error\":{\"code\":400},\"stream\":\"LAB\",\"seq\":0}",
 	"_INBOX.Xk2.123456789012345678",
 	"_INBOX.Xk2.17",

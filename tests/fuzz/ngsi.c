@@ -52,10 +52,16 @@ static int scan(const struct ngsi_entity *e, struct signal_list *signals, const 
 	return ret;
 }
 
+/* A sample and its values. */
+union room {
+	struct sample s;
+	char bytes[sizeof(struct sample) + VALUES * sizeof(union signal_data)];
+};
+
 /* The printed attributes, as the broker would answer them. */
 static void again(const struct ngsi_entity *e, struct signal_list *signals, const struct sample *s)
 {
-	static struct { struct sample s; union signal_data more[VALUES]; } other;
+	static union room other;
 	char text[4096] = "{\"id\":\"e\",", why[NGSI_WHY];
 	size_t len = strlen(text), used = 0;
 	unsigned left_out = 0;
@@ -73,7 +79,7 @@ static void again(const struct ngsi_entity *e, struct signal_list *signals, cons
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct { struct sample s; union signal_data more[VALUES]; } room;
+	static union room room;
 	static struct signal_list *signals;
 	struct ngsi_entity e = {
 		.id = "e", .type = "t", .timestamp = true, .sequence = true,
@@ -92,11 +98,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef FUZZER
 static const char *const valid[] = {
-	"{\"id\":\"e\",\"u\":{\"type\":\"Number\",\"value\":1.5,\"metadata\":{\"timestamp\":{\"value\":"
+	("{\"id\":\"e\",\"u\":{\"type\":\"Number\",\"value\":1.5,\"metadata\":{\"timestamp\":{\"value\":"
 	"\"2026-01-31T12:00:00.123456Z\"},\"sequence\":{\"value\":7}}},\"n\":{\"value\":-3},"
-	"\"on\":{\"value\":true},\"z\":{\"value\":{\"real\":1,\"imag\":-2.5}}}",
-	"{\"id\":\"e\",\"u\":{\"value\":\"1e5\",\"observedAt\":\"2026-01-31T12:00:00+01:30\",\"sequence\":"
-	"{\"value\":9e3}},\"n\":{\"value\":\"8\"},\"on\":{\"value\":0},\"z\":{\"value\":{\"real\":1,\"imag\":2}}}",
+	"\"on\":{\"value\":true},\"z\":{\"value\":{\"real\":1,\"imag\":-2.5}}}"),
+	("{\"id\":\"e\",\"u\":{\"value\":\"1e5\",\"observedAt\":\"2026-01-31T12:00:00+01:30\",\"sequence\":"
+	"{\"value\":9e3}},\"n\":{\"value\":\"8\"},\"on\":{\"value\":0},\"z\":{\"value\":{\"real\":1,\"imag\":2}}}"),
 	"{\"id\":\"e\"}",
 };
 

@@ -56,7 +56,7 @@ static const struct config_key redis_keys[] = {
 	  .help = "TCP itself looks whether the server is there" },
 	{ "timeout", CONFIG_JSON, OFFSET(timeout_cfg), .group = timeout_keys, .group_count = ARRAY_SIZE(timeout_keys),
 	  .help = "Seconds, { connect, socket }: to connect, and to wait for an answer (5.0; 0: for ever)" },
-	{ "max_length", CONFIG_INT, OFFSET(max_length), "1000000", .min = 0, .max = INT64_MAX / 2,
+	{ "max_length", CONFIG_INT, OFFSET(max_length), "1000000", .min = 0, .max = 1e18,
 	  .help = "Entries that a stream keeps, about; 0: all" },
 	{ "field", CONFIG_STRING, OFFSET(field), "data",
 	  .help = "Field of a stream's entries that holds the samples" },

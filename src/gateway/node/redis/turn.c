@@ -435,9 +435,10 @@ static int take_replies(struct redis_link *l)
 
 static int keep(struct redis_link *l)
 {
-	bool waits_for_us = l == &l->node->feed && l->node->entries;
-
-	return l->fd < 0 || waits_for_us ? 0 : redis_link_keep(l);
+	/* One that was not opened belongs to no node. */
+	if (l->fd < 0)
+		return 0;
+	return l == &l->node->feed && l->node->entries ? 0 : redis_link_keep(l);
 }
 
 int redis_turn(struct outside *o)
