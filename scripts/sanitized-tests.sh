@@ -27,8 +27,9 @@ export RANDOM_SECONDS=${RANDOM_SECONDS:-8}
 without=programs,peer,abi,qemu,loop,loop-faults
 # Nothing for ThreadSanitizer to find: programs with one thread that take long, parsers,
 # other ways into the memory of another process, and the same threads once more with
-# packets that are lost.
-[ "$what" != thread ] || without=$without,one-thread,fuzz,ways,roce-faults,shm-faults
+# packets that are lost. And libraries with threads that it does not see.
+[ "$what" != thread ] ||
+	without=$without,one-thread,fuzz,ways,roce-faults,shm-faults,library-threads
 
 # -O1 compiles in two thirds of the time. gcc 12 warns falsely with it, so warnings are no errors
 # here; in the other builds they are.
