@@ -138,6 +138,25 @@ int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg
 	return set_version(t, c, group) ?: ret;
 }
 
+int outside_texts(struct config *c, const json_t *at, const char *key, const json_t *given,
+		  const char *what, const char **out, unsigned max, unsigned *count)
+{
+	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		const char *text = json_string_value(json_is_array(given) ?
+							     json_array_get(given, i) : given);
+
+		if (!text || i == max) {
+			config_fail(c, at, key, "expected %s, or a list of %u at most", what, max);
+			return -EINVAL;
+		}
+		out[(*count)++] = text;
+	}
+	return 0;
+}
+
 const char *outside_secret(const char *value, const char *file,
 			   char buf[OUTSIDE_SECRET_MAX], char *why, size_t size)
 {

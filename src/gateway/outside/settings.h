@@ -39,6 +39,14 @@ extern const struct config_key outside_tls_keys[OUTSIDE_TLS_KEYS];
 	{ "ssl", CONFIG_JSON, field, .group = outside_tls_keys, .group_count = OUTSIDE_TLS_KEYS, \
 	  .help = "TLS: { enabled, ca, ca_path, cert, key, verify, verify_host, server_name, ciphers, version }" }
 
+/*
+ * The texts of a key that is one text or a list of texts (form CONFIG_TEXTS): fills out[], which
+ * has room for `max`, and sets *count; none where `given` is NULL or null. `what`: "a topic", for
+ * the message. The texts live as long as the configuration. 0, or -EINVAL after config_fail().
+ */
+int outside_texts(struct config *c, const json_t *at, const char *key, const json_t *given,
+		  const char *what, const char **out, unsigned max, unsigned *count);
+
 #define OUTSIDE_SECRET_MAX 4096
 
 /*

@@ -68,4 +68,36 @@ def long(kind):
     kind.kill()
 
 
-sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long}))
+def topics(kind):
+    """A message to two topics, of which the broker refuses one or the other, is counted as lost."""
+    acl = os.path.join(kind.folder, "acl")
+    with open(acl, "w") as f:
+        f.write("topic write lab/allowed\n")
+    argv = kind.argv
+
+    def with_acl(tls, password):
+        command = argv(tls, password)
+        with open(command[2], "a") as f:
+            f.write("acl_file %s\n" % acl)
+        return command
+    kind.argv = with_acl
+    kind.start()
+    for names in (("allowed", "forbidden"), ("forbidden", "allowed"), ("allowed", "allowed")):
+        g = servers.Gateway(kind.folder, "topics-%s-%s" % names, """
+nodes = { sig = { type = "signal"; signal = "counter"; realtime = false; limit = 50; values = 1; };
+	x = { type = "mqtt"; %s };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % kind.node("out", "x", "json").replace('publish = "lab/x"', 'publish = [ "lab/%s", "lab/%s" ]' % names))
+        refused = 50 if "forbidden" in names else 0
+
+        def done():
+            stats = g.ask("/node/x")["stats"]
+            return stats["sent"] == 50 and stats["losses"]["refused"] == refused and (
+                not stats["figures"]["unconfirmed"] and stats["figures"]["confirmed"] == 50 - refused)
+        servers.until(done, lambda: "%s: %s" % (names, g.ask("/node/x")["stats"]))
+        g.end((0, 3))
+    kind.kill()
+
+
+sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long, "topics": topics}))

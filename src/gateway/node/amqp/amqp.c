@@ -88,28 +88,13 @@ static int check_name(struct config *c, const json_t *at, const char *key, const
 
 static int parse_in_keys(struct amqp_node *a, struct config *c, const json_t *in)
 {
-	const json_t *given = a->in_keys;
-	size_t n = json_is_array(given) ? json_array_size(given) : 1;
-	int ret = 0;
+	int ret = outside_texts(c, in, "routing_key", a->in_keys, "a routing key", a->key,
+				AMQP_NODE_KEYS_MAX, &a->key_count);
 
-	if (!given || json_is_null(given)) {
-		a->key[0] = a->routing_key;
-		a->key_count = a->routing_key ? 1 : 0;
-		return 0;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const char *key = json_string_value(json_is_array(given) ?
-							    json_array_get(given, i) : given);
-
-		if (!key || i == AMQP_NODE_KEYS_MAX) {
-			config_fail(c, in, "routing_key",
-				    "expected a routing key, or a list of %d at most",
-				    AMQP_NODE_KEYS_MAX);
-			return -EINVAL;
-		}
-		ret = check_name(c, in, "routing_key", key) ?: ret;
-		a->key[a->key_count++] = key;
-	}
+	for (unsigned i = 0; i < a->key_count; i++)
+		ret = check_name(c, in, "routing_key", a->key[i]) ?: ret;
+	if ((!a->in_keys || json_is_null(a->in_keys)) && a->routing_key)
+		a->key[a->key_count++] = a->routing_key;
 	return ret;
 }
 

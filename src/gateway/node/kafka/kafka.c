@@ -99,19 +99,12 @@ static bool is_topic(const char *name)
 
 static int parse_topics(struct kafka_node *m, struct config *c, const json_t *in)
 {
-	const json_t *given = m->consume;
-	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
-	int ret = 0;
+	int ret = outside_texts(c, in, "consume", m->consume, "a topic", m->topics,
+				KAFKA_TOPICS_MAX, &m->topic_count);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *topic = json_string_value(json_is_array(given) ?
-							      json_array_get(given, i) : given);
+	for (unsigned i = 0; i < m->topic_count; i++) {
+		const char *topic = m->topics[i];
 
-		if (!topic || i == KAFKA_TOPICS_MAX) {
-			config_fail(c, in, "consume", "expected a topic, or a list of %d topics at most",
-				    KAFKA_TOPICS_MAX);
-			return -EINVAL;
-		}
 		if (*topic == '^' && !m->group_id) {
 			config_fail(c, in, "consume", "a pattern needs a group_id");
 			ret = -EINVAL;
@@ -119,7 +112,6 @@ static int parse_topics(struct kafka_node *m, struct config *c, const json_t *in
 			config_fail(c, in, "consume", "'%.100s' is no topic", topic);
 			ret = -EINVAL;
 		}
-		m->topics[m->topic_count++] = topic;
 	}
 	return ret;
 }

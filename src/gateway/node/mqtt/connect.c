@@ -88,6 +88,15 @@ static void on_disconnect(struct mosquitto *client, void *arg, int code,
 			     *m->last_error ? ": " : "", m->last_error);
 }
 
+/* A message to several topics has the number of the last of them, and is lost if one refuses it. */
+static void reject(struct mqtt_node *m, uint64_t mid, const char *why)
+{
+	for (unsigned i = 0; i < m->pub_count; i++) {
+		outside_reject(&m->outside, mid, why);
+		mid = mid == UINT16_MAX ? 1 : mid + 1;
+	}
+}
+
 static void on_publish(struct mosquitto *client, void *arg, int mid, int code,
 		       const mosquitto_property *properties)
 {
@@ -98,7 +107,7 @@ static void on_publish(struct mosquitto *client, void *arg, int mid, int code,
 	if (code == MQTT_RC_NO_MATCHING_SUBSCRIBERS)
 		node_figure_add(m->outside.node, MQTT_UNHEARD, 1);
 	if (code >= 0x80)
-		outside_reject(&m->outside, (uint64_t)mid, mosquitto_reason_string(code));
+		reject(m, (uint64_t)mid, mosquitto_reason_string(code));
 	else
 		outside_confirm(&m->outside, (uint64_t)mid, false);
 }

@@ -82,24 +82,13 @@ static const struct outside_ops mqtt_ops, session_ops;
 static int parse_topics(struct config *c, const json_t *at, const char *key, const json_t *given,
 			int (*is_wrong)(const char *), const char **out, unsigned *count)
 {
-	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
-	int ret = 0;
+	int ret = outside_texts(c, at, key, given, "a topic", out, MQTT_TOPICS_MAX, count);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *topic = json_string_value(json_is_array(given) ?
-							      json_array_get(given, i) : given);
-
-		if (!topic || i == MQTT_TOPICS_MAX) {
-			config_fail(c, at, key, "expected a topic, or a list of %d topics at most",
-				    MQTT_TOPICS_MAX);
-			return -EINVAL;
-		}
-		if (!*topic || is_wrong(topic)) {
-			config_fail(c, at, key, "'%.100s' is no topic", topic);
+	for (unsigned i = 0; i < *count; i++)
+		if (!*out[i] || is_wrong(out[i])) {
+			config_fail(c, at, key, "'%.100s' is no topic", out[i]);
 			ret = -EINVAL;
 		}
-		out[(*count)++] = topic;
-	}
 	return ret;
 }
 

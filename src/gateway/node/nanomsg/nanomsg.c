@@ -93,25 +93,16 @@ static int parse_side(struct nanomsg_side *side, struct config *c, const json_t 
 {
 	const json_t *given = side->endpoints ? side->endpoints : side->alias;
 	const char *key = side->endpoints ? "endpoints" : alias;
-	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
-	int ret = 0;
+	int ret;
 
 	if (side->endpoints && side->alias) {
 		config_fail(c, at, alias, "is the same as endpoints, which is given, too");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < n; i++) {
-		const char *url = json_string_value(json_is_array(given) ?
-							    json_array_get(given, i) : given);
-
-		if (!url || i == NANOMSG_ENDPOINTS_MAX) {
-			config_fail(c, at, key, "expected an address, or a list of %d at most",
-				    NANOMSG_ENDPOINTS_MAX);
-			return -EINVAL;
-		}
-		ret = check_url(c, at, key, url) ?: ret;
-		side->urls[side->count++] = url;
-	}
+	ret = outside_texts(c, at, key, given, "an address", side->urls, NANOMSG_ENDPOINTS_MAX,
+			    &side->count);
+	for (unsigned i = 0; i < side->count; i++)
+		ret = check_url(c, at, key, side->urls[i]) ?: ret;
 	return ret;
 }
 

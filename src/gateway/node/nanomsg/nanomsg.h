@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "gateway/outside/outside.h"
+#include "gateway/outside/settings.h"
 #include "util/container_of.h"
 
 #define NANOMSG_ENDPOINTS_MAX 32

@@ -93,36 +93,17 @@ static bool is_subject(const char *s, bool wildcards)
 	return false;
 }
 
-static const char *text_at(const json_t *given, size_t i)
-{
-	return json_string_value(json_is_array(given) ? json_array_get(given, i) : given);
-}
-
-static size_t count_of(const json_t *given)
-{
-	return json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
-}
-
 static int parse_subjects(struct config *c, const json_t *at, const char *key,
 			  const json_t *given, bool wildcards, const char **out, unsigned *count)
 {
-	int ret = 0;
+	int ret = outside_texts(c, at, key, given, "a subject", out, NATS_SUBJECTS_MAX, count);
 
-	for (size_t i = 0; i < count_of(given); i++) {
-		const char *subject = text_at(given, i);
-
-		if (!subject || i == NATS_SUBJECTS_MAX) {
-			config_fail(c, at, key, "expected a subject, or a list of %d at most",
-				    NATS_SUBJECTS_MAX);
-			return -EINVAL;
-		}
-		if (!is_subject(subject, wildcards) || strlen(subject) > 250) {
-			config_fail(c, at, key, "'%.100s' is no subject%s", subject,
+	for (unsigned i = 0; i < *count; i++)
+		if (!is_subject(out[i], wildcards) || strlen(out[i]) > 250) {
+			config_fail(c, at, key, "'%.100s' is no subject%s", out[i],
 				    wildcards ? "" : " to write to");
 			ret = -EINVAL;
 		}
-		out[(*count)++] = subject;
-	}
 	return ret;
 }
 
@@ -136,21 +117,25 @@ static bool has_token(const char *url)
 
 static int parse_urls(struct nats_node *m, struct config *c, json_t *cfg)
 {
-	for (size_t i = 0; i < count_of(m->url_cfg); i++) {
-		const char *url = text_at(m->url_cfg, i);
+	unsigned count;
+	int ret = outside_texts(c, cfg, "url", m->url_cfg, "nats://HOST:PORT", m->urls,
+				NATS_URLS_MAX, &count);
 
-		if (!url || i == NATS_URLS_MAX ||
-		    (strncmp(url, "nats://", 7) && strncmp(url, "tls://", 6))) {
-			config_fail(c, cfg, "url", "expected \"nats://host:port\" or "
-				    "\"tls://host:port\", or a list of %d at most", NATS_URLS_MAX);
-			return -EINVAL;
-		}
-		if (has_token(url)) {
+	/* Later checks see addresses that are good, or none. */
+	for (unsigned i = 0; i < count && !ret; i++) {
+		const char *url = m->urls[i];
+
+		if (strncmp(url, "nats://", 7) && strncmp(url, "tls://", 6)) {
+			config_fail(c, cfg, "url", "expected nats://HOST:PORT or tls://HOST:PORT");
+			ret = -EINVAL;
+		} else if (has_token(url)) {
 			config_fail(c, cfg, "url", "give the token by token or token_file");
-			return -EINVAL;
+			ret = -EINVAL;
 		}
-		m->urls[m->url_count++] = url;
 	}
+	m->url_count = ret ? 0 : count;
+	if (ret)
+		return ret;
 	if (!m->host == !m->url_count) {
 		config_fail(c, cfg, m->host ? "host" : NULL, "%s",
 			    m->host ? "is given by url, too" : "url or host is missing");

@@ -85,20 +85,14 @@ static const struct config_key redis_out_keys[] = { OUTSIDE_OUT_KEYS };
 static int parse_names(struct config *c, const json_t *at, const char *key, const json_t *given,
 		       const char **out, unsigned *count)
 {
-	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
+	int ret = outside_texts(c, at, key, given, "a name", out, REDIS_CHANNELS_MAX, count);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *name = json_string_value(json_is_array(given) ?
-							     json_array_get(given, i) : given);
-
-		if (!name || !*name || i == REDIS_CHANNELS_MAX) {
-			config_fail(c, at, key, "expected a name, or a list of %d names at most",
-				    REDIS_CHANNELS_MAX);
-			return -EINVAL;
+	for (unsigned i = 0; i < *count; i++)
+		if (!*out[i]) {
+			config_fail(c, at, key, "a name is empty");
+			ret = -EINVAL;
 		}
-		out[(*count)++] = name;
-	}
-	return 0;
+	return ret;
 }
 
 static int parse_timeout(struct redis_node *m, struct config *c, json_t *cfg)

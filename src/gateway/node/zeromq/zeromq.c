@@ -101,20 +101,12 @@ static const char *check_url(const struct zeromq_node *m, const char *url, bool 
 static int parse_side(struct zeromq_node *m, struct zeromq_side *d, struct config *c,
 		      const json_t *at, const char *key)
 {
-	const json_t *given = d->given;
-	size_t n = json_is_array(given) ? json_array_size(given) : given && !json_is_null(given);
-	int ret = 0;
+	int ret = outside_texts(c, at, key, d->given, "an address", d->url, ZEROMQ_URLS_MAX,
+				&d->url_count);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *url = json_string_value(json_is_array(given) ?
-							    json_array_get(given, i) : given);
-		const char *wrong;
+	for (unsigned i = 0; i < d->url_count; i++) {
+		const char *url = d->url[i], *wrong;
 
-		if (!url || i == ZEROMQ_URLS_MAX) {
-			config_fail(c, at, key, "expected an address, or a list of %d addresses at most",
-				    ZEROMQ_URLS_MAX);
-			return -EINVAL;
-		}
 		/* Such an address can only be bound. */
 		if (!strncmp(url, "tcp://*", 7) && !json_object_get(at, "bind"))
 			d->bind = true;
@@ -124,7 +116,6 @@ static int parse_side(struct zeromq_node *m, struct zeromq_side *d, struct confi
 			ret = -EINVAL;
 		}
 		d->is_udp = d->is_udp || !strncmp(url, "udp://", 6);
-		d->url[d->url_count++] = url;
 	}
 	if (d->filter && !*d->filter)
 		d->filter = NULL;
