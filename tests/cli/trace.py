@@ -147,12 +147,18 @@ def many_findings(flows, each):
     return b"".join(file)
 
 
+def without_quarantine():
+    """The environment; a build with AddressSanitizer gives freed memory back at once."""
+    options = os.environ.get("ASAN_OPTIONS", "")
+    return {**os.environ, "ASAN_OPTIONS": (options and options + ":") + "quarantine_size_mb=1"}
+
+
 def many_findings_need_no_memory_as_json(folder):
     path = os.path.join(folder, "many")
     with open(path, "wb") as f:
         f.write(many_findings(1000, 64))
     with open(path + ".json", "w+b") as out:
-        run = subprocess.Popen([BUSBAR, "trace", "--json", path], stdout=out)
+        run = subprocess.Popen([BUSBAR, "trace", "--json", path], stdout=out, env=without_quarantine())
         _, status, usage_of = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
