@@ -22,6 +22,7 @@
 #include "gateway/base/own_thread.h"
 #include "gateway/base/thread.h"
 #include "gateway/control/api.h"
+#include "gateway/stream/stream.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/user.h"
@@ -32,13 +33,11 @@
 #define BACKLOG 128
 
 struct client {
-	int fd;             /* -1: free */
+	struct stream socket; /* fd -1: the place is free */
 	char *in;
 	size_t in_len, in_size;
-	char *out;          /* being written; NULL: nothing */
-	size_t out_len, out_done;
 	uint64_t active_ns; /* when he was last heard */
-	bool leaving;       /* once `out` is written */
+	bool leaving;       /* once the answer is sent */
 };
 
 struct control_server {
@@ -121,46 +120,39 @@ char *control_line(struct super_node *sn, const char *line, size_t len)
 
 static void drop(struct client *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
+	stream_close(&c->socket);
 	free(c->in);
-	free(c->out);
-	memset(c, 0, sizeof(*c));
-	c->fd = -1;
+	*c = (struct client){ .socket.fd = -1 };
+}
+
+static bool is_there(const struct client *c)
+{
+	return c->socket.fd >= 0;
+}
+
+/* Whether an answer waits for the client. */
+static bool is_behind(const struct client *c)
+{
+	return is_there(c) && stream_buffer_filled(&c->socket.out);
 }
 
 static void flush(struct client *c)
 {
-	ssize_t n;
-
-	if (!c->out)
+	if (!is_there(c))
 		return;
-	n = send(c->fd, c->out + c->out_done, c->out_len - c->out_done,
-		 MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0) {
-		if (errno != EAGAIN && errno != EINTR)
-			drop(c);
-		return;
-	}
-	c->out_done += (size_t)n;
-	if (c->out_done < c->out_len)
-		return;
-	free(c->out);
-	c->out = NULL;
-	if (c->leaving)
+	if (stream_flush(&c->socket, NULL) || (c->leaving && !is_behind(c)))
 		drop(c);
+	else if (!is_behind(c))
+		stream_buffer_free(&c->socket.out);
 }
 
 static void say(struct client *c, char *line)
 {
-	if (!line) {
+	if (line && !stream_buffer_put(&c->socket.out, line, strlen(line)))
+		flush(c);
+	else
 		drop(c);
-		return;
-	}
-	c->out = line;
-	c->out_len = strlen(line);
-	c->out_done = 0;
-	flush(c);
+	free(line);
 }
 
 /* Answers whole lines, one after the other's answer is gone. */
@@ -168,18 +160,18 @@ static void serve_lines(struct control_server *s, struct client *c)
 {
 	char *end;
 
-	while (c->fd >= 0 && !c->out && c->in_len &&
+	while (is_there(c) && !is_behind(c) && c->in_len &&
 	       (end = memchr(c->in, '\n', c->in_len))) {
 		size_t len = (size_t)(end - c->in);
 
 		if (len)
 			say(c, control_line(s->sn, c->in, len));
-		if (c->fd < 0)
+		if (!is_there(c))
 			return;
 		c->in_len -= len + 1;
 		memmove(c->in, end + 1, c->in_len);
 	}
-	if (c->fd >= 0 && !c->out && c->in_len >= LINE_MAX_BYTES) {
+	if (is_there(c) && !is_behind(c) && c->in_len >= LINE_MAX_BYTES) {
 		c->leaving = true;
 		say(c, refuse(413, "a line is too long"));
 	}
@@ -209,9 +201,9 @@ static void hear(struct control_server *s, struct client *c)
 		return;
 	}
 	/* Little at a time: lines that wait for an answer are moved each time. */
-	n = recv(c->fd, c->in + c->in_len, READ_BYTES, MSG_DONTWAIT);
+	n = stream_recv(&c->socket, c->in + c->in_len, READ_BYTES);
 	if (n <= 0) {
-		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		if (n != -EAGAIN)
 			drop(c);
 		return;
 	}
@@ -248,7 +240,7 @@ static struct client *free_place(struct control_server *s)
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		struct client *c = &s->clients[i];
 
-		if (c->fd < 0)
+		if (!is_there(c))
 			return c;
 		if (c->active_ns < oldest->active_ns)
 			oldest = c;
@@ -277,7 +269,7 @@ static void greet(struct control_server *s)
 		return;
 	}
 	c = free_place(s);
-	c->fd = fd;
+	stream_init(&c->socket, fd);
 	c->active_ns = clock_now_ns();
 }
 
@@ -295,10 +287,10 @@ static void *run(void *arg)
 
 		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 			fds[i + 2] = (struct pollfd){
-				.fd = s->clients[i].fd,
-				.events = s->clients[i].out ? POLLOUT : POLLIN,
+				.fd = s->clients[i].socket.fd,
+				.events = is_behind(&s->clients[i]) ? POLLOUT : POLLIN,
 			};
-			if (s->clients[i].fd >= 0)
+			if (is_there(&s->clients[i]))
 				count = i + 3;
 		}
 		/* The kernel refuses more places than a process may have descriptors. */
@@ -307,16 +299,16 @@ static void *run(void *arg)
 		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 			struct client *c = &s->clients[i];
 
-			if (c->fd < 0 || !fds[i + 2].revents)
+			if (!is_there(c) || !fds[i + 2].revents)
 				continue;
-			if (!c->out) {
+			if (!is_behind(c)) {
 				hear(s, c);
 				continue;
 			}
 			flush(c);
-			if (c->fd >= 0 && !c->out)
+			if (!is_behind(c))
 				serve_lines(s, c);
-			else if (c->fd >= 0 && fds[i + 2].revents & POLLERR)
+			else if (fds[i + 2].revents & POLLERR)
 				drop(c);
 		}
 		s->stopping = fds[0].revents;
@@ -390,7 +382,7 @@ int control_server_start(struct control_server **out, struct super_node *sn,
 	s->sn = sn;
 	s->listener = -1;
 	for (unsigned i = 0; i < CLIENTS_MAX; i++)
-		s->clients[i].fd = -1;
+		s->clients[i].socket.fd = -1;
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake_fd < 0)
 		goto err_server;
@@ -420,11 +412,11 @@ err_server:
 /* All of it, for a client that reads; not for ever. */
 static void flush_all(struct client *c)
 {
-	for (int i = 0; c->fd >= 0 && c->out && i < 10; i++) {
-		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+	for (int i = 0; is_behind(c) && i < 10; i++) {
+		struct pollfd p = { .fd = c->socket.fd, .events = POLLOUT };
 
 		flush(c);
-		if (c->fd >= 0 && c->out)
+		if (is_behind(c))
 			poll(&p, 1, 10);
 	}
 }
@@ -438,22 +430,22 @@ static void dismiss(struct client *c)
 	ssize_t n;
 	char *end;
 
-	if (c->fd < 0)
+	if (!is_there(c))
 		return;
 	flush_all(c);
-	if (c->fd >= 0)
-		shutdown(c->fd, SHUT_RD);
-	while (c->fd >= 0 && c->in_len < LINE_MAX_BYTES && make_room(c) &&
-	       (n = recv(c->fd, c->in + c->in_len, READ_BYTES, MSG_DONTWAIT)) > 0)
+	if (is_there(c))
+		shutdown(c->socket.fd, SHUT_RD);
+	while (is_there(c) && c->in_len < LINE_MAX_BYTES && make_room(c) &&
+	       (n = stream_recv(&c->socket, c->in + c->in_len, READ_BYTES)) > 0)
 		c->in_len += (size_t)n;
-	while (c->fd >= 0 && !c->out && c->in_len &&
+	while (is_there(c) && !is_behind(c) && c->in_len &&
 	       (end = memchr(c->in, '\n', c->in_len))) {
 		size_t len = (size_t)(end - c->in) + 1;
 
 		if (len > 1)
 			say(c, refuse_line(c->in, len - 1));
 		flush_all(c);
-		if (c->fd < 0)
+		if (!is_there(c))
 			break;
 		c->in_len -= len;
 		memmove(c->in, end + 1, c->in_len);
@@ -484,7 +476,7 @@ void control_server_stop(struct control_server *s)
 		dismiss(&s->clients[i]);
 	while ((fd = accept4(s->listener, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct client late = { .fd = fd };
+		struct client late = { .socket.fd = fd };
 
 		if (!may_command(s, fd))
 			close(fd);

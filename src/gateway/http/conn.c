@@ -27,16 +27,14 @@ static void watch(struct http_conn *c)
 	case HTTP_IDLE:
 	case HTTP_BODY:
 	case HTTP_LEAVING:
-		wanted = c->tls_want_write ? EPOLLOUT : EPOLLIN;
+		wanted = (uint32_t)stream_events(&c->socket, true, false);
 		break;
 	case HTTP_ANSWERING:
-		wanted = c->tls_want_read ? EPOLLIN : EPOLLOUT;
+		wanted = (uint32_t)stream_events(&c->socket, false, true);
 		break;
 	case HTTP_STREAM:
 		/* Who does not take what he gets is not heard for ever. */
-		wanted = http_stream_wants_write(c) || c->tls_want_write ? EPOLLOUT : 0;
-		if (http_stream_may_read(c) || c->tls_want_read)
-			wanted |= EPOLLIN;
+		wanted = (uint32_t)stream_events(&c->socket, http_stream_may_read(c), false);
 		break;
 	case HTTP_WORKING:
 	case HTTP_CLOSED:
@@ -45,7 +43,7 @@ static void watch(struct http_conn *c)
 	if (c->state == HTTP_CLOSED || wanted == c->events)
 		return;
 	e.events = c->events = wanted;
-	epoll_ctl(c->server->epoll_fd, EPOLL_CTL_MOD, c->fd, &e);
+	epoll_ctl(c->server->epoll_fd, EPOLL_CTL_MOD, c->socket.fd, &e);
 }
 
 static uint64_t after(const struct http_conn *c, double seconds)
@@ -92,14 +90,11 @@ void http_conn_accept(struct http_server *s, int fd)
 	}
 	c->server = s;
 	list_init(&c->turn);
-	c->fd = fd;
+	stream_init(&c->socket, fd);
 	c->events = EPOLLIN;
-	if (s->tls)
-		c->tls = s->tls_ops->conn_new(s->tls, fd, NULL);
-	if ((s->tls && !c->tls) || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
-		if (c->tls)
-			s->tls_ops->conn_free(c->tls);
-		close(fd);
+	if ((s->tls && stream_start_tls(&c->socket, s->tls_ops, s->tls, NULL)) ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
+		stream_close(&c->socket);
 		free(c);
 		return;
 	}
@@ -127,13 +122,10 @@ void http_conn_close(struct http_conn *c)
 	if (c->job)
 		c->job->owner = NULL;
 	c->job = NULL;
-	if (c->tls)
-		s->tls_ops->conn_free(c->tls);
-	c->tls = NULL;
 	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
 	 * would leave it in the set. */
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-	close(c->fd);
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	stream_close(&c->socket);
 	list_remove(&c->turn);
 	list_remove(&c->entry);
 	list_push(&s->closed, &c->entry);
@@ -177,27 +169,6 @@ bool http_conns_dismiss(struct http_server *s)
 	return busy;
 }
 
-/* Number of bytes, 0 at the end, or a negative errno. */
-static ssize_t receive(struct http_conn *c, void *to, size_t size)
-{
-	ssize_t n;
-
-	if (c->tls)
-		return c->server->tls_ops->read(c->tls, to, size, &c->tls_want_write);
-	n = recv(c->fd, to, size, 0);
-	return n < 0 ? -errno : n;
-}
-
-ssize_t http_conn_send(struct http_conn *c, const void *data, size_t len)
-{
-	ssize_t n;
-
-	if (c->tls)
-		return c->server->tls_ops->write(c->tls, data, len, &c->tls_want_read);
-	n = send(c->fd, data, len, MSG_NOSIGNAL);
-	return n < 0 ? -errno : n;
-}
-
 /* Reads what the state asks for. False: nothing came for now, or it is closed. */
 static bool read_some(struct http_conn *c)
 {
@@ -208,20 +179,20 @@ static bool read_some(struct http_conn *c)
 	case HTTP_IDLE:
 		if (!c->in)
 			c->in = malloc(HTTP_HEADER_MAX);
-		n = c->in ? receive(c, c->in + c->in_len, HTTP_HEADER_MAX - c->in_len) :
+		n = c->in ? stream_recv(&c->socket, c->in + c->in_len, HTTP_HEADER_MAX - c->in_len) :
 			    -ENOMEM;
 		break;
 	case HTTP_BODY:
-		n = receive(c, c->body + c->body_len, c->body_size - c->body_len);
+		n = stream_recv(&c->socket, c->body + c->body_len, c->body_size - c->body_len);
 		break;
 	case HTTP_LEAVING:
 	case HTTP_STREAM:
-		n = receive(c, scratch, sizeof(scratch));
+		n = stream_recv(&c->socket, scratch, sizeof(scratch));
 		break;
 	default:
 		return false;
 	}
-	if (n == -EAGAIN || n == -EINTR) {
+	if (n == -EAGAIN) {
 		/* An idle connection needs no room. */
 		if (c->state == HTTP_IDLE && !c->in_len) {
 			free(c->in);
@@ -313,9 +284,7 @@ static bool take_request(struct http_conn *c)
 void http_conn_leave(struct http_conn *c)
 {
 	http_stream_close(c);
-	if (c->tls)
-		c->server->tls_ops->shut(c->tls);
-	shutdown(c->fd, SHUT_WR);
+	stream_shut(&c->socket);
 	http_conn_set_state(c, HTTP_LEAVING);
 }
 
@@ -335,7 +304,7 @@ static void answered(struct http_conn *c)
 /* Others have their turn, too, unless the kernel would not tell of what is left. */
 static bool may_go_on(const struct http_conn *c, unsigned reads)
 {
-	return reads < (c->state == HTTP_STREAM ? STREAM_READS_MAX : READS_MAX) || (c->tls && c->server->tls_ops->pending(c->tls));
+	return reads < (c->state == HTTP_STREAM ? STREAM_READS_MAX : READS_MAX) || stream_pending(&c->socket);
 }
 
 void http_conns_go_on(struct http_server *s)

@@ -113,18 +113,6 @@ void http_reply_job(struct http_conn *c, struct http_job *j)
 	http_reply(c, &h, text, text ? len : 0);
 }
 
-/* Number of bytes, -EAGAIN, or another negative errno. */
-static ssize_t send_some(struct http_conn *c, const struct iovec *parts, int count)
-{
-	struct msghdr m = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
-	ssize_t n;
-
-	if (c->tls)
-		return http_conn_send(c, parts[0].iov_base, parts[0].iov_len);
-	n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
-	return n < 0 ? -errno : n;
-}
-
 /* Counts `n` bytes that were sent, of the header first. */
 static void count_sent(struct http_conn *c, size_t n)
 {
@@ -150,8 +138,8 @@ int http_reply_write(struct http_conn *c)
 			parts[count++] = (struct iovec){ (char *)(c->text ? c->text : c->file) +
 								 c->text_done,
 							 c->text_len - c->text_done };
-		n = send_some(c, parts, count);
-		if (n == -EAGAIN || n == -EINTR)
+		n = stream_send_parts(&c->socket, parts, count);
+		if (n == -EAGAIN)
 			return 1;
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;

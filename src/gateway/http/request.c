@@ -105,7 +105,7 @@ static const char *table_method(const struct http_conn *c)
 static bool page_would_tell(const struct http_conn *c, const struct http_request *r)
 {
 	return strcmp(table_method(c), "GET") || !http_access_trusts_local(c->server->access) ||
-	       c->tls || !*r->host || http_host_is_loopback(r->host);
+	       c->socket.tls || !*r->host || http_host_is_loopback(r->host);
 }
 
 /* May the request change anything? Browsers send no Origin when a page loads a picture, whose
@@ -131,7 +131,7 @@ static bool may(struct http_conn *c, const struct http_request *r, enum http_rol
 
 	/* For each request, because the process may have gone since the last one. */
 	if (!c->peer_verified)
-		http_peer_verify(c->fd, &c->peer);
+		http_peer_verify(c->socket.fd, &c->peer);
 	c->peer_verified = true;
 	role = http_access_check(s->access, &c->peer,
 				 http_access_authorization(r, token, sizeof(token)), s->now_ns,
@@ -392,7 +392,7 @@ static int check_head(struct http_conn *c, const struct http_request *r, int64_t
 static void tell_to_go_on(struct http_conn *c)
 {
 	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	ssize_t n = http_conn_send(c, line, sizeof(line) - 1);
+	ssize_t n = stream_send(&c->socket, line, sizeof(line) - 1);
 
 	if (n < 0)
 		log_debug("%s: %s", c->peer.text, strerror((int)-n));

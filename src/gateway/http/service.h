@@ -23,6 +23,7 @@
 #include "gateway/http/parse.h"
 #include "gateway/http/requests.h"
 #include "gateway/http/worker.h"
+#include "gateway/stream/stream.h"
 #include "gateway/tls/tls.h"
 #include "gateway/plugin/web.h"
 #include "util/clock.h"
@@ -53,9 +54,7 @@ struct http_conn {
 	struct list entry;        /* of the server; least recently used first */
 	struct list turn;         /* of the server, while it has more to do */
 	struct http_server *server;
-	int fd;
-	struct tls_conn *tls;
-	bool tls_want_write, tls_want_read; /* the other way round */
+	struct stream socket;
 	uint32_t events;          /* that epoll waits for */
 	enum http_state state;
 	uint64_t deadline_ns;     /* UINT64_MAX: none */
@@ -142,9 +141,6 @@ void http_conn_flush(struct http_conn *c);
 /* Sends no more; what comes is read and forgotten for a moment. */
 void http_conn_leave(struct http_conn *c);
 
-/* Number of bytes, -EAGAIN, or another negative errno. */
-ssize_t http_conn_send(struct http_conn *c, const void *data, size_t len);
-
 /* stream.c: 101 when the endpoint has taken it, else the status of an error, with the reason
  * and header lines. `e` is used up. */
 struct http_refusal {
@@ -155,7 +151,6 @@ int http_stream_open(struct http_conn *c, const struct http_request *r,
 void http_stream_received(struct http_conn *c, const void *data, size_t len);
 /* 0: all is sent; 1: not yet; -1: the connection is to end. */
 int http_stream_flush(struct http_conn *c);
-bool http_stream_wants_write(const struct http_conn *c);
 /* Whether so little waits that the client may say more. */
 bool http_stream_may_read(const struct http_conn *c);
 void http_stream_close(struct http_conn *c);

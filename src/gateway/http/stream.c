@@ -17,8 +17,6 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 
-#define FIRST_BYTES 512u
-
 struct http_stream {
 	struct web_stream base;
 	struct list entry;   /* of the server */
@@ -30,9 +28,6 @@ struct http_stream {
 	bool full;           /* the endpoint waits for writable() */
 	bool blocked;        /* the kernel takes no more for now */
 	bool ending, hurried;
-	/* What waits; no memory is held while nothing does. */
-	char *out;
-	size_t out_len, out_size;
 };
 
 static struct http_stream *of(const struct web_stream *s)
@@ -40,9 +35,14 @@ static struct http_stream *of(const struct web_stream *s)
 	return container_of((struct web_stream *)s, struct http_stream, base);
 }
 
-static size_t stream_room(const struct web_stream *s)
+static size_t waiting(const struct http_conn *c)
 {
-	return of(s)->out_len < WEB_ROOM ? WEB_ROOM - of(s)->out_len : 0;
+	return stream_buffer_filled(&c->socket.out);
+}
+
+static size_t room_of(const struct web_stream *s)
+{
+	return WEB_ROOM - MIN(waiting(of(s)->conn), (size_t)WEB_ROOM);
 }
 
 /* It is sent after the present call of the endpoint, unless the kernel takes nothing: then
@@ -53,79 +53,41 @@ static void plan_flush(struct http_stream *s)
 		list_push(&s->conn->server->unsent, &s->unsent);
 }
 
-static int make_room(struct http_stream *s, size_t more)
-{
-	size_t size = MAX(s->out_size, (size_t)FIRST_BYTES);
-	char *out;
-
-	if (more <= s->out_size - s->out_len)
-		return 0;
-	while (size - s->out_len < more)
-		size *= 2;
-	out = realloc(s->out, size);
-	if (!out)
-		return -ENOMEM;
-	s->out = out;
-	s->out_size = size;
-	return 0;
-}
-
-/* Sends as much as goes. The last result of the kernel. */
-static ssize_t send_some(struct http_stream *s, bool *moved)
-{
-	size_t done = 0;
-	ssize_t n = 0;
-
-	while (done < s->out_len) {
-		n = http_conn_send(s->conn, s->out + done, s->out_len - done);
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	*moved = done;
-	s->out_len -= done;
-	if (s->out_len && done)
-		memmove(s->out, s->out + done, s->out_len);
-	return n;
-}
-
-static int stream_send(struct web_stream *base, const void *data, size_t len)
+static int send_to_client(struct web_stream *base, const void *data, size_t len)
 {
 	struct http_stream *s = of(base);
-	bool moved;
+	struct stream *socket = &s->conn->socket;
 
 	/* Many may have sent to it before its turn has come. */
-	if (len > stream_room(base) && s->open && !s->blocked)
-		send_some(s, &moved);
-	if (len > (s->out_len ? stream_room(base) : WEB_SEND_MAX)) {
+	if (len > room_of(base) && s->open && !s->blocked)
+		stream_flush(socket, NULL);
+	if (len > (waiting(s->conn) ? room_of(base) : WEB_SEND_MAX)) {
 		s->full = true;
 		return -ENOBUFS;
 	}
-	if (make_room(s, len))
+	if (stream_buffer_put(&socket->out, data, len))
 		return -ENOMEM;
-	memcpy(s->out + s->out_len, data, len);
-	s->out_len += len;
 	plan_flush(s);
 	return 0;
 }
 
-static void stream_want(struct web_stream *s)
+static void want_room(struct web_stream *s)
 {
 	of(s)->full = true;
 	plan_flush(of(s));
 }
 
-static void stream_end(struct web_stream *s)
+static void end_soon(struct web_stream *s)
 {
 	of(s)->ending = true;
 	plan_flush(of(s));
 }
 
 static const struct web_stream_ops ops = {
-	.send = stream_send,
-	.room = stream_room,
-	.want = stream_want,
-	.end = stream_end,
+	.send = send_to_client,
+	.room = room_of,
+	.want = want_room,
+	.end = end_soon,
 };
 
 void http_stream_close(struct http_conn *c)
@@ -142,7 +104,7 @@ void http_stream_close(struct http_conn *c)
 	if (s->open)
 		s->endpoint->ops->closed(s->client);
 	web_endpoint_put(s->endpoint);
-	free(s->out);
+	stream_buffer_free(&c->socket.out);
 	free(s);
 }
 
@@ -151,6 +113,7 @@ void http_stream_close(struct http_conn *c)
 static int ask_endpoint(struct http_stream *s, const struct web_request *r, char *lines,
 			size_t lines_size)
 {
+	struct stream_buffer *out = &s->conn->socket.out;
 	char head[1024];
 	int n, status = s->endpoint->ops->open(s->endpoint, &s->base, r, lines, lines_size,
 					       &s->client);
@@ -163,11 +126,12 @@ static int ask_endpoint(struct http_stream *s, const struct web_request *r, char
 	n = snprintf(head, sizeof(head),
 		     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\nConnection: Upgrade\r\n%s\r\n",
 		     r->upgrade, lines);
-	if (n < 0 || (size_t)n >= sizeof(head) || make_room(s, (size_t)n))
+	if (n < 0 || (size_t)n >= sizeof(head) || stream_buffer_reserve(out, (size_t)n))
 		return 500;
-	memmove(s->out + n, s->out, s->out_len);
-	memcpy(s->out, head, (size_t)n);
-	s->out_len += (size_t)n;
+	stream_buffer_compact(out);
+	memmove(out->at + n, out->at, out->end);
+	memcpy(out->at, head, (size_t)n);
+	out->end += (size_t)n;
 	return 101;
 }
 
@@ -204,14 +168,9 @@ int http_stream_open(struct http_conn *c, const struct http_request *r,
 	return status;
 }
 
-bool http_stream_wants_write(const struct http_conn *c)
-{
-	return c->stream && c->stream->out_len;
-}
-
 bool http_stream_may_read(const struct http_conn *c)
 {
-	return c->stream && c->stream->out_len <= WEB_ROOM / 2;
+	return c->stream && waiting(c) <= WEB_ROOM / 2;
 }
 
 void http_stream_received(struct http_conn *c, const void *data, size_t len)
@@ -242,15 +201,16 @@ int http_stream_flush(struct http_conn *c)
 	struct http_stream *s = c->stream;
 
 	for (;;) {
-		bool moved, told;
-		ssize_t n = send_some(s, &moved);
+		size_t sent = 0;
+		bool told;
 
 		list_remove(&s->unsent);
-		if (s->out_len)
-			return n == -EAGAIN || n == -EINTR ? wait_for_client(s, moved) : -1;
-		free(s->out);
-		s->out = NULL;
-		s->out_size = 0;
+		if (stream_flush(&c->socket, &sent))
+			return -1;
+		if (waiting(c))
+			return wait_for_client(s, sent);
+		/* No memory is held while nothing waits. */
+		stream_buffer_free(&c->socket.out);
 		c->deadline_ns = UINT64_MAX;
 		if (s->ending)
 			return -1;
@@ -260,7 +220,7 @@ int http_stream_flush(struct http_conn *c)
 			return 0;
 		if (s->endpoint->ops->writable)
 			s->endpoint->ops->writable(s->client);
-		if (!s->out_len && !s->ending)
+		if (!waiting(c) && !s->ending)
 			return 0;
 	}
 }
@@ -268,12 +228,11 @@ int http_stream_flush(struct http_conn *c)
 void http_stream_goodbye(struct http_conn *c)
 {
 	struct http_stream *s = c->stream;
-	bool moved;
 
 	if (s->ending || !s->endpoint->ops->goodbye)
 		return;
 	s->endpoint->ops->goodbye(s->client);
-	send_some(s, &moved);
+	stream_flush(&c->socket, NULL);
 }
 
 /* The clients of endpoints that leave. */

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 #include "gateway/base/lookup.h"
-#include "gateway/node/socket/stream.h"
+#include "gateway/node/socket/tcp.h"
 #include "util/log.h"
 
 extern const struct node_type node_socket;
@@ -680,10 +680,10 @@ static void wait_for_places(struct made_node *m, unsigned count)
 	struct socket_node *s = m->node.private_data;
 	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
 
-	while (atomic_load(&s->stream->connected) != count &&
+	while (atomic_load(&s->tcp->connected) != count &&
 	       clock_now_ns() < end_ns)
 		poll(NULL, 0, 1);
-	assert_int_equal(atomic_load(&s->stream->connected), count);
+	assert_int_equal(atomic_load(&s->tcp->connected), count);
 }
 
 static void a_slow_client_is_parted_with_and_a_good_one_misses_nothing(void **state)
@@ -920,7 +920,7 @@ static void a_long_sample_in_small_pieces_is_not_scanned_with_each(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t len = strlen(cases[i].piece), sent = 0;
 		unsigned port = free_port(SOCK_STREAM), release = 1;
-		struct stream_connection *c;
+		struct tcp_connection *c;
 		struct made_node m;
 		char text[300];
 		int fd, fds[8], got = 0;
@@ -929,7 +929,7 @@ static void a_long_sample_in_small_pieces_is_not_scanned_with_each(void **state)
 			 "{ \"layer\": \"tcp-server\", \"format\": \"%s\", \"in\": { \"address\": \"127.0.0.1:%u\", \"max_connections\": 1 } }",
 			 cases[i].format, port);
 		start(&m, text);
-		c = ((struct socket_node *)m.node.private_data)->stream->places;
+		c = ((struct socket_node *)m.node.private_data)->tcp->places;
 		counting = *(counted = c->reader->type);
 		counting.scan = count_scan;
 		c->reader->type = &counting;

@@ -292,7 +292,7 @@ static int check_formats(struct socket_node *s, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	if (layer_is_stream(s->layer) && s->framing == FRAMING_AUTO && reader &&
-	    writer && stream_delimits(reader->type) != stream_delimits(writer->type)) {
+	    writer && tcp_delimits(reader->type) != tcp_delimits(writer->type)) {
 		config_fail(c, cfg, "framing",
 			    "has to be said: '%s' and '%s' would take different ones",
 			    reader->type->name, writer->type->name);
@@ -411,7 +411,7 @@ static int socket_stop(struct node *n)
 {
 	struct socket_node *s = n->private_data;
 
-	stream_stop(s);
+	tcp_stop(s);
 	datagram_stop(s);
 	socket_wait_close(&s->wait);
 	fault_finish(&s->faults);
@@ -430,7 +430,7 @@ static int socket_start(struct node *n)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
 		return ret;
 	}
-	ret = layer_is_stream(s->layer) ? stream_start(s) : datagram_start(s);
+	ret = layer_is_stream(s->layer) ? tcp_start(s) : datagram_start(s);
 	if (ret)
 		socket_stop(n);
 	return ret;
@@ -443,7 +443,7 @@ static int socket_read(struct node *n, struct sample *smps[], unsigned cnt,
 
 	if (unlikely(!s->reader))
 		return -ENODATA;
-	return s->stream ? stream_read(s, smps, cnt) : datagram_read(s, smps, cnt);
+	return s->tcp ? tcp_read(s, smps, cnt) : datagram_read(s, smps, cnt);
 }
 
 static int socket_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -453,7 +453,7 @@ static int socket_write(struct node *n, struct sample *smps[], unsigned cnt,
 
 	if (unlikely(!s->writer))
 		return -EBADF;
-	return s->stream ? stream_write(s, smps, cnt) :
+	return s->tcp ? tcp_write(s, smps, cnt) :
 			   datagram_write(s, smps, cnt);
 }
 
@@ -473,7 +473,7 @@ static bool socket_may_wait(struct node *n)
 {
 	const struct socket_node *s = n->private_data;
 
-	return s->stream;
+	return s->tcp;
 }
 
 static void socket_interrupt(struct node *n)
@@ -488,7 +488,7 @@ static int socket_poll_fds(struct node *n, int fds[], int max)
 {
 	struct socket_node *s = n->private_data;
 
-	return s->stream ? stream_poll_fds(s, fds, max) :
+	return s->tcp ? tcp_poll_fds(s, fds, max) :
 			   datagram_poll_fds(s, fds, max);
 }
 

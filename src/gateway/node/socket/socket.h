@@ -9,9 +9,9 @@
  * receive.c        reading datagrams
  * sources.c        what is kept of each sender of datagrams
  * datagram.c       writing datagrams
- * stream.c         connections of TCP, their start and end
- * stream_connect.c the thread that connects, accepts and clears away
- * stream_read.c stream_write.c
+ * tcp.c         connections of TCP, their start and end
+ * tcp_connect.c the thread that connects, accepts and clears away
+ * tcp_read.c tcp_write.c
  */
 #ifndef GATEWAY_NODE_SOCKET_H
 #define GATEWAY_NODE_SOCKET_H
@@ -63,7 +63,7 @@ struct socket_config_out {
 };
 
 struct datagram;
-struct stream;
+struct tcp;
 
 /* Figures of the node-type, behind the kinds of faults. */
 enum { SOCKET_CONNECTIONS = FAULT_KINDS, SOCKET_CONNECTED, SOCKET_UNREACHABLE };
@@ -87,7 +87,7 @@ struct socket_node {
 	struct fault_counters faults;
 	struct netem *netem;
 	struct datagram *datagram;      /* one of the two */
-	struct stream *stream;
+	struct tcp *tcp;
 	atomic_uint write_interrupts;
 };
 
@@ -110,16 +110,16 @@ int datagram_poll_fds(struct socket_node *s, int fds[], int max);
 int datagram_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
 void datagram_send_delayed(void *node, char *buf, size_t len);
 
-/* stream.c */
-int stream_start(struct socket_node *s);
-void stream_stop(struct socket_node *s);
+/* tcp.c */
+int tcp_start(struct socket_node *s);
+void tcp_stop(struct socket_node *s);
 /* Does the format tell where a sample ends in a stream? */
-bool stream_delimits(const struct format_type *type);
-/* stream_read.c */
-int stream_read(struct socket_node *s, struct sample *smps[], unsigned cnt);
-int stream_poll_fds(struct socket_node *s, int fds[], int max);
-/* stream_write.c */
-int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
-void stream_send_delayed(void *node, char *buf, size_t len);
+bool tcp_delimits(const struct format_type *type);
+/* tcp_read.c */
+int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt);
+int tcp_poll_fds(struct socket_node *s, int fds[], int max);
+/* tcp_write.c */
+int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
+void tcp_send_delayed(void *node, char *buf, size_t len);
 
 #endif

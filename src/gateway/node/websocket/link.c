@@ -46,31 +46,22 @@ static void next_mask(struct ws_link *l, uint8_t mask[4])
 	memcpy(mask, &word, sizeof(word));
 }
 
-/* Room for `len` bytes behind those that wait. */
-static uint8_t *make_room(struct ws_link *l, size_t len)
+/* Bytes that wait for the peer. */
+static size_t waiting(const struct ws_link *l)
 {
-	uint8_t *out = l->out;
-	size_t size = MAX(l->out_size, (size_t)4096);
-
-	while (size - l->out_len < len)
-		size *= 2;
-	if (size != l->out_size)
-		out = realloc(l->out, size);
-	if (!out)
-		return NULL;
-	l->out = out;
-	l->out_size = size;
-	return out + l->out_len;
+	return stream_buffer_filled(&l->socket.out);
 }
 
 /* Of `b` as one frame. 0 or -ENOMEM. */
 static int put_frame(struct ws_link *l, enum ws_opcode opcode, const struct ws_piece *pieces,
 		     unsigned count, size_t len)
 {
-	uint8_t mask[4], *to = make_room(l, WS_HEAD_MAX + len), *payload;
+	struct stream_buffer *out = &l->socket.out;
+	uint8_t mask[4], *to, *payload;
 
-	if (!to)
+	if (stream_buffer_reserve(out, WS_HEAD_MAX + len))
 		return -ENOMEM;
+	to = (uint8_t *)out->at + out->end;
 	next_mask(l, mask);
 	payload = to += ws_head_write(to, opcode, true, len, mask);
 	for (unsigned i = 0; i < count; i++) {
@@ -78,7 +69,7 @@ static int put_frame(struct ws_link *l, enum ws_opcode opcode, const struct ws_p
 		to += pieces[i].len;
 	}
 	ws_mask(payload, len, mask, 0);
-	l->out_len = (size_t)(to - l->out);
+	out->end = (size_t)((char *)to - out->at);
 	return 0;
 }
 
@@ -107,7 +98,7 @@ static int fill(struct ws_link *l)
 	if (!l->feed || l->closing)
 		return 0;
 	ws_feed_trim(l->feed);
-	while (l->out_len < FILL_MAX) {
+	while (waiting(l) < FILL_MAX) {
 		b = ws_feed_take(l->feed, &l->place, pieces);
 		if (b.lost)
 			node_lose(l->owner->node, NODE_LOSS_FULL, b.lost,
@@ -124,21 +115,13 @@ static int fill(struct ws_link *l)
 /* As much as goes. 0 or a negative errno: the connection is broken. */
 static int flush(struct ws_link *l)
 {
-	size_t done = 0;
-	ssize_t n = 1;
+	size_t sent = 0;
+	int ret = stream_flush(&l->socket, &sent);
 
-	while (done < l->out_len && n > 0) {
-		n = ws_link_send(l, l->out + done, l->out_len - done);
-		if (n > 0)
-			done += (size_t)n;
-	}
-	l->out_len -= done;
-	if (done && l->out_len)
-		memmove(l->out, l->out + done, l->out_len);
 	/* Who takes what he gets is there. */
-	if (done)
+	if (sent)
 		l->silence.heard_ns = clock_now_ns();
-	return n > 0 || n == -EAGAIN || n == -EINTR ? 0 : n ? (int)n : -EPIPE;
+	return ret;
 }
 
 static void take_samples(struct ws_link *l, const struct ws_message *m)
@@ -162,7 +145,7 @@ static void take_message(struct ws_link *l, const struct ws_message *m)
 		break;
 	case WS_PING:
 		/* Who asks and does not read gets no answer. */
-		if (!l->closing && l->out_len < 2 * FILL_MAX)
+		if (!l->closing && waiting(l) < 2 * FILL_MAX)
 			put_control(l, WS_PONG, m->data, m->len);
 		break;
 	case WS_CLOSE:
@@ -209,9 +192,9 @@ static int receive(struct ws_link *l)
 	char scratch[SCRATCH_BYTES];
 
 	for (unsigned i = 0; i < READS_MAX; i++) {
-		ssize_t n = ws_link_recv(l, scratch, sizeof(scratch));
+		ssize_t n = stream_recv(&l->socket, scratch, sizeof(scratch));
 
-		if (n == -EAGAIN || n == -EINTR)
+		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)
 			return n ? (int)n : -ECONNRESET;
@@ -236,14 +219,12 @@ static uint64_t watch(struct ws_link *l)
 /* Sleeps until there is something to do. */
 static void sleep_until(struct ws_link *l, uint64_t until_ns)
 {
-	short events = POLLIN;
+	short events = stream_events(&l->socket, true, false);
 
-	if (l->out_len || l->want_write)
-		events |= POLLOUT;
 	atomic_store(&l->asleep, true);
 	atomic_thread_fence(memory_order_seq_cst);
 	/* What was put before that is not missed. */
-	if (l->feed && !l->closing && l->out_len < FILL_MAX) {
+	if (l->feed && !l->closing && waiting(l) < FILL_MAX) {
 		ws_feed_trim(l->feed);
 		if (ws_feed_behind(l->feed, &l->place))
 			until_ns = 0;
@@ -256,7 +237,7 @@ static void sleep_until(struct ws_link *l, uint64_t until_ns)
 static bool part(struct ws_link *l, uint64_t *end_ns)
 {
 	uint64_t now = clock_now_ns();
-	bool empty = !l->out_len &&
+	bool empty = !waiting(l) &&
 		     (!l->feed || !ws_feed_behind(l->feed, &l->place));
 
 	if (!*end_ns)
@@ -282,7 +263,7 @@ static const char *serve(struct ws_link *l)
 		ret = fill(l) ?: flush(l);
 		if (ret)
 			break;
-		if (l->close_seen && !l->out_len)
+		if (l->close_seen && !waiting(l))
 			return NULL;
 		ret = receive(l);
 		more = ret > 0;
@@ -310,10 +291,10 @@ static void linger(struct ws_link *l)
 	char scratch[SCRATCH_BYTES];
 	ssize_t n = l->closing ? -EAGAIN : 0;
 
-	if (!l->tls)
-		shutdown(l->fd, SHUT_WR);
+	if (!l->socket.tls)
+		stream_shut(&l->socket);
 	while ((n > 0 || n == -EAGAIN) && clock_now_ns() < end_ns) {
-		n = ws_link_recv(l, scratch, sizeof(scratch));
+		n = stream_recv(&l->socket, scratch, sizeof(scratch));
 		if (n == -EAGAIN)
 			ws_link_wait(l, POLLIN, end_ns);
 	}
@@ -325,7 +306,6 @@ static void come_up(struct ws_link *l)
 {
 	ws_silence_broken(&l->silence, clock_now_ns());
 	l->closing = l->close_seen = false;
-	l->out_len = 0;
 	l->said_unreachable = false;
 	if (l->feed)
 		ws_place_init(l->feed, &l->place);
@@ -343,9 +323,6 @@ static void go_down(struct ws_link *l, const char *why)
 		node_figure_add(l->owner->node, WS_LINKS_LOST, !atomic_load(&l->owner->ending));
 	if (why)
 		log_warn("node %s: connection to %s lost: %s", name_of(l), l->text, why);
-	free(l->out);
-	l->out = NULL;
-	l->out_len = l->out_size = 0;
 }
 
 static void try_once(struct ws_link *l)
@@ -442,7 +419,7 @@ int ws_link_start(struct ws_link *l)
 {
 	int ret = open_parts(l);
 
-	l->fd = -1;
+	stream_init(&l->socket, -1);
 	if (!ret) {
 		l->wake_fd = wakeup_open_signal();
 		ret = l->wake_fd < 0 ? l->wake_fd : 0;

@@ -30,44 +30,18 @@ void ws_link_wait(struct ws_link *l, short events, uint64_t until_ns)
 	uint64_t now = clock_now_ns(), left = until_ns > now ? until_ns - now : 0;
 	struct timespec t = timespec_from_ns(left);
 	struct pollfd fds[] = { { .fd = l->wake_fd, .events = POLLIN },
-				{ .fd = l->fd, .events = events } };
+				{ .fd = l->socket.fd, .events = events } };
 
-	ppoll(fds, l->fd >= 0 ? 2 : 1, until_ns == UINT64_MAX ? NULL : &t, NULL);
+	ppoll(fds, 2, until_ns == UINT64_MAX ? NULL : &t, NULL);
 	if (fds[0].revents)
 		wakeup_drain(l->wake_fd);
 }
 
-ssize_t ws_link_recv(struct ws_link *l, void *to, size_t size)
-{
-	ssize_t n;
-
-	if (l->tls)
-		return l->owner->tls_ops->read(l->tls, to, size, &l->want_write);
-	n = recv(l->fd, to, size, MSG_DONTWAIT);
-	return n < 0 ? -errno : n;
-}
-
-ssize_t ws_link_send(struct ws_link *l, const void *data, size_t len)
-{
-	ssize_t n;
-
-	if (l->tls)
-		return l->owner->tls_ops->write(l->tls, data, len, &l->want_read);
-	n = send(l->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return n < 0 ? -errno : n;
-}
-
 void ws_link_close(struct ws_link *l)
 {
-	if (l->tls) {
-		l->owner->tls_ops->shut(l->tls);
-		l->owner->tls_ops->conn_free(l->tls);
-	}
-	l->tls = NULL;
-	if (l->fd >= 0)
-		close(l->fd);
-	l->fd = -1;
-	l->want_read = l->want_write = false;
+	if (l->socket.tls)
+		stream_shut(&l->socket);
+	stream_close(&l->socket);
 	free(l->early);
 	l->early = NULL;
 	l->early_len = 0;
@@ -88,13 +62,13 @@ static int connect_to(struct ws_link *l, const struct addrinfo *a, uint64_t unti
 	socklen_t len = sizeof(int);
 	int error = 0, one = 1, ret;
 
-	l->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		       a->ai_protocol);
-	if (l->fd < 0)
+	stream_init(&l->socket, socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+				       a->ai_protocol));
+	p.fd = l->socket.fd;
+	if (p.fd < 0)
 		return -errno;
-	setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	p.fd = l->fd;
-	if (!connect(l->fd, a->ai_addr, a->ai_addrlen))
+	setsockopt(p.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (!connect(p.fd, a->ai_addr, a->ai_addrlen))
 		return 0;
 	if (errno != EINPROGRESS)
 		return -errno;
@@ -103,7 +77,7 @@ static int connect_to(struct ws_link *l, const struct addrinfo *a, uint64_t unti
 		if (ret)
 			return ret;
 	}
-	getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	return -error;
 }
 
@@ -134,17 +108,16 @@ static int greet(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
 
 	if (!l->url.tls)
 		return 0;
-	l->tls = ops->conn_new(l->owner->tls, l->fd, l->url.host);
-	if (!l->tls)
+	if (stream_start_tls(&l->socket, ops, l->owner->tls, l->url.host))
 		return -ENOMEM;
-	while ((ret = ops->greet(l->tls, &want_write)) == -EAGAIN) {
+	while ((ret = ops->greet(l->socket.tls, &want_write)) == -EAGAIN) {
 		ret = wait_until(l, want_write ? POLLOUT : POLLIN, until_ns);
 		if (ret)
 			break;
 	}
 	if (ret)
 		snprintf(why, size, "TLS: %s", ret == -ETIMEDOUT ? strerror(ETIMEDOUT) :
-							    ops->reason(l->tls));
+							    ops->reason(l->socket.tls));
 	return ret;
 }
 
@@ -178,26 +151,18 @@ static int send_request(struct ws_link *l, const char *key, uint64_t until_ns, c
 			size_t size)
 {
 	char lines[TOKEN_MAX + 32], text[4096];
-	size_t len, done = 0;
+	size_t len;
 	int ret = read_token(l->owner, lines, sizeof(lines), why, size);
 
 	if (ret)
 		return ret;
 	len = ws_request_write(text, sizeof(text), l->url.authority, l->url.target, key, "live",
 			       lines);
-	while (done < len) {
-		ssize_t n = ws_link_send(l, text + done, len - done);
-
-		if (n > 0)
-			done += (size_t)n;
-		else if (n != -EAGAIN)
-			return n ? (int)n : -EPIPE;
-		else
-			ret = wait_until(l, l->want_read ? POLLIN : POLLOUT, until_ns);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	ret = stream_buffer_put(&l->socket.out, text, len) ?: stream_flush(&l->socket, NULL);
+	while (!ret && stream_buffer_filled(&l->socket.out))
+		ret = wait_until(l, stream_events(&l->socket, false, true), until_ns) ?:
+		      stream_flush(&l->socket, NULL);
+	return ret;
 }
 
 /* The head of the answer; what came behind it is kept. */
@@ -209,10 +174,10 @@ static int take_answer(struct ws_link *l, const char *key, uint64_t until_ns, ch
 	int ret = -EAGAIN;
 
 	while (text && ret == -EAGAIN) {
-		ssize_t n = ws_link_recv(l, text + len, ANSWER_MAX - len);
+		ssize_t n = stream_recv(&l->socket, text + len, ANSWER_MAX - len);
 
 		if (n == -EAGAIN) {
-			ret = wait_until(l, l->want_write ? POLLOUT : POLLIN, until_ns);
+			ret = wait_until(l, stream_events(&l->socket, true, false), until_ns);
 			ret = ret ? ret : -EAGAIN;
 			continue;
 		}

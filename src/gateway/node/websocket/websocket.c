@@ -102,7 +102,8 @@ static int parse_destination(struct ws_node *s, struct config *c, json_t *cfg, j
 	}
 	l->owner = s;
 	l->text = text;
-	l->fd = l->wake_fd = -1;
+	l->wake_fd = -1;
+	stream_init(&l->socket, -1);
 	l->ring = 1 + s->link_count++;
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "gateway/node/websocket/url.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
+#include "gateway/stream/stream.h"
 #include "gateway/tls/tls.h"
 #include "gateway/ws/clients.h"
 #include "gateway/ws/feed.h"
@@ -52,16 +53,12 @@ struct ws_link {
 	struct ws_feed *feed;       /* NULL: nothing is written */
 
 	/* Of its thread */
-	int fd;
-	struct tls_conn *tls;
-	bool want_read, want_write; /* TLS, the other way round */
+	struct stream socket;
 	struct ws_place place;
 	struct ws_reader *reader;
 	struct format *scan;
 	struct ws_inlet inlet;
 	bool has_inlet;
-	uint8_t *out;               /* what was not sent yet */
-	size_t out_len, out_size;
 	char *early;                /* what came behind the answer to the handshake */
 	size_t early_len;
 	uint64_t random;
@@ -114,14 +111,11 @@ void ws_link_stop(struct ws_link *l);
 /* New samples are in the feed. The thread that writes. */
 void ws_link_wake(struct ws_link *l);
 
-/* link_connect.c: 0 with l->fd connected, greeted and upgraded; or a negative errno, with the
+/* link_connect.c: 0 with l->socket connected, greeted and upgraded; or a negative errno, with the
  * reason in `why`; -ECANCELED: the node stops. */
 int ws_link_connect(struct ws_link *l, char *why, size_t size);
 void ws_link_close(struct ws_link *l);
-/* As recv() and send(), without waiting. */
-ssize_t ws_link_recv(struct ws_link *l, void *to, size_t size);
-ssize_t ws_link_send(struct ws_link *l, const void *data, size_t len);
-/* Waits for `events` of l->fd (if there is one), for ws_link_wake() or the end of the node,
+/* Waits for `events` of the socket (if there is one), for ws_link_wake() or the end of the node,
  * until `until_ns`. */
 void ws_link_wait(struct ws_link *l, short events, uint64_t until_ns);
 

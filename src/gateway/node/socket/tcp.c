@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of TCP: their memory, start and end; see stream.h. */
+/* Connections of TCP: their memory, start and end; see tcp.h. */
 #define LOG_ROOM "gateway/socket"
-#include "gateway/node/socket/stream.h"
+#include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,21 +22,12 @@
 /* Pieces that are taken from one peer before it is the next one's turn. */
 #define TAKE_AT_ONCE 64
 
-bool stream_delimits(const struct format_type *type)
+bool tcp_delimits(const struct format_type *type)
 {
 	return type->carries.traits & FORMAT_SELF_DELIMITING;
 }
 
-void stream_buffer_compact(struct stream_buffer *b)
-{
-	if (!b->start)
-		return;
-	memmove(b->at, b->at + b->start, b->end - b->start);
-	b->end -= b->start;
-	b->start = 0;
-}
-
-void stream_wake_thread(struct stream *st)
+void tcp_wake_thread(struct tcp *st)
 {
 	uint64_t one = 1;
 
@@ -45,14 +36,14 @@ void stream_wake_thread(struct stream *st)
 	}
 }
 
-void stream_break(struct stream *st, struct stream_connection *c,
+void tcp_break(struct tcp *st, struct tcp_connection *c,
 		  const char *why)
 {
 	if (atomic_exchange(&c->breaking, true))
 		return;
 	snprintf(c->why, sizeof(c->why), "%s", why);
 	atomic_store(&c->broken, true); /* now the thread may look at `why` */
-	stream_wake_thread(st);
+	tcp_wake_thread(st);
 }
 
 static bool framed(const struct socket_node *s)
@@ -61,10 +52,10 @@ static bool framed(const struct socket_node *s)
 
 	if (s->framing != FRAMING_AUTO)
 		return s->framing == FRAMING_LENGTH;
-	return !stream_delimits(f->type);
+	return !tcp_delimits(f->type);
 }
 
-static int make_places(struct stream *st)
+static int make_places(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	int ret;
@@ -77,16 +68,14 @@ static int make_places(struct stream *st)
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < st->place_count; i++)
-		st->places[i].fd = -1;
+		st->places[i].socket.fd = -1;
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
 		/* Memory that is never used costs nothing. */
 		c->rx.size = (size_t)s->in.buffer_size;
 		c->rx.at = malloc(c->rx.size + 1);
-		c->tx.size = (size_t)s->out.buffer_size;
-		c->tx.at = malloc(c->tx.size);
-		if (!c->rx.at || !c->tx.at)
+		if (!c->rx.at)
 			return -ENOMEM;
 		if (!s->reader)
 			continue;
@@ -100,7 +89,7 @@ static int make_places(struct stream *st)
 	return 0;
 }
 
-static int open_descriptors(struct stream *st)
+static int open_descriptors(struct tcp *st)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = EVENT_WAKE };
 
@@ -114,23 +103,23 @@ static int open_descriptors(struct stream *st)
 	return 0;
 }
 
-static int start_thread(struct stream *st)
+static int start_thread(struct tcp *st)
 {
 	int ret = thread_start(&st->thread, "socket-stream", THREAD_AS_CALLER,
-			       stream_run, st);
+			       tcp_run, st);
 
 	st->has_thread = !ret;
 	return ret;
 }
 
-int stream_start(struct socket_node *s)
+int tcp_start(struct socket_node *s)
 {
-	struct stream *st = calloc(1, sizeof(*st));
+	struct tcp *st = calloc(1, sizeof(*st));
 	int ret;
 
 	if (!st)
 		return -ENOMEM;
-	s->stream = st;
+	s->tcp = st;
 	st->node = s;
 	st->server = s->layer == LAYER_TCP_SERVER;
 	st->framed = framed(s);
@@ -145,27 +134,27 @@ int stream_start(struct socket_node *s)
 	if (!ret)
 		ret = open_descriptors(st);
 	if (!ret && st->server)
-		ret = stream_listen(st);
+		ret = tcp_listen(st);
 	if (!ret && s->writer && s->out.netem.enabled) {
 		s->out.netem.keep_order = true;
 		s->out.netem.spare = st->framed ? FRAME_HEADER : 0;
-		ret = netem_open(&s->netem, &s->out.netem, stream_send_delayed, s);
+		ret = netem_open(&s->netem, &s->out.netem, tcp_send_delayed, s);
 	}
 	if (!ret)
 		ret = start_thread(st);
 	if (ret)
-		stream_stop(s);
+		tcp_stop(s);
 	return ret;
 }
 
 /* Takes what the peer still says; true when it has said its end. */
-static bool take_rest(struct stream_connection *c)
+static bool take_rest(struct tcp_connection *c)
 {
 	char rest[4096];
 	ssize_t n;
 
 	for (unsigned i = 0; i < TAKE_AT_ONCE; i++) {
-		n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT);
+		n = recv(c->socket.fd, rest, sizeof(rest), MSG_DONTWAIT);
 		if (n <= 0)
 			return !n || errno != EAGAIN;
 	}
@@ -173,11 +162,11 @@ static bool take_rest(struct stream_connection *c)
 }
 
 /* One round of the end of a connection: the events to wait for, 0 when it is over. */
-static short end_events(struct stream *st, struct stream_connection *c,
+static short end_events(struct tcp *st, struct tcp_connection *c,
 			uint64_t now)
 {
-	if (!c->said_end_ns && (c->tx_dead || stream_flush(st, c))) {
-		shutdown(c->fd, SHUT_WR);
+	if (!c->said_end_ns && (c->tx_dead || tcp_flush(st, c))) {
+		shutdown(c->socket.fd, SHUT_WR);
 		c->said_end_ns = now;
 	}
 	if (!c->heard_end)
@@ -194,7 +183,7 @@ static short end_events(struct stream *st, struct stream_connection *c,
  * is still on its way to it. All peers together have END_NS, however slowly they
  * take what is left.
  */
-static void say_end(struct stream *st)
+static void say_end(struct tcp *st)
 {
 	uint64_t end_ns = clock_now_ns() + END_NS, now;
 	char text[SOCKET_ADDRESS_MAX];
@@ -204,30 +193,30 @@ static void say_end(struct stream *st)
 		count = 0;
 		now = clock_now_ns();
 		for (unsigned i = 0; i < st->place_count; i++) {
-			struct stream_connection *c = &st->places[i];
-			short events = c->fd < 0 ? 0 : end_events(st, c, now);
+			struct tcp_connection *c = &st->places[i];
+			short events = c->socket.fd < 0 ? 0 : end_events(st, c, now);
 
 			if (events)
 				st->slow[count++] = (struct pollfd){
-					.fd = c->fd, .events = events };
+					.fd = c->socket.fd, .events = events };
 		}
 		if (count)
 			poll(st->slow, count, SOCKET_BLOCK_MS);
 	} while (count && now < end_ns);
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (c->fd >= 0 && !c->said_end_ns)
+		if (c->socket.fd >= 0 && !c->said_end_ns)
 			log_warn("%s: %zu bytes to %s are lost: it did not take them within a second of the end",
 				 st->node->node->name,
-				 stream_buffer_filled(&c->tx),
+				 stream_buffer_filled(&c->socket.out),
 				 socket_address_print(&c->peer, text));
 	}
 }
 
-void stream_stop(struct socket_node *s)
+void tcp_stop(struct socket_node *s)
 {
-	struct stream *st = s->stream;
+	struct tcp *st = s->tcp;
 
 	if (!st)
 		return;
@@ -235,18 +224,16 @@ void stream_stop(struct socket_node *s)
 	s->netem = NULL;
 	atomic_store(&st->stop, true);
 	if (st->has_thread) {
-		stream_wake_thread(st);
+		tcp_wake_thread(st);
 		pthread_join(st->thread, NULL);
 		say_end(st);
 	}
 	for (unsigned i = 0; st->places && i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (c->fd >= 0)
-			close(c->fd);
+		stream_close(&c->socket);
 		format_destroy(c->reader);
 		free(c->rx.at);
-		free(c->tx.at);
 	}
 	node_figure_set(s->node, SOCKET_CONNECTIONS, 0);
 	for (unsigned i = 0; i < 5; i++) {
@@ -262,5 +249,5 @@ void stream_stop(struct socket_node *s)
 	free(st->slow);
 	free(st->message);
 	free(st);
-	s->stream = NULL;
+	s->tcp = NULL;
 }

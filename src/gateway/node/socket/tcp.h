@@ -8,8 +8,8 @@
  * connections, never while they sleep. Who finds a connection broken says so and
  * leaves the rest to the connecting thread.
  */
-#ifndef GATEWAY_NODE_SOCKET_STREAM_H
-#define GATEWAY_NODE_SOCKET_STREAM_H
+#ifndef GATEWAY_NODE_SOCKET_TCP_H
+#define GATEWAY_NODE_SOCKET_TCP_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -17,35 +17,22 @@
 
 #include "gateway/node/socket/socket.h"
 #include "gateway/part/backoff.h"
+#include "gateway/stream/stream.h"
 #include "util/clock.h"
 
-#define STREAM_EVENTS 16
+#define TCP_EVENTS 16
 #define FRAME_HEADER 4
-#define STREAM_WHY_MAX 120
+#define TCP_WHY_MAX 120
 #define MS (NSEC_PER_SEC / 1000)
 
-/* Bytes [start, end) of a fixed room. One more is there behind it. */
-struct stream_buffer {
-	char *at;
-	size_t size, start, end;
-};
-
-static inline size_t stream_buffer_filled(const struct stream_buffer *b)
-{
-	return b->end - b->start;
-}
-
-/* Moves what is in it to the front. */
-void stream_buffer_compact(struct stream_buffer *b);
-
-struct stream_connection {
-	int fd;                      /* -1: a free place */
+struct tcp_connection {
+	struct stream socket;        /* fd -1: a free place; `out` is under tx_lock */
 	unsigned generation;         /* of the place: changes with each peer */
 	struct socket_address peer;
 	struct format *reader;
 	atomic_bool breaking;        /* somebody has found it broken ... */
 	atomic_bool broken;          /* ... the connecting thread is to close it */
-	char why[STREAM_WHY_MAX];    /* what broke it first */
+	char why[TCP_WHY_MAX];    /* what broke it first */
 
 	/* Under rx_lock. */
 	struct stream_buffer rx;
@@ -59,7 +46,6 @@ struct stream_connection {
 	uint64_t heard_ns;           /* ... then; or when it connected */
 
 	/* Under tx_lock. */
-	struct stream_buffer tx;
 	bool tx_dead;                /* it cannot be written any more */
 	bool watched;                /* the connecting thread waits for room */
 	uint64_t said_end_ns;        /* at the node's end: when we said it */
@@ -72,11 +58,11 @@ struct stream_connection {
 	uint64_t missed;             /* messages */
 };
 
-struct stream {
+struct tcp {
 	struct socket_node *node;
 	bool server, framed, read;   /* read: by a path */
 	pthread_mutex_t rx_lock, tx_lock;
-	struct stream_connection *places;
+	struct tcp_connection *places;
 	unsigned place_count;
 	atomic_uint connected;       /* places in use */
 	unsigned next;               /* place to read first; reader */
@@ -103,36 +89,36 @@ struct stream {
 enum { EVENT_WAKE = 0x10000, EVENT_LISTENER, EVENT_ATTEMPT };
 
 /* An event's place, NULL when its connection is gone. */
-static inline uint64_t stream_event_data(const struct stream *st,
-					 const struct stream_connection *c)
+static inline uint64_t tcp_event_data(const struct tcp *st,
+					 const struct tcp_connection *c)
 {
 	return (uint64_t)c->generation << 32 | (uint64_t)(c - st->places);
 }
 
-static inline struct stream_connection *stream_event_place(struct stream *st,
+static inline struct tcp_connection *tcp_event_place(struct tcp *st,
 							   uint64_t data)
 {
 	unsigned i = (unsigned)data & 0xffffffff;
-	struct stream_connection *c = i < st->place_count ? &st->places[i] : NULL;
+	struct tcp_connection *c = i < st->place_count ? &st->places[i] : NULL;
 
-	return c && c->fd >= 0 && c->generation == (unsigned)(data >> 32) ? c :
+	return c && c->socket.fd >= 0 && c->generation == (unsigned)(data >> 32) ? c :
 									     NULL;
 }
 
-void stream_wake_thread(struct stream *st);
+void tcp_wake_thread(struct tcp *st);
 
 /* Has the connecting thread close it; `why` is told. Under either lock. */
-void stream_break(struct stream *st, struct stream_connection *c,
+void tcp_break(struct tcp *st, struct tcp_connection *c,
 		  const char *why);
 
-/* stream_connect.c */
-int stream_listen(struct stream *st); /* logs */
-void *stream_run(void *stream);
+/* tcp_connect.c */
+int tcp_listen(struct tcp *st); /* logs */
+void *tcp_run(void *tcp);
 /* Closes one under both locks. */
-void stream_close_place(struct stream *st, struct stream_connection *c);
+void tcp_close_place(struct tcp *st, struct tcp_connection *c);
 
-/* stream_write.c, under tx_lock */
+/* tcp_write.c, under tx_lock */
 /* Sends what waits; true when nothing is left. */
-bool stream_flush(struct stream *st, struct stream_connection *c);
+bool tcp_flush(struct tcp *st, struct tcp_connection *c);
 
 #endif

@@ -10,7 +10,7 @@
  * messages, and after out.slow_timeout a server parts with it.
  */
 #define LOG_ROOM "gateway/socket"
-#include "gateway/node/socket/stream.h"
+#include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -30,74 +30,53 @@
 /* How long a write waits for the first connection. */
 #define FIRST_NS NSEC_PER_SEC
 
-static void dead(struct stream *st, struct stream_connection *c, int err)
+static void dead(struct tcp *st, struct tcp_connection *c, int err)
 {
 	c->tx_dead = true;
-	c->tx.start = c->tx.end = 0;
+	c->socket.out.start = c->socket.out.end = 0;
 	/* The reader delivers data from before, and then closes the connection. */
 	if (!st->read)
-		stream_break(st, c, err == EPIPE ? "it has closed the connection" :
+		tcp_break(st, c, err == EPIPE ? "it has closed the connection" :
 						   strerror(err));
 }
 
-/* As much as the kernel takes now; the number of bytes. */
-static size_t send_some(struct stream *st, struct stream_connection *c,
-			const char *buf, size_t len)
+bool tcp_flush(struct tcp *st, struct tcp_connection *c)
 {
-	size_t done = 0;
+	struct stream_buffer *b = &c->socket.out;
+	int ret = c->tx_dead ? 0 : stream_flush(&c->socket, NULL);
 
-	while (done < len) {
-		ssize_t n = send(c->fd, buf + done, len - done,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n > 0) {
-			done += (size_t)n;
-		} else if (n < 0 && errno != EINTR) {
-			if (errno != EAGAIN)
-				dead(st, c, errno);
-			break;
-		}
-	}
-	return done;
-}
-
-bool stream_flush(struct stream *st, struct stream_connection *c)
-{
-	struct stream_buffer *b = &c->tx;
-
-	b->start += send_some(st, c, b->at + b->start, stream_buffer_filled(b));
-	if (c->tx_dead || b->start >= b->end)
-		b->start = b->end = 0;
-	if (stream_buffer_filled(b) <= b->size / 2)
+	if (ret)
+		dead(st, c, -ret);
+	if (stream_buffer_filled(b) <= (size_t)st->node->out.buffer_size / 2)
 		c->missing_since_ns = c->patience_ns = 0; /* it has caught up */
-	return b->end == 0;
+	return b->start == b->end;
 }
 
-static size_t room(const struct stream_connection *c)
+static size_t room(const struct tcp *st, const struct tcp_connection *c)
 {
-	return c->tx.size - stream_buffer_filled(&c->tx);
+	return (size_t)st->node->out.buffer_size - stream_buffer_filled(&c->socket.out);
 }
 
 /* The connecting thread sends the rest when there is room. */
-static void watch(struct stream *st, struct stream_connection *c)
+static void watch(struct tcp *st, struct tcp_connection *c)
 {
 	struct epoll_event e = {
 		.events = EPOLLOUT | (st->read ? EPOLLONESHOT : EPOLLIN),
-		.data.u64 = stream_event_data(st, c),
+		.data.u64 = tcp_event_data(st, c),
 	};
 
 	if (c->watched)
 		return;
 	c->watched = true;
-	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->fd, &e);
+	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->socket.fd, &e);
 }
 
-static bool is_open(const struct stream_connection *c)
+static bool is_open(const struct tcp_connection *c)
 {
-	return c->fd >= 0 && !c->tx_dead && !atomic_load(&c->broken);
+	return c->socket.fd >= 0 && !c->tx_dead && !atomic_load(&c->broken);
 }
 
-static uint64_t slow_timeout_ns(const struct stream *st)
+static uint64_t slow_timeout_ns(const struct tcp *st)
 {
 	int64_t ms = st->node->out.slow_timeout_ms;
 
@@ -106,9 +85,9 @@ static uint64_t slow_timeout_ns(const struct stream *st)
 
 /* A server does without a client that takes too little; a client has one peer only
  * and stays with it. */
-static void part_with(struct stream *st, struct stream_connection *c)
+static void part_with(struct tcp *st, struct tcp_connection *c)
 {
-	char why[STREAM_WHY_MAX];
+	char why[TCP_WHY_MAX];
 
 	if (!st->server || st->node->out.full != FULL_BLOCK)
 		return;
@@ -116,31 +95,31 @@ static void part_with(struct stream *st, struct stream_connection *c)
 	snprintf(why, sizeof(why),
 		 "it takes too little for %lld ms (out.slow_timeout), %ju messages were not sent to it",
 		 (long long)st->node->out.slow_timeout_ms, (uintmax_t)c->missed);
-	stream_break(st, c, why);
+	tcp_break(st, c, why);
 }
 
 /*
  * Who has no room for a message and is worth waiting for: into st->slow; how many.
  * `starved`: somebody else has nothing left to take, so the wait is at its cost.
  */
-static unsigned find_slow(struct stream *st, size_t len, bool *starved)
+static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
 {
 	unsigned n = 0;
 
 	*starved = false;
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
 		if (!is_open(c))
 			continue;
-		if (room(c) < len)
-			stream_flush(st, c);
+		if (room(st, c) < len)
+			tcp_flush(st, c);
 		if (c->tx_dead)
 			continue;
-		if (!stream_buffer_filled(&c->tx))
+		if (!stream_buffer_filled(&c->socket.out))
 			*starved = true;
-		else if (room(c) < len && !c->missing_since_ns)
-			st->slow[n++] = (struct pollfd){ .fd = c->fd,
+		else if (room(st, c) < len && !c->missing_since_ns)
+			st->slow[n++] = (struct pollfd){ .fd = c->socket.fd,
 							 .events = POLLOUT };
 	}
 	return n;
@@ -151,16 +130,16 @@ static unsigned find_slow(struct stream *st, size_t len, bool *starved)
  * cost others, and given up when that is too much, or when the time for one message
  * is `over`. True when somebody was.
  */
-static bool charge(struct stream *st, size_t len, bool starved, uint64_t now,
+static bool charge(struct tcp *st, size_t len, bool starved, uint64_t now,
 		   uint64_t step_ns, bool over)
 {
 	uint64_t timeout_ns = slow_timeout_ns(st);
 	bool given_up = false;
 
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (!is_open(c) || room(c) >= len || c->missing_since_ns)
+		if (!is_open(c) || room(st, c) >= len || c->missing_since_ns)
 			continue;
 		if (starved)
 			c->patience_ns += step_ns;
@@ -174,12 +153,12 @@ static bool charge(struct stream *st, size_t len, bool starved, uint64_t now,
 }
 
 /* The path is about to end: the writer does not wait for any peer. */
-static void give_up_all(struct stream *st, size_t len)
+static void give_up_all(struct tcp *st, size_t len)
 {
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (is_open(c) && room(c) < len && !c->missing_since_ns)
+		if (is_open(c) && room(st, c) < len && !c->missing_since_ns)
 			c->missing_since_ns = clock_now_ns();
 	}
 }
@@ -188,7 +167,7 @@ static void give_up_all(struct stream *st, size_t len)
  * Waits until all have room for `len` bytes, without the lock in between; or until
  * the time for those who have none is over.
  */
-static void wait_for_room(struct stream *st, size_t len)
+static void wait_for_room(struct tcp *st, size_t len)
 {
 	struct socket_node *s = st->node;
 	unsigned asked = atomic_load(&s->write_interrupts), n;
@@ -215,7 +194,7 @@ static void wait_for_room(struct stream *st, size_t len)
 }
 
 /* A message that found no room; whoever misses them for too long has to go. */
-static void note_missed(struct stream *st, struct stream_connection *c)
+static void note_missed(struct tcp *st, struct tcp_connection *c)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
@@ -228,36 +207,35 @@ static void note_missed(struct stream *st, struct stream_connection *c)
 }
 
 /* One whole message, or nothing of it. */
-static bool send_to(struct stream *st, struct stream_connection *c,
-		    const char *buf, size_t len)
+static bool send_to(struct tcp *st, struct tcp_connection *c, const char *buf, size_t len)
 {
-	struct stream_buffer *b = &c->tx;
-	size_t done = 0;
+	struct stream_buffer *b = &c->socket.out;
+	ssize_t n = 0;
 
-	if (unlikely(room(c) < len)) {
-		stream_flush(st, c);
-		if (room(c) < len) {
-			note_missed(st, c);
-			return false;
-		}
+	if (unlikely(room(st, c) < len))
+		tcp_flush(st, c);
+	/* Room for all of it, before a part of it is sent. */
+	if (unlikely(room(st, c) < len || stream_buffer_reserve(b, len))) {
+		note_missed(st, c);
+		return false;
 	}
 	if (b->start == b->end)
-		done = send_some(st, c, buf, len);
+		n = stream_send(&c->socket, buf, len);
+	if (unlikely(n < 0 && n != -EAGAIN))
+		dead(st, c, (int)-n);
 	if (unlikely(c->tx_dead))
 		return false;
-	if (likely(done == len))
+	n = MAX(n, 0);
+	if (likely((size_t)n == len))
 		return true;
-	if (b->size - b->end < len - done)
-		stream_buffer_compact(b);
-	memcpy(b->at + b->end, buf + done, len - done);
-	b->end += len - done;
+	stream_buffer_put(b, buf + n, len - (size_t)n);
 	watch(st, c);
 	return true;
 }
 
 /* True when at least one peer gets it; else *slow says whether there is one that has
  * no room for it. */
-static bool send_to_all(struct stream *st, const char *buf, size_t len, bool *slow)
+static bool send_to_all(struct tcp *st, const char *buf, size_t len, bool *slow)
 {
 	bool any = false, full = false;
 
@@ -265,11 +243,11 @@ static bool send_to_all(struct stream *st, const char *buf, size_t len, bool *sl
 
 	pthread_mutex_lock(&st->tx_lock);
 	for (unsigned i = 0; i < st->place_count; i++)
-		full |= is_open(&st->places[i]) && room(&st->places[i]) < len;
+		full |= is_open(&st->places[i]) && room(st, &st->places[i]) < len;
 	if (unlikely(full) && st->node->out.full == FULL_BLOCK)
 		wait_for_room(st, len);
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
 		if (is_open(c)) {
 			any |= send_to(st, c, buf, len);
@@ -280,17 +258,17 @@ static bool send_to_all(struct stream *st, const char *buf, size_t len, bool *sl
 	return any;
 }
 
-void stream_send_delayed(void *node, char *buf, size_t len)
+void tcp_send_delayed(void *node, char *buf, size_t len)
 {
 	struct socket_node *s = node;
 
 	bool slow;
 
-	send_to_all(s->stream, buf, len, &slow);
+	send_to_all(s->tcp, buf, len, &slow);
 }
 
 /* The first samples are not lost because the connection is being made. */
-static bool wait_for_first(struct stream *st)
+static bool wait_for_first(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	unsigned asked = atomic_load(&s->write_interrupts);
@@ -305,12 +283,12 @@ static bool wait_for_first(struct stream *st)
 }
 
 /* Room for larger messages; false when there may be none. */
-static bool grow(struct stream *st)
+static bool grow(struct tcp *st)
 {
 	size_t size = st->message_size ? 2 * st->message_size : MESSAGE_FIRST;
 	char *larger;
 
-	size = MIN(size, st->places[0].tx.size);
+	size = MIN(size, (size_t)st->node->out.buffer_size);
 	if (size == st->message_size)
 		return false;
 	larger = realloc(st->message, size);
@@ -342,7 +320,7 @@ static void note_unwritten(struct socket_node *s, struct sample *smp, int ret)
 		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
 			    "a sample of %u values is %zu bytes, out.buffer_size is %zu",
 			    smp->length, message_sample_size(s->writer, smp),
-			    s->stream->places[0].tx.size);
+			    (size_t)s->out.buffer_size);
 }
 
 /* No peer got them. A server does without clients that are too slow; the one peer
@@ -354,14 +332,14 @@ static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
 			    "no peer is connected");
 	else
 		node_refuse(s->node,
-			    s->stream->server || s->out.full == FULL_DROP ?
+			    s->tcp->server || s->out.full == FULL_DROP ?
 				    NODE_LOSS_FULL : NODE_LOSS_STUCK,
 			    count, "%s", "no peer takes as much");
 }
 
-int stream_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
+int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
-	struct stream *st = s->stream;
+	struct tcp *st = s->tcp;
 	struct format *f = s->writer;
 	size_t head = st->framed ? FRAME_HEADER : 0;
 	unsigned done = 0, sent = 0;

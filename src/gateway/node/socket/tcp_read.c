@@ -4,7 +4,7 @@
  * its own. Nothing of a connection is lost when its peer closes it.
  */
 #define LOG_ROOM "gateway/socket"
-#include "gateway/node/socket/stream.h"
+#include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-static void stamp(const struct stream_connection *c, struct sample *smps[],
+static void stamp(const struct tcp_connection *c, struct sample *smps[],
 		  unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -24,7 +24,7 @@ static void stamp(const struct stream_connection *c, struct sample *smps[],
 }
 
 /* Nothing that ends within the buffer, or nothing after the end. */
-static void drop_rest(struct stream *st, struct stream_connection *c)
+static void drop_rest(struct tcp *st, struct tcp_connection *c)
 {
 	size_t filled = stream_buffer_filled(&c->rx);
 
@@ -38,7 +38,7 @@ static void drop_rest(struct stream *st, struct stream_connection *c)
 }
 
 /* The format finds the ends. */
-static unsigned scan_plain(struct stream *st, struct stream_connection *c,
+static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
 			   struct sample *smps[], unsigned cnt)
 {
 	struct format *f = c->reader;
@@ -87,7 +87,7 @@ static uint32_t frame_length(const struct stream_buffer *b)
 }
 
 /* Each message has its length before it. */
-static unsigned scan_framed(struct stream *st, struct stream_connection *c,
+static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 			    struct sample *smps[], unsigned cnt)
 {
 	struct stream_buffer *b = &c->rx;
@@ -105,7 +105,7 @@ static unsigned scan_framed(struct stream *st, struct stream_connection *c,
 			/* The start of the next message is unknown. */
 			b->start = b->end = 0;
 			c->pending = false;
-			stream_break(st, c, "it sends no frames");
+			tcp_break(st, c, "it sends no frames");
 			return n;
 		}
 		if (filled < FRAME_HEADER || filled - FRAME_HEADER < len) {
@@ -134,18 +134,18 @@ static unsigned scan_framed(struct stream *st, struct stream_connection *c,
 	return n;
 }
 
-static unsigned take_samples(struct stream *st, struct sample *smps[],
+static unsigned take_samples(struct tcp *st, struct sample *smps[],
 			     unsigned cnt)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < st->place_count && n < cnt; i++) {
-		struct stream_connection *c = &st->places[st->next];
+		struct tcp_connection *c = &st->places[st->next];
 		unsigned got = 0;
 
 		if (++st->next == st->place_count)
 			st->next = 0;
-		if (c->fd < 0)
+		if (c->socket.fd < 0)
 			continue;
 		if (c->pending && !atomic_load(&c->broken)) {
 			got = st->framed ?
@@ -159,20 +159,20 @@ static unsigned take_samples(struct stream *st, struct sample *smps[],
 			}
 		}
 		if (c->at_end && !c->pending)
-			stream_break(st, c, c->end_why);
+			tcp_break(st, c, c->end_why);
 	}
 	return n;
 }
 
 /* Data from before the end are delivered first; then take_samples() breaks it. */
-static void at_end(struct stream *st, struct stream_connection *c,
+static void at_end(struct tcp *st, struct tcp_connection *c,
 		   const char *why)
 {
 	struct stream_buffer *b = &c->rx;
 
 	c->at_end = true;
 	c->end_why = why;
-	epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->socket.fd, NULL);
 	c->pending = b->start < b->end;
 	/* A last line may come without its end. */
 	if (c->pending && !st->framed && c->reader->type->lines &&
@@ -185,7 +185,7 @@ static void at_end(struct stream *st, struct stream_connection *c,
  * each of its pieces: that would be the square of its length in work for a peer that
  * sends single bytes. A full buffer is, so that the scan drops it.
  */
-static bool worth_scanning(struct stream_connection *c)
+static bool worth_scanning(struct tcp_connection *c)
 {
 	struct stream_buffer *b = &c->rx;
 
@@ -195,7 +195,7 @@ static bool worth_scanning(struct stream_connection *c)
 }
 
 /* True when there is something new. */
-static bool receive(struct stream *st, struct stream_connection *c)
+static bool receive(struct tcp *st, struct tcp_connection *c)
 {
 	struct stream_buffer *b = &c->rx;
 	ssize_t n;
@@ -208,7 +208,7 @@ static bool receive(struct stream *st, struct stream_connection *c)
 		stream_buffer_compact(b);
 	if (b->end == b->size)
 		return false; /* pending: it is scanned first */
-	n = recv(c->fd, b->at + b->end, b->size - b->end, MSG_DONTWAIT);
+	n = recv(c->socket.fd, b->at + b->end, b->size - b->end, MSG_DONTWAIT);
 	if (n > 0) {
 		b->end += (size_t)n;
 		c->received = clock_realtime();
@@ -224,39 +224,39 @@ static bool receive(struct stream *st, struct stream_connection *c)
 }
 
 /* Without sleeping; true when anything has come. */
-static bool receive_all(struct stream *st)
+static bool receive_all(struct tcp *st)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < st->place_count; i++)
-		if (st->places[i].fd >= 0)
+		if (st->places[i].socket.fd >= 0)
 			any |= receive(st, &st->places[i]);
 	return any;
 }
 
 /* Sleeps; then takes what has come. */
-static void wait_and_receive(struct stream *st, int timeout_ms)
+static void wait_and_receive(struct tcp *st, int timeout_ms)
 {
-	struct epoll_event events[STREAM_EVENTS];
-	int n = epoll_wait(st->rx_epoll, events, STREAM_EVENTS, timeout_ms);
+	struct epoll_event events[TCP_EVENTS];
+	int n = epoll_wait(st->rx_epoll, events, TCP_EVENTS, timeout_ms);
 
 	pthread_mutex_lock(&st->rx_lock);
 	for (int i = 0; i < n; i++) {
-		struct stream_connection *c;
+		struct tcp_connection *c;
 
 		if (events[i].data.u64 == EVENT_WAKE) {
 			socket_wait_clear(&st->node->wait);
 			continue;
 		}
 		/* It may have been closed since. */
-		c = stream_event_place(st, events[i].data.u64);
+		c = tcp_event_place(st, events[i].data.u64);
 		if (c)
 			receive(st, c);
 	}
 	pthread_mutex_unlock(&st->rx_lock);
 }
 
-static unsigned take_locked(struct stream *st, struct sample *smps[],
+static unsigned take_locked(struct tcp *st, struct sample *smps[],
 			    unsigned cnt)
 {
 	unsigned n;
@@ -267,18 +267,18 @@ static unsigned take_locked(struct stream *st, struct sample *smps[],
 	return n;
 }
 
-static bool anything_pending(struct stream *st)
+static bool anything_pending(struct tcp *st)
 {
 	bool pending = false;
 
 	pthread_mutex_lock(&st->rx_lock);
 	for (unsigned i = 0; i < st->place_count; i++)
-		pending |= st->places[i].fd >= 0 && st->places[i].pending;
+		pending |= st->places[i].socket.fd >= 0 && st->places[i].pending;
 	pthread_mutex_unlock(&st->rx_lock);
 	return pending;
 }
 
-static int read_polled(struct stream *st, struct sample *smps[], unsigned cnt)
+static int read_polled(struct tcp *st, struct sample *smps[], unsigned cnt)
 {
 	unsigned n = take_locked(st, smps, cnt);
 
@@ -292,9 +292,9 @@ static int read_polled(struct stream *st, struct sample *smps[], unsigned cnt)
 	return (int)n;
 }
 
-int stream_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
+int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
-	struct stream *st = s->stream;
+	struct tcp *st = s->tcp;
 	struct socket_idle idle = { 0 };
 
 	if (atomic_load_explicit(&s->wait.polled, memory_order_relaxed))
@@ -321,7 +321,7 @@ int stream_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 	}
 }
 
-int stream_poll_fds(struct socket_node *s, int fds[], int max)
+int tcp_poll_fds(struct socket_node *s, int fds[], int max)
 {
 	bool possible = max >= 1 && s->wait.polling != POLLING_BUSY;
 
@@ -329,6 +329,6 @@ int stream_poll_fds(struct socket_node *s, int fds[], int max)
 		socket_wait_kick(&s->wait);
 	if (!possible)
 		return 0;
-	fds[0] = s->stream->rx_epoll;
+	fds[0] = s->tcp->rx_epoll;
 	return 1;
 }

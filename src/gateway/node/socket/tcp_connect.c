@@ -5,7 +5,7 @@
  * what a peer sends when no path reads it.
  */
 #define LOG_ROOM "gateway/socket"
-#include "gateway/node/socket/stream.h"
+#include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -20,12 +20,12 @@
 /* Until the super-node has started the node its state cannot be told. */
 #define STATE_MS 20
 
-static const char *name_of(const struct stream *st)
+static const char *name_of(const struct tcp *st)
 {
 	return st->node->node->name;
 }
 
-static void tell_state(struct stream *st)
+static void tell_state(struct tcp *st)
 {
 	struct node *n = st->node->node;
 	bool connected = atomic_load(&st->connected) > 0;
@@ -38,7 +38,7 @@ static void tell_state(struct stream *st)
 	node_set_state(n, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
 }
 
-static void set_int(const struct stream *st, int fd, int level, int option,
+static void set_int(const struct tcp *st, int fd, int level, int option,
 		    int value, const char *what)
 {
 	if (setsockopt(fd, level, option, &value, sizeof(value)))
@@ -47,7 +47,7 @@ static void set_int(const struct stream *st, int fd, int level, int option,
 
 /* A peer whose host went down says no end: it is asked, and what is under way to
  * it is not repeated for ever. */
-static void set_options(const struct stream *st, int fd)
+static void set_options(const struct tcp *st, int fd)
 {
 	set_int(st, fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
 	set_int(st, fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
@@ -70,19 +70,19 @@ static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
  * never sent a sample comes before who has. NULL: none. Who is only written to has
  * nothing to say.
  */
-static struct stream_connection *most_silent(struct stream *st)
+static struct tcp_connection *most_silent(struct tcp *st)
 {
 	uint64_t limit_ns = (uint64_t)st->node->in.idle_timeout_ms * MS;
 	uint64_t now = clock_now_ns();
-	struct stream_connection *found = NULL;
+	struct tcp_connection *found = NULL;
 
 	if (!st->server || !st->read || !limit_ns)
 		return NULL;
 	pthread_mutex_lock(&st->rx_lock);
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (c->fd < 0 || now - c->heard_ns < limit_ns)
+		if (c->socket.fd < 0 || now - c->heard_ns < limit_ns)
 			continue;
 		if (!found || c->heard < found->heard ||
 		    (c->heard == found->heard && c->heard_ns < found->heard_ns))
@@ -93,13 +93,13 @@ static struct stream_connection *most_silent(struct stream *st)
 }
 
 /* A place for a new peer; NULL when all are in use. */
-static struct stream_connection *find_place(struct stream *st)
+static struct tcp_connection *find_place(struct tcp *st)
 {
 	char text[SOCKET_ADDRESS_MAX];
-	struct stream_connection *c;
+	struct tcp_connection *c;
 
 	for (unsigned i = 0; i < st->place_count; i++)
-		if (st->places[i].fd < 0)
+		if (st->places[i].socket.fd < 0)
 			return &st->places[i];
 	c = most_silent(st);
 	if (!c)
@@ -108,14 +108,14 @@ static struct stream_connection *find_place(struct stream *st)
 		 name_of(st), socket_address_print(&c->peer, text),
 		 c->heard ? "has come from it" : "has ever come from it,",
 		 (uintmax_t)((clock_now_ns() - c->heard_ns) / MS));
-	stream_close_place(st, c);
+	tcp_close_place(st, c);
 	return c;
 }
 
 /* Takes a connection over; false when it was closed. */
-static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
+static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 {
-	struct stream_connection *c = find_place(st);
+	struct tcp_connection *c = find_place(st);
 
 	if (!c) {
 		close(fd);
@@ -124,10 +124,10 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 	set_options(st, fd);
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
-	c->fd = fd;
+	stream_init(&c->socket, fd);
 	c->generation++;
 	c->peer = *peer;
-	c->rx.start = c->rx.end = c->tx.start = c->tx.end = 0;
+	c->rx.start = c->rx.end = 0;
 	c->pending = c->at_end = c->tx_dead = c->slow = c->watched = false;
 	c->waits_for_end = c->heard = false;
 	c->heard_ns = clock_now_ns();
@@ -138,10 +138,10 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 		c->reader->type->reset(c->reader);
 	if (st->read)
 		watch(st->rx_epoll, EPOLL_CTL_ADD, fd, EPOLLIN,
-		      stream_event_data(st, c));
+		      tcp_event_data(st, c));
 	/* Its end is seen by who reads it. */
 	watch(st->epoll_fd, EPOLL_CTL_ADD, fd,
-	      st->read ? EPOLLONESHOT : EPOLLIN, stream_event_data(st, c));
+	      st->read ? EPOLLONESHOT : EPOLLIN, tcp_event_data(st, c));
 	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
 			atomic_fetch_add(&st->connected, 1) + 1);
 	node_figure_add(st->node->node, SOCKET_CONNECTED, 1);
@@ -150,7 +150,7 @@ static bool adopt(struct stream *st, int fd, const struct socket_address *peer)
 	return true;
 }
 
-void stream_close_place(struct stream *st, struct stream_connection *c)
+void tcp_close_place(struct tcp *st, struct tcp_connection *c)
 {
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
@@ -158,12 +158,11 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
 	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
 	if (st->read)
-		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->fd, NULL);
+		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->socket.fd, NULL);
 	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
 	 * would leave it in the set. */
-	watch(st->epoll_fd, EPOLL_CTL_DEL, c->fd, 0, 0);
-	close(c->fd);
-	c->fd = -1;
+	watch(st->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, 0, 0);
+	stream_close(&c->socket);
 	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
 			atomic_fetch_sub(&st->connected, 1) - 1);
 	pthread_mutex_unlock(&st->tx_lock);
@@ -172,14 +171,14 @@ void stream_close_place(struct stream *st, struct stream_connection *c)
 
 /* The client. */
 
-static void schedule(struct stream *st)
+static void schedule(struct tcp *st)
 {
 	backoff_plan(&st->retry,
 		     (uint64_t)st->node->out.reconnect_interval_ms * MS,
 		     clock_now_ns());
 }
 
-static void attempt_failed(struct stream *st, const char *why)
+static void attempt_failed(struct tcp *st, const char *why)
 {
 	if (st->attempt >= 0) {
 		/* For the same reason: its events would be taken for those of the next attempt. */
@@ -204,7 +203,7 @@ static void attempt_failed(struct stream *st, const char *why)
 		 (long long)st->node->out.reconnect_interval_ms);
 }
 
-static void attempt_succeeded(struct stream *st)
+static void attempt_succeeded(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	struct socket_address own = { .len = sizeof(own.storage) };
@@ -229,7 +228,7 @@ static void attempt_succeeded(struct stream *st)
 	atomic_store(&st->tried, true);
 }
 
-static int resolve(struct stream *st, char *why)
+static int resolve(struct tcp *st, char *why)
 {
 	struct socket_node *s = st->node;
 	int family = AF_UNSPEC, ret;
@@ -247,7 +246,7 @@ static int resolve(struct stream *st, char *why)
 	return ret;
 }
 
-static void attempt(struct stream *st)
+static void attempt(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	char why[SOCKET_WHY_MAX];
@@ -282,7 +281,7 @@ static void attempt(struct stream *st)
 		      EVENT_ATTEMPT);
 }
 
-static void attempt_ended(struct stream *st)
+static void attempt_ended(struct tcp *st)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
@@ -297,7 +296,7 @@ static void attempt_ended(struct stream *st)
 
 /* The server. */
 
-int stream_listen(struct stream *st)
+int tcp_listen(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	char text[SOCKET_ADDRESS_MAX];
@@ -332,7 +331,7 @@ err_log:
 	return ret;
 }
 
-static void accept_one(struct stream *st)
+static void accept_one(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	struct socket_address peer = { .len = sizeof(peer.storage) };
@@ -366,16 +365,16 @@ static void accept_one(struct stream *st)
 
 /* Both. */
 
-static void clear_away(struct stream *st)
+static void clear_away(struct tcp *st)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
 	for (unsigned i = 0; i < st->place_count; i++) {
-		struct stream_connection *c = &st->places[i];
+		struct tcp_connection *c = &st->places[i];
 
-		if (c->fd < 0 || !atomic_load(&c->broken))
+		if (c->socket.fd < 0 || !atomic_load(&c->broken))
 			continue;
-		stream_close_place(st, c);
+		tcp_close_place(st, c);
 		LOG_AT(c->slow ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
 			 name_of(st), socket_address_print(&c->peer, text),
 			 c->why);
@@ -385,27 +384,27 @@ static void clear_away(struct stream *st)
 }
 
 /* Nobody reads: what comes must not stop up the peer, and tells of its end. */
-static void take_away(struct stream *st, struct stream_connection *c)
+static void take_away(struct tcp *st, struct tcp_connection *c)
 {
-	ssize_t n = recv(c->fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT);
+	ssize_t n = recv(c->socket.fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT);
 
 	if (!n)
-		stream_break(st, c, "it has closed the connection");
+		tcp_break(st, c, "it has closed the connection");
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		stream_break(st, c, strerror(errno));
+		tcp_break(st, c, strerror(errno));
 }
 
-static void place_event(struct stream *st, const struct epoll_event *e)
+static void place_event(struct tcp *st, const struct epoll_event *e)
 {
-	struct stream_connection *c = stream_event_place(st, e->data.u64);
+	struct tcp_connection *c = tcp_event_place(st, e->data.u64);
 
 	if (!c)
 		return;
 	pthread_mutex_lock(&st->tx_lock);
 	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) {
-		c->watched = !stream_flush(st, c) && !c->tx_dead;
+		c->watched = !tcp_flush(st, c) && !c->tx_dead;
 		if (c->watched || !st->read)
-			watch(st->epoll_fd, EPOLL_CTL_MOD, c->fd,
+			watch(st->epoll_fd, EPOLL_CTL_MOD, c->socket.fd,
 			      (c->watched ? EPOLLOUT : 0) |
 				      (st->read ? EPOLLONESHOT : EPOLLIN),
 			      e->data.u64);
@@ -415,7 +414,7 @@ static void place_event(struct stream *st, const struct epoll_event *e)
 		take_away(st, c);
 }
 
-static void handle(struct stream *st, const struct epoll_event *e)
+static void handle(struct tcp *st, const struct epoll_event *e)
 {
 	uint64_t count;
 
@@ -438,7 +437,7 @@ static void handle(struct stream *st, const struct epoll_event *e)
 }
 
 /* Milliseconds until something is due, -1: never. */
-static int due_ms(const struct stream *st)
+static int due_ms(const struct tcp *st)
 {
 	uint64_t now = clock_now_ns(), at = 0;
 
@@ -453,15 +452,15 @@ static int due_ms(const struct stream *st)
 	return at > now ? (int)((at - now) / MS + 1) : 0;
 }
 
-void *stream_run(void *stream)
+void *tcp_run(void *tcp)
 {
-	struct stream *st = stream;
-	struct epoll_event events[STREAM_EVENTS];
+	struct tcp *st = tcp;
+	struct epoll_event events[TCP_EVENTS];
 
 	if (!st->server)
 		attempt(st);
 	while (!atomic_load(&st->stop)) {
-		int n = epoll_wait(st->epoll_fd, events, STREAM_EVENTS,
+		int n = epoll_wait(st->epoll_fd, events, TCP_EVENTS,
 				   due_ms(st));
 
 		for (int i = 0; i < n; i++)
