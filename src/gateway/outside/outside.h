@@ -114,7 +114,6 @@ struct outside {
 	const char *target;         /* "broker.lab:1883", for messages */
 	struct fault_counters faults;
 	struct inbox inbox;
-	uint64_t overrun_said;
 
 	pthread_t thread;
 	bool has_thread;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gateway/outside/outside_private.h"
+#include "gateway/part/message.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -28,7 +29,6 @@ int outside_receive_start(struct outside *o)
 	const struct signal_list *in = n->in.signals;
 	int ret;
 
-	o->overrun_said = 0;
 	ret = inbox_init(&o->inbox, 1, (unsigned)o->queuelen,
 			 in && in->count ? in->count : SIGNALS_DEFAULT);
 	if (ret)
@@ -37,22 +37,9 @@ int outside_receive_start(struct outside *o)
 	return ret;
 }
 
-/* Called by the reader, and when it reads no more. */
-static void say_overrun(struct outside *o)
-{
-	uint64_t lost = atomic_load_explicit(&o->inbox.lost, memory_order_relaxed);
-
-	if (likely(lost == o->overrun_said))
-		return;
-	fault_note(&o->faults, FAULT_OVERRUN, lost - o->overrun_said,
-		   "samples that have come found no room; read faster or raise in.queuelen (%lld)",
-		   (long long)o->queuelen);
-	o->overrun_said = lost;
-}
-
 void outside_receive_stop(struct outside *o)
 {
-	say_overrun(o);
+	inbox_note_lost(&o->inbox, &o->faults);
 	inbox_destroy(&o->inbox);
 	free(o->line);
 	o->line = NULL;
@@ -117,10 +104,10 @@ void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt
 }
 
 /* Senders of a single line often omit its end. NULL without memory. */
-static const char *end_line(struct outside *o, const char *data, size_t *len)
+static char *end_line(struct outside *o, const char *data, size_t *len)
 {
 	if (!o->scan->type->lines || data[*len - 1] == o->scan->delimiter)
-		return data;
+		return (char *)data;
 	if (o->line_size < *len + 1) {
 		char *line = realloc(o->line, *len + 1);
 
@@ -136,38 +123,24 @@ static const char *end_line(struct outside *o, const char *data, size_t *len)
 
 void outside_received(struct outside *o, const void *data, size_t len)
 {
+	struct message m = { .from = o->target, .received = clock_realtime() };
 	struct sample *smps[INBOX_SPARE];
-	struct format *f = o->scan;
-	const char *text;
-	size_t at = 0;
-	bool more = true;
 
 	if (!len || !o->node->is_source)
 		return;
 	o->taken += len;
-	text = end_line(o, data, &len);
-	if (!text) {
+	m.at = end_line(o, data, &len);
+	m.len = len;
+	if (!m.at) {
 		fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target,
 			   strerror(ENOMEM));
 		return;
 	}
-	while (more && at < len) {
+	while (m.pos < m.len) {
 		unsigned cnt = outside_samples_take(o, smps, INBOX_SPARE);
-		size_t used = 0;
-		int n = f->type->scan(f, text + at, len - at, &used, smps, cnt);
 
-		at += used;
-		outside_samples_give(o, smps, cnt, n > 0 ? (unsigned)n : 0);
-		if (n < 0)
-			fault_note(&o->faults, FAULT_MALFORMED, 1, "from %s: %s", o->target,
-				   format_error(f));
-		else if ((!n || !used) && at < len)
-			fault_note(&o->faults, FAULT_MALFORMED, 1,
-				   "from %s: it ends inside a sample, %zu bytes are left",
-				   o->target, len - at);
-		/* A line can be wrong alone; of others the rest is. */
-		more = n > 0 || (n < 0 && f->type->lines);
-		more = more && used;
+		outside_samples_give(o, smps, cnt,
+				     message_scan(&m, o->scan, smps, cnt, &o->faults));
 	}
 }
 
@@ -225,7 +198,7 @@ static unsigned look(struct outside *o, struct sample *smps[], unsigned cnt)
 		pthread_mutex_unlock(&o->pump);
 		got = inbox_take(&o->inbox, smps, cnt);
 	}
-	say_overrun(o);
+	inbox_note_lost(&o->inbox, &o->faults);
 	return got;
 }
 
@@ -243,14 +216,8 @@ int outside_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *
 			return -EINTR;
 		if (n->in.awaited)
 			return 0;
-		if (atomic_load_explicit(&b->polled, memory_order_relaxed)) {
-			/* Empty the descriptor, then look once more. */
-			inbox_drain(b);
-			got = inbox_take(b, smps, cnt);
-			if (got == cnt)
-				inbox_signal(b);
-			return (int)got;
-		}
+		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
+			return (int)inbox_take_polled(b, smps, cnt);
 		sleep_until(o, clock_now_ns() + SLEEP_NS);
 	}
 }

@@ -15,6 +15,7 @@ int inbox_init(struct inbox *b, unsigned rings, unsigned queuelen, unsigned valu
 	unsigned size = 2;
 	int ret;
 
+	b->queuelen = queuelen;
 	/* As many as the rings have room for, which is a power of two. */
 	while (size < queuelen)
 		size *= 2;
@@ -75,21 +76,16 @@ void inbox_push(struct inbox *b, unsigned ring, struct sample *s)
 	atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
 }
 
-void inbox_signal(struct inbox *b)
+static void signal_reader(struct inbox *b)
 {
 	wakeup_post(b->event_fd);
-}
-
-void inbox_drain(struct inbox *b)
-{
-	wakeup_drain(b->event_fd);
 }
 
 void inbox_wake(struct inbox *b)
 {
 	waker_wake(&b->waker);
 	if (atomic_load_explicit(&b->polled, memory_order_relaxed))
-		inbox_signal(b);
+		signal_reader(b);
 }
 
 unsigned inbox_take(struct inbox *b, struct sample *smps[], unsigned cnt)
@@ -114,6 +110,30 @@ unsigned inbox_take(struct inbox *b, struct sample *smps[], unsigned cnt)
 	return n;
 }
 
+unsigned inbox_take_polled(struct inbox *b, struct sample *smps[], unsigned cnt)
+{
+	unsigned got;
+
+	/* What comes behind the take signals once more. */
+	wakeup_drain(b->event_fd);
+	got = inbox_take(b, smps, cnt);
+	if (got == cnt)
+		signal_reader(b);
+	return got;
+}
+
+void inbox_note_lost(struct inbox *b, struct fault_counters *f)
+{
+	uint64_t lost = atomic_load_explicit(&b->lost, memory_order_relaxed);
+
+	if (likely(lost == b->lost_noted))
+		return;
+	fault_note(f, FAULT_OVERRUN, lost - b->lost_noted,
+		   "samples that have come found no room; read faster or raise in.queuelen (%u)",
+		   b->queuelen);
+	b->lost_noted = lost;
+}
+
 bool inbox_is_empty(struct inbox *b)
 {
 	for (unsigned i = 0; i < b->count; i++)
@@ -136,7 +156,7 @@ void inbox_interrupt(struct inbox *b, bool on)
 	if (!on)
 		return;
 	waker_wake(&b->waker);
-	inbox_signal(b);
+	signal_reader(b);
 }
 
 int inbox_poll_fds(struct inbox *b, int fds[], int max)
@@ -147,7 +167,7 @@ int inbox_poll_fds(struct inbox *b, int fds[], int max)
 	}
 	/* What came before must not be missed. */
 	if (!atomic_exchange(&b->polled, true))
-		inbox_signal(b);
+		signal_reader(b);
 	fds[0] = b->event_fd;
 	return 1;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "gateway/base/waker.h"
+#include "gateway/part/fault.h"
 #include "gateway/sample/sample.h"
 #include "util/ring.h"
 
@@ -26,7 +27,9 @@ struct inbox {
 	int event_fd;
 	atomic_bool polled;       /* a path waits for event_fd */
 	atomic_bool interrupted;
+	unsigned queuelen;
 	_Atomic uint64_t lost;    /* found no room */
+	uint64_t lost_noted;      /* of them; of the reader */
 };
 
 /* `rings` threads bring samples of up to `values` values; `queuelen` of each may wait. 0 or a
@@ -51,8 +54,9 @@ void inbox_sleep(struct inbox *b, uint64_t timeout_ns);
 void inbox_interrupt(struct inbox *b, bool on);
 /* For a path with several sources, as node_type.poll_fds. */
 int inbox_poll_fds(struct inbox *b, int fds[], int max);
-/* Of a path that polls: the descriptor is made empty, before a take. */
-void inbox_drain(struct inbox *b);
-void inbox_signal(struct inbox *b);
+/* inbox_take() of a path that polls, when there was nothing. */
+unsigned inbox_take_polled(struct inbox *b, struct sample *smps[], unsigned cnt);
+/* Notes the samples that found no room since the last call. */
+void inbox_note_lost(struct inbox *b, struct fault_counters *f);
 
 #endif

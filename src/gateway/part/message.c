@@ -3,6 +3,7 @@
 #include "gateway/part/message.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SAMPLE_BYTES_FIRST 65536u
@@ -30,8 +31,16 @@ static void stamp(const struct message *m, struct sample *smps[],
 	}
 }
 
-unsigned message_scan(struct message *m, struct format *f, bool padded,
-		      struct sample *smps[], unsigned cnt, struct fault_counters *faults)
+static void note_wrong(struct message *m, struct format *f, struct fault_counters *faults)
+{
+	m->wrong++;
+	if (faults)
+		fault_note(faults, FAULT_MALFORMED, 1, "%s%s%s%s", m->from ? "from " : "",
+			   m->from ? m->from : "", m->from ? ": " : "", format_error(f));
+}
+
+unsigned message_scan(struct message *m, struct format *f, struct sample *smps[], unsigned cnt,
+		      struct fault_counters *faults)
 {
 	unsigned n = 0;
 
@@ -47,12 +56,11 @@ unsigned message_scan(struct message *m, struct format *f, bool padded,
 			m->pos += used;
 			if (likely(used))
 				continue;
-		} else if (padded && is_padding(m)) {
+		} else if (m->padded && is_padding(m)) {
 			/* Nothing is wrong. */
 		} else if (ret < 0) {
 			m->pos += used;
-			fault_note(faults, FAULT_MALFORMED, 1, "%s",
-				   format_error(f));
+			note_wrong(m, f, faults);
 			/* A line can be wrong alone; of others the rest is. */
 			if (f->type->lines && used)
 				continue;
@@ -60,9 +68,9 @@ unsigned message_scan(struct message *m, struct format *f, bool padded,
 			m->pos += used;
 			if (m->pos == m->len)
 				break;
-			fault_note(faults, FAULT_MALFORMED, 1,
-				   "it ends inside a sample, %zu bytes are left",
-				   m->len - m->pos);
+			snprintf(f->error, sizeof(f->error),
+				 "it ends inside a sample, %zu bytes are left", m->len - m->pos);
+			note_wrong(m, f, faults);
 		}
 		m->pos = m->len;
 	}

@@ -11,18 +11,21 @@
 #include "gateway/plugin/format.h"
 
 struct message {
-	char *at;      /* one writable byte stands behind the end */
+	char *at;         /* message_scan() only reads */
 	size_t len, pos;
 	struct timespec received;
+	const char *from; /* the sender, for the log; NULL: without one */
+	bool padded;      /* zeros may follow */
+	unsigned wrong;   /* pieces that were no samples; format_error() has the last cause */
 };
 
 /*
  * Scans up to `cnt` samples of what is left of a whole message; the message's `pos` is at
- * its end when nothing more is in it. `padded`: zeros may follow. What cannot be read is
- * noted as malformed.
+ * its end when nothing more is in it. What cannot be read is counted in `wrong` and, unless
+ * `faults` is NULL, noted there as malformed.
  */
-unsigned message_scan(struct message *m, struct format *f, bool padded,
-		      struct sample *smps[], unsigned cnt, struct fault_counters *faults);
+unsigned message_scan(struct message *m, struct format *f, struct sample *smps[], unsigned cnt,
+		      struct fault_counters *faults);
 
 /* The bytes of one sample that found no room in a buffer; 0: unknown. Slow. */
 size_t message_sample_size(struct format *f, struct sample *smp);

@@ -240,7 +240,7 @@ static unsigned take_samples(struct rtp_node *r, struct sample *smps[], unsigned
 		struct rtp_message *m = &rx->messages[rx->next];
 		struct format *f = rx->readers[m->peer] ? rx->readers[m->peer] : r->reader;
 
-		n += message_scan(&m->message, f, false, smps + n, cnt - n, &r->faults);
+		n += message_scan(&m->message, f, smps + n, cnt - n, &r->faults);
 		if (m->message.pos < m->message.len)
 			break;
 		rx->next++;

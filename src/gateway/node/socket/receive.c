@@ -87,6 +87,7 @@ static void take_message(struct socket_node *s, unsigned i,
 
 	*m = (struct datagram_message){
 		.message = { .at = rx->pieces[i].iov_base,
+			     .padded = s->layer == LAYER_ETH,
 			     .len = rx->headers[i].msg_len,
 			     .received = now },
 		.from = &rx->from[i],
@@ -150,9 +151,8 @@ static unsigned take_samples(struct socket_node *s, struct sample *smps[],
 	while (n < cnt && rx->next < rx->count) {
 		struct datagram_message *m = &rx->messages[rx->next];
 		struct format *reader = sources_reader(s, m->from);
-		unsigned got = message_scan(&m->message, reader,
-					    s->layer == LAYER_ETH, smps + n,
-					    cnt - n, &s->faults);
+		unsigned got = message_scan(&m->message, reader, smps + n, cnt - n,
+					    &s->faults);
 
 		n += got;
 		if (got)

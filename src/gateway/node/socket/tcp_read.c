@@ -116,7 +116,7 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 		m.at = b->at + b->start + FRAME_HEADER;
 		m.len = len;
 		/* The samples of one frame may be more than are asked for. */
-		n += message_scan(&m, c->reader, false, smps + n, cnt - n,
+		n += message_scan(&m, c->reader, smps + n, cnt - n,
 				  &st->node->faults);
 		if (m.pos < m.len) {
 			/* A shorter frame takes its place. */

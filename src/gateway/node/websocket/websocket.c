@@ -364,19 +364,6 @@ static int start_tls(struct ws_node *s)
 	return ret;
 }
 
-/* Called by the reader, and when it reads no more. */
-static void say_lost(struct ws_node *s)
-{
-	uint64_t lost = atomic_load_explicit(&s->inbox.lost, memory_order_relaxed);
-
-	if (likely(lost == s->lost_said))
-		return;
-	fault_note(&s->faults, FAULT_OVERRUN, lost - s->lost_said,
-		   "samples that have come found no room; read faster or raise in.queuelen (%lld)",
-		   (long long)s->queuelen);
-	s->lost_said = lost;
-}
-
 static int websocket_stop(struct node *n)
 {
 	struct ws_node *s = n->private_data;
@@ -400,7 +387,7 @@ static int websocket_stop(struct node *n)
 	if (s->tls)
 		s->tls_ops->context_free(s->tls);
 	s->tls = NULL;
-	say_lost(s);
+	inbox_note_lost(&s->inbox, &s->faults);
 	inbox_destroy(&s->inbox);
 	fault_finish(&s->faults);
 	if (lost[WS_LOSS_BEHIND] || lost[WS_LOSS_FORMAT] || lost[WS_LOSS_MALFORMED] ||
@@ -442,7 +429,6 @@ static int websocket_start(struct node *n)
 	s->faults.node = n;
 	s->stopping = s->shown = false;
 	s->links_up = s->client_count = 0;
-	s->lost_said = 0;
 	for (unsigned i = 0; i < WS_LOSSES; i++)
 		atomic_store(&s->client_losses[i], 0);
 	atomic_store(&s->ending, false);
@@ -475,21 +461,15 @@ static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
 		unsigned got = inbox_take(b, smps, cnt);
 		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
 
-		say_lost(s);
+		inbox_note_lost(b, &s->faults);
 		if (got)
 			return (int)got;
 		if (interrupted)
 			return -EINTR;
 		if (n->in.awaited)
 			return 0;
-		if (atomic_load_explicit(&b->polled, memory_order_relaxed)) {
-			/* Empty the descriptor, then look once more. */
-			inbox_drain(b);
-			got = inbox_take(b, smps, cnt);
-			if (got == cnt)
-				inbox_signal(b);
-			return (int)got;
-		}
+		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
+			return (int)inbox_take_polled(b, smps, cnt);
 		inbox_sleep(b, SLEEP_NS);
 	}
 }

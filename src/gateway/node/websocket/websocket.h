@@ -94,7 +94,6 @@ struct ws_node {
 	pthread_t teller;
 	bool has_teller;
 	atomic_bool ending;         /* links are to say goodbye */
-	uint64_t lost_said;         /* of the inbox; of the thread that reads */
 };
 
 /* websocket.c: a link has come (+1) or gone (-1). */
