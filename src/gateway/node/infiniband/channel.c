@@ -12,11 +12,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "util/clock.h"
-#include "util/spin.h"
+#include "util/wakeup.h"
 
 static int table_init(struct ib_table *t, unsigned depth)
 {
@@ -55,9 +54,9 @@ int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 	ch->name = cfg->name;
 	ch->node = cfg->node;
 	ch->notify_fd = cfg->notify_fd;
-	ch->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ch->wake_fd = wakeup_open_signal();
 	if (ch->wake_fd < 0)
-		return -errno;
+		return ch->wake_fd;
 	ch->rx.threshold = cfg->rx_threshold;
 	ch->rx.ud = cfg->ud;
 	ch->rx.events = cfg->events;
@@ -95,27 +94,12 @@ void ib_channel_destroy(struct ib_channel *ch)
 	ch->wake_fd = ch->notify_fd = -1;
 }
 
-static void wake(int fd)
-{
-	const uint64_t one = 1;
-	int saved = errno;
-
-	/* Fails only when the counter is full, and then it is readable. */
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-		errno = saved;
-}
-
-void ib_channel_wake(struct ib_channel *ch)
-{
-	wake(ch->wake_fd);
-}
-
 /* Clears `bits` and waits until all threads that may have seen them are outside. */
 static void shut(struct ib_channel *ch, unsigned bits, atomic_uint *busy)
 {
 	atomic_fetch_and(&ch->control, ~bits);
 	if (busy == &ch->reading)
-		wake(ch->wake_fd);
+		wakeup_post(ch->wake_fd);
 	while (atomic_load(busy))
 		sched_yield();
 }
@@ -139,7 +123,7 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	atomic_store(&ch->error, 0);
 	atomic_store(&ch->filled, false);
 	atomic_fetch_or(&ch->control, IB_RX_OPEN);
-	wake(ch->wake_fd);
+	wakeup_post(ch->wake_fd);
 }
 
 void ib_channel_open_tx(struct ib_channel *ch, struct ibv_ah *ah, uint32_t qpn,
@@ -289,7 +273,7 @@ void ib_channel_detach(struct ib_channel *ch)
 	ch->tx.ah = NULL;
 	if (rx->pending_count) {
 		atomic_fetch_or(&ch->control, IB_RX_PENDING);
-		wake(ch->wake_fd);
+		wakeup_post(ch->wake_fd);
 	}
 }
 
@@ -314,7 +298,7 @@ unsigned ib_channel_held(const struct ib_channel *ch)
 void ib_channel_interrupt(struct ib_channel *ch)
 {
 	atomic_fetch_or(&ch->control, IB_INTERRUPT);
-	wake(ch->wake_fd);
+	wakeup_post(ch->wake_fd);
 }
 
 void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
@@ -323,25 +307,23 @@ void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
 
 	atomic_fetch_and(&ch->control, ~bits);
 	if (bits & IB_RX_OPEN)
-		wake(ch->wake_fd);
+		wakeup_post(ch->wake_fd);
 	/* Only the first one tells a cause, and only once. */
 	if (atomic_compare_exchange_strong(&ch->error, &none, error))
-		wake(ch->notify_fd);
+		wakeup_post(ch->notify_fd);
 }
 
 void ib_channel_wait(struct ib_channel *ch, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = ch->wake_fd, .events = POLLIN };
-	uint64_t count;
 
 	/* Left over from an earlier wake-up, or the one that is waited for. */
-	if (poll(&pfd, 1, timeout_ms) > 0 &&
-	    read(ch->wake_fd, &count, sizeof(count)) < 0)
-		return;
+	if (poll(&pfd, 1, timeout_ms) > 0)
+		wakeup_drain(ch->wake_fd);
 	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
 	/* What came since the caller looked: nobody reads before a descriptor
 	 * is readable, so that has to stay as it was. */
 	if (atomic_load_explicit(&ch->polled, memory_order_relaxed) &&
 	    atomic_load(&ch->control) & (IB_RX_OPEN | IB_RX_PENDING))
-		wake(ch->wake_fd);
+		wakeup_post(ch->wake_fd);
 }

@@ -210,8 +210,6 @@ void ib_channel_interrupt(struct ib_channel *ch);
 void ib_channel_break(struct ib_channel *ch, unsigned bits, int error);
 /* Reader, outside of a call: waits for data to become possible. */
 void ib_channel_wait(struct ib_channel *ch, int timeout_ms);
-/* The reader looks at everything once more, now or as soon as it would sleep. */
-void ib_channel_wake(struct ib_channel *ch);
 
 /* read.c, write.c: the algorithms; see node.h for smps, cnt and release */
 int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,

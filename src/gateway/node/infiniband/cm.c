@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gateway/base/thread.h"
 #include "gateway/node/infiniband/infiniband.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/timed.h"
+#include "util/wakeup.h"
 
 /* For what was posted to leave, and for the peer to take note, at the end. */
 #define FLUSH_NS (500 * MS)
@@ -51,7 +51,6 @@ static void serve(struct infiniband *ib)
 		{ .fd = ib->wake_fd, .events = POLLIN },
 		{ .fd = ib->events->fd, .events = POLLIN },
 	};
-	uint64_t count;
 
 	ib_state_publish(ib);
 	if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(ib)) < 0 &&
@@ -59,8 +58,8 @@ static void serve(struct infiniband *ib)
 		log_error("%s: poll: %s", ib->node->name, strerror(errno));
 		ib_give_up(ib);
 	}
-	if (fds[0].revents && read(ib->wake_fd, &count, sizeof(count)) < 0)
-		log_debug("%s: woken for nothing", ib->node->name);
+	if (fds[0].revents)
+		wakeup_drain(ib->wake_fd);
 	/* Events first: they tell more about the cause. */
 	while (ib->phase != IB_FAILED && ib_event_handle(ib))
 		;
@@ -159,7 +158,6 @@ int ib_cm_start(struct infiniband *ib)
 			  strerror(-err));
 		goto err_listener;
 	}
-	ib->running = true;
 	wait_first(ib);
 	return 0;
 
@@ -172,17 +170,10 @@ err_listener:
 
 void ib_cm_stop(struct infiniband *ib)
 {
-	const uint64_t one = 1;
-
-	if (!ib->running)
-		return;
 	atomic_store(&ib->stop, true);
-	if (write(ib->wake_fd, &one, sizeof(one)) < 0)
-		log_warn("%s: cannot wake the management thread: %s",
-			 ib->node->name, strerror(errno));
+	wakeup_post(ib->wake_fd);
 	pthread_join(ib->thread, NULL);
 	sem_destroy(&ib->first_attempt);
-	ib->running = false;
 	ib_connection_drop(ib);
 	if (ib->listener)
 		rdma_destroy_id(ib->listener);

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define WRS_MAX 32768      /* no adapter has deeper queues */
 #define WRS_LARGE 8192     /* beyond, not every adapter goes along */
@@ -365,9 +365,9 @@ static int infiniband_start(struct node *n)
 	int err;
 
 	clock_init();
-	ib->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ib->wake_fd = wakeup_open_signal();
 	if (ib->wake_fd < 0)
-		return -errno;
+		return ib->wake_fd;
 	err = open_events(ib);
 	if (err)
 		goto err_events;

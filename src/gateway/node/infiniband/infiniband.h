@@ -128,7 +128,6 @@ struct infiniband {
 	struct ib_budget *budget;       /* NULL: none */
 	struct ibv_comp_channel *recv_events; /* NULL: reading never sleeps */
 	pthread_t thread;
-	bool running;
 	int wake_fd;                    /* eventfd of the thread */
 	atomic_bool stop;
 	atomic_bool failed;

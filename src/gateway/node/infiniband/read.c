@@ -20,6 +20,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/spin.h"
+#include "util/wakeup.h"
 
 /* Empty polls until the reader lets others run, and between such turns. */
 #define RX_SPIN_FIRST 256
@@ -260,7 +261,7 @@ static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
 	ib_rx_arm(ch);
 	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
 	if (rx_poll(ch, smps, max, &valid) == max)
-		ib_channel_wake(ch); /* there may be more */
+		wakeup_post(ch->wake_fd); /* there may be more */
 	return valid;
 }
 

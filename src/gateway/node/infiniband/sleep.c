@@ -20,10 +20,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "gateway/node/infiniband/channel.h"
 #include "util/clock.h"
+#include "util/wakeup.h"
 
 #define ACKNOWLEDGE_EVERY 256
 
@@ -58,15 +58,6 @@ static void arm(struct ib_channel *ch)
 		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
 }
 
-static void clear_wake(struct ib_channel *ch)
-{
-	uint64_t count;
-
-	if (read(ch->wake_fd, &count, sizeof(count)) < 0) {
-		/* Nobody had written. */
-	}
-}
-
 /* Leaves the direction when the thread is cancelled in its sleep. */
 static void cancelled(void *arg)
 {
@@ -84,7 +75,7 @@ static void sleep_until_event(struct ib_channel *ch, const struct timespec *long
 	/* A thread that wants the reader to leave writes wake_fd. */
 	ppoll(fds, ARRAY_SIZE(fds), longest, NULL);
 	if (fds[1].revents)
-		clear_wake(ch);
+		wakeup_drain(ch->wake_fd);
 	if (fds[0].revents) {
 		take_event(ch);
 		ch->rx.armed = false;
@@ -137,7 +128,7 @@ void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
 void ib_rx_arm(struct ib_channel *ch)
 {
 	/* Both before the poll, so that neither hides what comes after it. */
-	clear_wake(ch);
+	wakeup_drain(ch->wake_fd);
 	take_event(ch);
 	arm(ch);
 }
@@ -148,7 +139,7 @@ int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max)
 
 	/* Completions from before the wait must not be missed. */
 	if (atomic_exchange(&ch->polled, possible) != possible && possible)
-		ib_channel_wake(ch);
+		wakeup_post(ch->wake_fd);
 	if (!possible)
 		return 0;
 	fds[0] = ch->rx.events->fd;
