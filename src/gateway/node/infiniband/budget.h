@@ -3,8 +3,8 @@
  * Where the time of reads and writes goes: time stamps inside of the data path, of a node that
  * has the key `budget`. Private to this folder.
  *
- * Nodes without the key pay nothing: read.c and write.c are compiled twice, and only
- * stamped.c has the stamps. Which functions a node uses is decided when it is prepared.
+ * Nodes without the key pay one comparison for a call: read.c and write.c are compiled twice,
+ * and only stamped.c has the stamps.
  *
  * A call takes all stamps, or those around it only, by chance, one half each. The latter
  * are ordinary calls seen from outside, and say what all parts together have to be.

@@ -148,8 +148,6 @@ static bool parse_mode(const char *text, enum ib_mode *mode,
 	return false;
 }
 
-static const struct node_type node_measured;
-
 static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct infiniband *ib = ib_of(n);
@@ -157,9 +155,6 @@ static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 	enum ib_mode other;
 	int err = 0;
 
-	/* From the beginning: a reload compares types of nodes that were not prepared. */
-	if (ib->budget_path)
-		n->type = &node_measured;
 	n->in.waits_itself = ib->in.polling != IB_POLLING_AUTO;
 	ib->mode = IB_RC;
 	ib->space = RDMA_PS_TCP;
@@ -208,16 +203,7 @@ static void check_address(struct config *c, const json_t *group,
 			    text);
 }
 
-/* Where a value of `group` stands in the file, "" when it is a default. */
-static const char *where(struct config *c, const json_t *group, const char *key)
-{
-	const json_t *value = group ? json_object_get(group, key) : NULL;
-
-	return value ? config_where(c, value) : "default";
-}
-
-static void check_depths(struct node *n, struct config *c, const char *dir,
-			 const json_t *group, int64_t *max_wrs,
+static void check_depths(struct config *c, const json_t *group, int64_t *max_wrs,
 			 int64_t *cq_size)
 {
 	int64_t rounded = 1;
@@ -225,19 +211,17 @@ static void check_depths(struct node *n, struct config *c, const char *dir,
 	while (rounded < *max_wrs)
 		rounded *= 2;
 	if (rounded != *max_wrs)
-		log_warn("%s: %s: %s.max_wrs %lld is no power of two, using %lld",
-			 where(c, group, "max_wrs"), n->name, dir,
-			 (long long)*max_wrs, (long long)rounded);
+		config_warn(c, group, "max_wrs", "%lld is no power of two, using %lld",
+			    (long long)*max_wrs, (long long)rounded);
 	*max_wrs = rounded;
 	if (rounded > WRS_LARGE)
-		log_warn("%s: %s: %s.max_wrs %lld is more than %d, which many adapters do not offer",
-			 where(c, group, "max_wrs"), n->name, dir,
-			 (long long)rounded, WRS_LARGE);
+		config_warn(c, group, "max_wrs",
+			    "%lld is more than %d, which many adapters do not offer",
+			    (long long)rounded, WRS_LARGE);
 	if (*cq_size < rounded) {
 		/* A completion queue that overflows ends the connection. */
-		log_warn("%s: %s: %s.cq_size %lld is less than max_wrs, using %lld",
-			 where(c, group, "cq_size"), n->name, dir,
-			 (long long)*cq_size, (long long)rounded);
+		config_warn(c, group, "cq_size", "%lld is less than max_wrs, using %lld",
+			    (long long)*cq_size, (long long)rounded);
 		*cq_size = rounded;
 	}
 }
@@ -302,9 +286,8 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	check_address(c, n->in.cfg, ib->in.address);
 	check_address(c, n->out.cfg, ib->out.address);
 	ib_peers_check(ib, c);
-	check_depths(n, c, "in", n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
-	check_depths(n, c, "out", n->out.cfg, &ib->out.max_wrs,
-		     &ib->out.cq_size);
+	check_depths(c, n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
+	check_depths(c, n->out.cfg, &ib->out.max_wrs, &ib->out.cq_size);
 	check_subtraction(n, c);
 	check_budget(ib, c, cfg);
 	if (ib->out.periodic_signaling == 0)
@@ -351,12 +334,54 @@ static int open_events(struct infiniband *ib)
 	return errno ? -errno : -EIO;
 }
 
-static void close_events(struct infiniband *ib)
+/* Undoes start, however far that came. */
+static void release(struct infiniband *ib)
 {
+	if (ib->channel)
+		ib_channel_destroy(ib->channel);
+	free(ib->channel);
+	ib->channel = NULL;
+	ib_budget_free(ib->budget);
+	ib->budget = NULL;
 	if (ib->recv_events && ibv_destroy_comp_channel(ib->recv_events))
 		log_warn("%s: the completion channel is still in use",
 			 ib->node->name);
 	ib->recv_events = NULL;
+	close(ib->wake_fd);
+	ib->wake_fd = -1;
+}
+
+static int open_channel(struct infiniband *ib)
+{
+	const struct ib_channel_config cfg = {
+		.name = ib->node->name,
+		.node = ib->node,
+		.registrar = &ib->registrar,
+		.signals = ib->node->in.signals,
+		.rx_depth = (unsigned)ib->in.max_wrs,
+		.rx_threshold = (unsigned)(ib->in.max_wrs -
+					   ib->in.buffer_subtraction),
+		.tx_depth = (unsigned)ib->out.max_wrs,
+		.signal_every = (unsigned)ib->out.periodic_signaling,
+		.ud = ib->mode == IB_UD,
+		.notify_fd = ib->wake_fd,
+		.events = ib->recv_events,
+		.spin_ns = ib->in.polling == IB_POLLING_ADAPTIVE ?
+			   (uint64_t)ib->in.spin_us * 1000 : 0,
+	};
+	int err;
+
+	if (ib->budget_path) {
+		ib->budget = ib_budget_make();
+		if (!ib->budget)
+			return -ENOMEM;
+	}
+	ib->channel = aligned_alloc(CACHE_LINE, sizeof(*ib->channel));
+	if (!ib->channel)
+		return -ENOMEM;
+	err = ib_channel_init(ib->channel, &cfg);
+	ib->channel->budget = ib->budget;
+	return err;
 }
 
 static int infiniband_start(struct node *n)
@@ -369,68 +394,19 @@ static int infiniband_start(struct node *n)
 	if (ib->wake_fd < 0)
 		return ib->wake_fd;
 	err = open_events(ib);
+	if (!err)
+		err = open_channel(ib);
+	if (!err)
+		err = ib_cm_start(ib);
 	if (err)
-		goto err_events;
-	err = -ENOMEM;
-	const struct ib_channel_config cfg = {
-		.name = n->name,
-		.node = n,
-		.registrar = &ib->registrar,
-		.signals = n->in.signals,
-		.rx_depth = (unsigned)ib->in.max_wrs,
-		.rx_threshold = (unsigned)(ib->in.max_wrs -
-					   ib->in.buffer_subtraction),
-		.tx_depth = (unsigned)ib->out.max_wrs,
-		.signal_every = (unsigned)ib->out.periodic_signaling,
-		.ud = ib->mode == IB_UD,
-		.notify_fd = ib->wake_fd,
-		.events = ib->recv_events,
-		.spin_ns = ib->in.polling == IB_POLLING_ADAPTIVE ?
-			   (uint64_t)ib->in.spin_us * 1000 : 0,
-	};
-	if (ib->budget_path)
-		ib->budget = ib_budget_make();
-	ib->channel = aligned_alloc(CACHE_LINE, sizeof(*ib->channel));
-	if (!ib->channel || (ib->budget_path && !ib->budget))
-		goto err_channel;
-	err = ib_channel_init(ib->channel, &cfg);
-	if (err)
-		goto err_channel;
-	ib->channel->budget = ib->budget;
-	err = ib_cm_start(ib);
-	if (err)
-		goto err_destroy;
-	return 0;
-
-err_destroy:
-	ib_channel_destroy(ib->channel);
-err_channel:
-	free(ib->channel);
-	ib->channel = NULL;
-	ib_budget_free(ib->budget);
-	ib->budget = NULL;
-err_events:
-	close_events(ib);
-	close(ib->wake_fd);
-	ib->wake_fd = -1;
+		release(ib);
 	return err;
-}
-
-/* Of this start alone: the next one begins anew, and replaces the file. */
-static int stop_budget(struct infiniband *ib)
-{
-	int ret = 0;
-
-	if (ib->budget)
-		ret = ib_budget_write_file(ib->budget, ib->budget_path, ib->node->name);
-	ib_budget_free(ib->budget);
-	ib->budget = NULL;
-	return ret;
 }
 
 static int infiniband_stop(struct node *n)
 {
 	struct infiniband *ib = ib_of(n);
+	int ret = 0;
 
 	if (!ib->channel)
 		return 0;
@@ -439,13 +415,11 @@ static int infiniband_stop(struct node *n)
 	node_lose(n, NODE_LOSS_ABSENT,
 		  atomic_load(&ib->channel->counters.faults[IB_COUNT_FAILED]), "%s",
 		  "its sending was under way when the connection broke");
-	ib_channel_destroy(ib->channel);
-	free(ib->channel);
-	ib->channel = NULL;
-	close_events(ib);
-	close(ib->wake_fd);
-	ib->wake_fd = -1;
-	return stop_budget(ib);
+	/* Of this start alone: the next one begins anew, and replaces the file. */
+	if (ib->budget)
+		ret = ib_budget_write_file(ib->budget, ib->budget_path, n->name);
+	release(ib);
+	return ret;
 }
 
 static void infiniband_destroy(struct node *n)
@@ -456,22 +430,16 @@ static void infiniband_destroy(struct node *n)
 	ib_registrar_destroy(&ib->registrar);
 }
 
-/* The algorithm of a channel: the ordinary one, or the one with time stamps. */
-typedef int transfer(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
-		     unsigned *release);
-
-/* Once for each algorithm, which is known here when it is compiled. */
-static inline __attribute__((always_inline)) int
-read_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
-	transfer *algorithm)
+static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
+			   unsigned *release)
 {
 	struct infiniband *ib = ib_of(n);
 	struct ib_channel *ch = ib->channel;
 	int ret;
 
 	ch->awaited = n->in.awaited;
-	ret = algorithm(ch, smps, cnt, release);
-
+	ret = unlikely(ch->budget) ? ib_budget_read(ch, smps, cnt, release) :
+				     ib_channel_read(ch, smps, cnt, release);
 	if (likely(ret > 0 || *release < cnt))
 		return ret;
 	if (atomic_load_explicit(&ib->failed, memory_order_relaxed))
@@ -480,18 +448,6 @@ read_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
 		ib_channel_wait(ch, n->in.awaited || atomic_load(&ch->polled) ?
 					    0 : WAIT_MS);
 	return 0;
-}
-
-static int infiniband_read(struct node *n, struct sample *smps[], unsigned cnt,
-			   unsigned *release)
-{
-	return read_by(n, smps, cnt, release, ib_channel_read);
-}
-
-static int measured_read(struct node *n, struct sample *smps[], unsigned cnt,
-			 unsigned *release)
-{
-	return read_by(n, smps, cnt, release, ib_budget_read);
 }
 
 static void infiniband_sleep(struct node *n, uint64_t until_ns)
@@ -511,14 +467,14 @@ static int infiniband_poll_fds(struct node *n, int fds[], int max)
 	return ib->channel ? ib_channel_poll_fds(ib->channel, fds, max) : 0;
 }
 
-static inline __attribute__((always_inline)) int
-write_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
-	 transfer *algorithm)
+static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
+			    unsigned *release)
 {
 	struct ib_channel *ch = ib_of(n)->channel;
 	bool open = atomic_load(&ch->control) & IB_TX_OPEN;
 	uint64_t unsendable = atomic_load(&ch->counters.faults[IB_COUNT_UNSENDABLE]);
-	int ret = algorithm(ch, smps, cnt, release);
+	int ret = unlikely(ch->budget) ? ib_budget_write(ch, smps, cnt, release) :
+					 ib_channel_write(ch, smps, cnt, release);
 
 	if (likely(ret == (int)cnt))
 		return ret;
@@ -532,18 +488,6 @@ write_by(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release,
 		node_refuse(n, NODE_LOSS_STUCK, cnt - (unsigned)ret, "%s",
 			    "the send queue is full; a longer out.max_wrs or a lower rate may help");
 	return ret;
-}
-
-static int infiniband_write(struct node *n, struct sample *smps[], unsigned cnt,
-			    unsigned *release)
-{
-	return write_by(n, smps, cnt, release, ib_channel_write);
-}
-
-static int measured_write(struct node *n, struct sample *smps[], unsigned cnt,
-			  unsigned *release)
-{
-	return write_by(n, smps, cnt, release, ib_budget_write);
 }
 
 static void infiniband_interrupt(struct node *n)
@@ -610,46 +554,36 @@ static const struct node_figure infiniband_figures[IB_FIGURES] = {
 	[IB_COUNT_REJECTED] = { "rejected", "Peers that called and were rejected", NODE_COUNTER },
 };
 
-#define DESCRIPTION \
-	"samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software"
-#define INFINIBAND_TYPE(its_read, its_write) \
-	{ \
-		.name = "infiniband", \
-		.description = DESCRIPTION, \
-		.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS, \
-		.size = sizeof(struct infiniband), \
-		.keys = keys, \
-		.key_count = ARRAY_SIZE(keys), \
-		.in_keys = in_keys, \
-		.in_key_count = ARRAY_SIZE(in_keys), \
-		.out_keys = out_keys, \
-		.out_key_count = ARRAY_SIZE(out_keys), \
-		.figures = infiniband_figures, \
-		.figure_count = IB_FIGURES, \
-		.init = infiniband_init, \
-		.destroy = infiniband_destroy, \
-		.parse = infiniband_parse, \
-		.check = infiniband_check, \
-		.prepare = infiniband_prepare, \
-		.start = infiniband_start, \
-		.stop = infiniband_stop, \
-		.read = its_read, \
-		.write = its_write, \
-		.interrupt = infiniband_interrupt, \
-		.rearm = infiniband_rearm, \
-		.sleep = infiniband_sleep, \
-		.poll_fds = infiniband_poll_fds, \
-		.reverse = infiniband_reverse, \
-		.memory_type = infiniband_memory_type, \
-		.hold_max = infiniband_hold_max, \
-		.print = infiniband_print, \
-	}
-
 extern const struct node_type node_infiniband;
 
-const struct node_type node_infiniband =
-	INFINIBAND_TYPE(infiniband_read, infiniband_write);
-
-/* Of a node with the key `budget`. */
-static const struct node_type node_measured =
-	INFINIBAND_TYPE(measured_read, measured_write);
+const struct node_type node_infiniband = {
+	.name = "infiniband",
+	.description = "samples over RDMA verbs, on InfiniBand, RoCE or iWARP adapters or our own in software",
+	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS,
+	.size = sizeof(struct infiniband),
+	.keys = keys,
+	.key_count = ARRAY_SIZE(keys),
+	.in_keys = in_keys,
+	.in_key_count = ARRAY_SIZE(in_keys),
+	.out_keys = out_keys,
+	.out_key_count = ARRAY_SIZE(out_keys),
+	.figures = infiniband_figures,
+	.figure_count = IB_FIGURES,
+	.init = infiniband_init,
+	.destroy = infiniband_destroy,
+	.parse = infiniband_parse,
+	.check = infiniband_check,
+	.prepare = infiniband_prepare,
+	.start = infiniband_start,
+	.stop = infiniband_stop,
+	.read = infiniband_read,
+	.write = infiniband_write,
+	.interrupt = infiniband_interrupt,
+	.rearm = infiniband_rearm,
+	.sleep = infiniband_sleep,
+	.poll_fds = infiniband_poll_fds,
+	.reverse = infiniband_reverse,
+	.memory_type = infiniband_memory_type,
+	.hold_max = infiniband_hold_max,
+	.print = infiniband_print,
+};
