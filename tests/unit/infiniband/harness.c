@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "harness.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,8 +97,9 @@ int harness_open(struct harness *h, const char *text)
 			json_object_get(n->in.cfg, "vectorize"));
 	n->private_data = calloc(1, t->size);
 	assert_int_equal(t->init(n), 0);
-	config_unpack_part(h->config, n->cfg, t->keys, t->key_count,
-			   n->private_data);
+	if (config_unpack_part(h->config, n->cfg, t->keys, t->key_count,
+			       n->private_data))
+		return -EINVAL;
 	config_unpack_part(h->config, n->in.cfg, t->in_keys, t->in_key_count,
 			   n->private_data);
 	config_unpack_part(h->config, n->out.cfg, t->out_keys,

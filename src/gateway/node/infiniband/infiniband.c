@@ -27,11 +27,31 @@
 #define IN(field) offsetof(struct infiniband, in.field)
 #define OUT(field) offsetof(struct infiniband, out.field)
 
+/*
+ * The values of rdma_transport_mode and rdma_port_space, the default first. UC: in the port space
+ * of InfiniBand the kernel lets the caller choose the type; that of IPoIB, whose identifiers it
+ * makes datagrams, is what VILLASnode's use, with libraries of its own.
+ */
+static const char *const service_names[] = {
+	"RC", "UC", "UD", "RDMA_PS_TCP", "RDMA_PS_IB", "RDMA_PS_IPOIB", "RDMA_PS_UDP",
+	"RDMA_PS_RC", "RDMA_PS_UC", "RDMA_PS_UD", NULL,
+};
+
+static const struct service {
+	enum ib_mode mode;
+	enum rdma_port_space space;
+} services[] = {
+	{ IB_RC, RDMA_PS_TCP }, { IB_UC, RDMA_PS_IB }, { IB_UD, RDMA_PS_UDP },
+	{ IB_RC, RDMA_PS_TCP }, { IB_UC, RDMA_PS_IB }, { IB_UC, RDMA_PS_IPOIB },
+	{ IB_UD, RDMA_PS_UDP },
+	{ IB_RC, RDMA_PS_TCP }, { IB_UC, RDMA_PS_IB }, { IB_UD, RDMA_PS_UDP },
+};
+
 static const struct config_key keys[] = {
-	{ .name = "rdma_transport_mode", .type = CONFIG_STRING,
+	{ .name = "rdma_transport_mode", .type = CONFIG_ENUM, .names = service_names,
 	  .offset = offsetof(struct infiniband, transport_mode),
 	  .help = "Service type: RC (reliable connection, the default), UC (unreliable connection) or UD (unreliable datagram)" },
-	{ .name = "rdma_port_space", .type = CONFIG_STRING,
+	{ .name = "rdma_port_space", .type = CONFIG_ENUM, .names = service_names,
 	  .offset = offsetof(struct infiniband, port_space),
 	  .help = "Other name of rdma_transport_mode; also takes RDMA_PS_TCP (RC), RDMA_PS_IB or RDMA_PS_IPOIB (UC) and RDMA_PS_UDP (UD)" },
 	{ .name = "budget", .type = CONFIG_STRING,
@@ -114,74 +134,22 @@ static int infiniband_init(struct node *n)
 	return 0;
 }
 
-/*
- * UC: in the port space of InfiniBand the kernel lets the caller choose the type;
- * that of IPoIB, whose identifiers it makes datagrams, is what VILLASnode's use,
- * with libraries of its own.
- */
-static bool parse_mode(const char *text, enum ib_mode *mode,
-		       enum rdma_port_space *space)
-{
-	static const struct {
-		const char *name;
-		enum ib_mode mode;
-		enum rdma_port_space space;
-	} names[] = {
-		{ "RC", IB_RC, RDMA_PS_TCP },
-		{ "RDMA_PS_TCP", IB_RC, RDMA_PS_TCP },
-		{ "RDMA_PS_RC", IB_RC, RDMA_PS_TCP },
-		{ "UC", IB_UC, RDMA_PS_IB },
-		{ "RDMA_PS_IB", IB_UC, RDMA_PS_IB },
-		{ "RDMA_PS_UC", IB_UC, RDMA_PS_IB },
-		{ "RDMA_PS_IPOIB", IB_UC, RDMA_PS_IPOIB },
-		{ "UD", IB_UD, RDMA_PS_UDP },
-		{ "RDMA_PS_UDP", IB_UD, RDMA_PS_UDP },
-		{ "RDMA_PS_UD", IB_UD, RDMA_PS_UDP },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(text, names[i].name)) {
-			*mode = names[i].mode;
-			*space = names[i].space;
-			return true;
-		}
-	return false;
-}
-
 static int infiniband_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct infiniband *ib = ib_of(n);
-	enum rdma_port_space space;
-	enum ib_mode other;
-	int err = 0;
+	bool by_space = json_object_get(cfg, "rdma_port_space");
+	const struct service *s = &services[by_space ? ib->port_space : ib->transport_mode];
 
 	n->in.waits_itself = ib->in.polling != IB_POLLING_AUTO;
-	ib->mode = IB_RC;
-	ib->space = RDMA_PS_TCP;
-	if (ib->transport_mode &&
-	    !parse_mode(ib->transport_mode, &ib->mode, &ib->space)) {
-		config_fail(c, cfg, "rdma_transport_mode",
-			    "'%.40s' is none of: RC, UC, UD",
-			    ib->transport_mode);
-		err = -EINVAL;
-	}
-	if (!ib->port_space)
-		return err;
-	if (!parse_mode(ib->port_space, &other, &space)) {
-		config_fail(c, cfg, "rdma_port_space",
-			    "'%.40s' is none of: RC, UC, UD, RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_IPOIB, RDMA_PS_UDP",
-			    ib->port_space);
-		return -EINVAL;
-	}
-	if (ib->transport_mode && !err && other != ib->mode) {
-		config_fail(c, cfg, "rdma_port_space",
-			    "contradicts rdma_transport_mode '%s'; one of them is enough",
-			    ib->transport_mode);
-		return -EINVAL;
-	}
-	ib->mode = other;
-	ib->space = space;
-	return err;
+	ib->mode = s->mode;
+	ib->space = s->space;
+	if (!by_space || !json_object_get(cfg, "rdma_transport_mode") ||
+	    services[ib->transport_mode].mode == ib->mode)
+		return 0;
+	config_fail(c, cfg, "rdma_port_space",
+		    "contradicts rdma_transport_mode '%s'; one of them is enough",
+		    service_names[ib->transport_mode]);
+	return -EINVAL;
 }
 
 static int infiniband_reverse(struct node *n)
@@ -277,8 +245,9 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 	unsigned before = config_errors(c);
 
 	if (ib->mode == IB_UC && !ib_uc_available())
-		config_fail(c, cfg, ib->transport_mode ? "rdma_transport_mode" :
-							 "rdma_port_space",
+		config_fail(c, cfg,
+			    json_object_get(cfg, "rdma_transport_mode") ?
+				    "rdma_transport_mode" : "rdma_port_space",
 			    "UC needs a librdmacm.so.1 with rdma_create_id2(), and the one that is loaded has none; busbar's own has it (see LD_LIBRARY_PATH), else RC and UD are possible");
 	if (!ib->in.address && !ib->out.address)
 		config_fail(c, cfg, NULL,

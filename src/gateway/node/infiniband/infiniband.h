@@ -99,7 +99,7 @@ struct ib_config_out {
 struct infiniband {
 	struct node *node;
 	/* Configuration. */
-	const char *transport_mode, *port_space;
+	int transport_mode, port_space; /* of the services in infiniband.c */
 	const char *budget_path;        /* NULL: no time stamps */
 	struct ib_config_in in;
 	struct ib_config_out out;
