@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gateway/base/lookup.h"
+#include "util/container_of.h"
 
 #define HOST_MAX 256
 #define ETHERTYPE_MIN 0x600 /* below it the field is a length */
@@ -219,8 +220,10 @@ static const struct addrinfo *choose(const struct addrinfo *list, unsigned nth,
 	return chosen;
 }
 
+/* Up to `max` addresses, from the one with the number `nth` on. */
 static int resolve_internet(int layer, const char *text, int family, unsigned nth,
-			    unsigned *count, struct socket_address *out, char *why)
+			    unsigned *count, struct socket_address *out, unsigned max,
+			    char *why)
 {
 	bool stream = layer_is_stream(layer);
 	struct addrinfo hints = {
@@ -249,9 +252,12 @@ static int resolve_internet(int layer, const char *text, int family, unsigned nt
 		return ret == EAI_MEMORY ? -ENOMEM : -EADDRNOTAVAIL;
 	}
 	chosen = choose(found, nth, count);
-	memcpy(&out->storage, chosen->ai_addr, chosen->ai_addrlen);
-	out->len = chosen->ai_addrlen;
-	out->protocol = layer == LAYER_IP ? (int)number(tail, 255) : 0;
+	for (; chosen && max--; chosen = chosen->ai_next, out++) {
+		memset(out, 0, sizeof(*out));
+		memcpy(&out->storage, chosen->ai_addr, chosen->ai_addrlen);
+		out->len = chosen->ai_addrlen;
+		out->protocol = layer == LAYER_IP ? (int)number(tail, 255) : 0;
+	}
 	freeaddrinfo(found);
 	return 0;
 }
@@ -262,6 +268,15 @@ int socket_address_resolve(int layer, const char *text, int family,
 	unsigned count;
 
 	return socket_address_resolve_nth(layer, text, family, 0, &count, out, why);
+}
+
+int socket_address_resolve_all(int layer, const char *text, int family,
+			       struct socket_address out[], unsigned max, char *why)
+{
+	unsigned count;
+	int ret = resolve_internet(layer, text, family, 0, &count, out, max, why);
+
+	return ret ? ret : (int)MIN(count, max);
 }
 
 int socket_address_resolve_nth(int layer, const char *text, int family, unsigned nth,
@@ -275,7 +290,7 @@ int socket_address_resolve_nth(int layer, const char *text, int family, unsigned
 	if (layer == LAYER_UNIX || layer == LAYER_LOCAL)
 		return parse_unix(text, out, why);
 	if (layer != LAYER_ETH)
-		return resolve_internet(layer, text, family, nth, count, out, why);
+		return resolve_internet(layer, text, family, nth, count, out, 1, why);
 	ret = parse_eth(text, &out->ll, name, why);
 	if (ret)
 		return ret;

@@ -80,6 +80,11 @@ int socket_address_resolve(int layer, const char *text, int family,
 int socket_address_resolve_nth(int layer, const char *text, int family, unsigned nth,
 			       unsigned *count, struct socket_address *out, char *why);
 
+/* All addresses, up to `max`, in the order in which they are to be tried; for the layers of
+ * IP. How many, 1 or more, or a negative errno with the reason in why[SOCKET_WHY_MAX]. */
+int socket_address_resolve_all(int layer, const char *text, int family,
+			       struct socket_address out[], unsigned max, char *why);
+
 /* Of the same host; IPv4 inside IPv6 is IPv4. `port`: and the same port. For
  * eth the hardware address, for unix the name. */
 bool socket_address_equal(const struct socket_address *a,

@@ -138,7 +138,6 @@ int ib_cm_start(struct infiniband *ib)
 	atomic_store(&ib->stop, false);
 	atomic_store(&ib->failed, false);
 	sem_init(&ib->first_attempt, 0, 0);
-	ib->first_done = false;
 	ib->state_due = false;
 	ib->phase = IB_IDLE;
 	backoff_reset(&ib->retry);
@@ -156,16 +155,11 @@ int ib_cm_start(struct infiniband *ib)
 	if (err) {
 		log_error("%s: cannot start a thread: %s", ib->node->name,
 			  strerror(-err));
-		goto err_listener;
+		ib_listen_end(ib);
+		return err;
 	}
 	wait_first(ib);
 	return 0;
-
-err_listener:
-	if (ib->listener)
-		rdma_destroy_id(ib->listener);
-	ib->listener = NULL;
-	return err;
 }
 
 void ib_cm_stop(struct infiniband *ib)
@@ -175,7 +169,5 @@ void ib_cm_stop(struct infiniband *ib)
 	pthread_join(ib->thread, NULL);
 	sem_destroy(&ib->first_attempt);
 	ib_connection_drop(ib);
-	if (ib->listener)
-		rdma_destroy_id(ib->listener);
-	ib->listener = NULL;
+	ib_listen_end(ib);
 }

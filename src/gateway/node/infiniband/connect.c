@@ -35,7 +35,6 @@
 /* The time that a caller has to confirm, for a round trip and to make its queue pair. The times
  * in its request are not used, as any host could have written them. */
 #define ACCEPT_NS (5 * NSEC_PER_SEC)
-/* The first repetition of an attempt; the time doubles up to the setting. */
 
 /* Of rejections: nobody listens, not for this service type, the other end refused. */
 #define REJECT_NO_LISTENER 8
@@ -44,38 +43,17 @@
 /* The same of a datagram lookup. */
 #define SIDR_UNSUPPORTED 1
 
-static const char *host_name(struct rdma_cm_id *id, char *buf, size_t size)
+struct host_text {
+	char text[INET6_ADDRSTRLEN];
+};
+
+static struct host_text host_of(struct rdma_cm_id *id)
 {
-	struct sockaddr *sa = rdma_get_peer_addr(id);
+	struct host_text host = { "a peer" };
 
-	if (!sa || getnameinfo(sa, sizeof(struct sockaddr_storage), buf, (socklen_t)size,
-			       NULL, 0, NI_NUMERICHOST))
-		return "a peer";
-	return buf;
-}
-
-/* Who called, or who was called. */
-static const char *peer_name(const struct infiniband *ib, char *buf,
-			     size_t size)
-{
-	char host[INET6_ADDRSTRLEN];
-
-	if (ib->phase != IB_ACCEPTING)
-		return ib->out.address;
-	snprintf(buf, size, "%s, which called", host_name(ib->conn, host, sizeof(host)));
-	return buf;
-}
-
-static const char *address_text(const union ib_address *a, char *buf, size_t size)
-{
-	char host[INET6_ADDRSTRLEN], port[8];
-	bool v6 = a->sa.sa_family == AF_INET6;
-
-	if (getnameinfo(&a->sa, v6 ? sizeof(a->in6) : sizeof(a->in4), host, sizeof(host),
-			port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
-		return "an address";
-	snprintf(buf, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
-	return buf;
+	getnameinfo(rdma_get_peer_addr(id), sizeof(struct sockaddr_storage), host.text,
+		    sizeof(host.text), NULL, 0, NI_NUMERICHOST);
+	return host;
 }
 
 static struct rdma_conn_param conn_param(void)
@@ -108,13 +86,6 @@ static void set_state(struct infiniband *ib, enum node_state s)
 	ib_state_publish(ib);
 }
 
-static void first_attempt_done(struct infiniband *ib)
-{
-	if (!ib->first_done)
-		sem_post(&ib->first_attempt);
-	ib->first_done = true;
-}
-
 void ib_connection_drop(struct infiniband *ib)
 {
 	if (!ib->conn)
@@ -132,28 +103,26 @@ void ib_connection_drop(struct infiniband *ib)
 	set_state(ib, NODE_STARTED);
 }
 
+void ib_listen_end(struct infiniband *ib)
+{
+	if (ib->listener)
+		rdma_destroy_id(ib->listener);
+	ib->listener = NULL;
+}
+
 int ib_listen(struct infiniband *ib)
 {
 	int err;
 
 	if (ib->listener)
 		return 0;
-	if (ib_id_create(ib, &ib->listener)) {
-		ib->listener = NULL;
-		goto err_log;
-	}
-	if (rdma_bind_addr(ib->listener, &ib->local.sa) ||
-	    rdma_listen(ib->listener, 4))
-		goto err_log;
-	return 0;
-
-err_log:
+	if (!ib_id_create(ib, &ib->listener) &&
+	    !rdma_bind_addr(ib->listener, &ib->local.sa) && !rdma_listen(ib->listener, 4))
+		return 0;
 	err = errno;
 	log_error("%s: cannot listen on in.address %s: %s", ib->node->name,
 		  ib->in.address, strerror(err));
-	if (ib->listener)
-		rdma_destroy_id(ib->listener);
-	ib->listener = NULL;
+	ib_listen_end(ib);
 	return err ? -err : -EIO;
 }
 
@@ -179,14 +148,14 @@ void ib_give_up(struct infiniband *ib)
 /* A call of the peer has failed. True: another address of its name is called now. */
 static bool call_next_address(struct infiniband *ib, const char *why)
 {
-	char text[INET6_ADDRSTRLEN + 16];
+	char text[SOCKET_ADDRESS_MAX];
 
 	if (ib->remote_at + 1 >= ib->remotes_found) {
 		ib->remote_at = 0;
 		return false;
 	}
 	log_debug("%s: cannot reach %s: %s; trying the next address of %s", ib->node->name,
-		  address_text(ib_remote(ib), text, sizeof(text)), why,
+		  socket_address_print(&ib->remotes[ib->remote_at], text), why,
 		  ib->out.address);
 	ib_connection_drop(ib);
 	ib->remote_at++;
@@ -201,7 +170,7 @@ static void note_unconfirmed(struct infiniband *ib)
 
 	if (ib->phase != IB_ACCEPTING)
 		return;
-	ib_peer_ip(ib->conn, &ip);
+	ip = ib_peer_ip(ib->conn);
 	callers_note_failure(&ib->callers, &ip, ib->accepted_ns, clock_now_ns());
 }
 
@@ -216,7 +185,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	node_figure_add(ib->node, IB_COUNT_UNREACHABLE, calling);
 	note_unconfirmed(ib);
 	ib_connection_drop(ib);
-	first_attempt_done(ib);
+	sem_post(&ib->first_attempt);
 	schedule(ib);
 	if (ib->has_local && (!ib->remotes_found || ib->out.use_fallback))
 		listening = ib_listen(ib) == 0;
@@ -241,21 +210,27 @@ static void fall_back(struct infiniband *ib, const char *why)
 			 listening ? ib->in.address : "");
 }
 
+int ib_call(struct infiniband *ib, struct rdma_cm_id **id)
+{
+	struct socket_address from = ib->local;
+
+	from.in4.sin_port = 0; /* in.address's port is the listener's */
+	if (ib_id_create(ib, id))
+		return -1;
+	return rdma_resolve_addr(*id, ib->has_local ? &from.sa : NULL,
+				 &ib->remotes[ib->remote_at].sa,
+				 (int)ib->out.resolution_timeout_ms);
+}
+
 void ib_connection_attempt(struct infiniband *ib)
 {
-	union ib_address from = ib->local;
+	int err;
 
 	ib->retry.at_ns = 0;
-	from.in4.sin_port = 0; /* in.address's port is the listener's */
-	if (ib_id_create(ib, &ib->conn)) {
-		ib->conn = NULL;
-		fall_back(ib, strerror(errno));
-		return;
-	}
-	ib->phase = IB_RESOLVING;
-	if (rdma_resolve_addr(ib->conn, ib->has_local ? &from.sa : NULL,
-			      &ib_remote(ib)->sa,
-			      (int)ib->out.resolution_timeout_ms))
+	err = ib_call(ib, &ib->conn);
+	if (ib->conn)
+		ib->phase = IB_RESOLVING;
+	if (err)
 		fall_back(ib, strerror(errno));
 }
 
@@ -300,19 +275,20 @@ static void on_route_resolved(struct infiniband *ib)
 
 static void connected(struct infiniband *ib)
 {
-	char buf[INET6_ADDRSTRLEN + 16], again[64] = "";
-	struct caller_ip ip;
+	bool called = ib->phase == IB_ACCEPTING;
+	struct caller_ip ip = ib_peer_ip(ib->conn);
+	char again[64] = "";
 
 	if (ib->lost_at_ns)
 		snprintf(again, sizeof(again),
 			 ", %.1f ms after the connection was lost",
 			 (double)(clock_now_ns() - ib->lost_at_ns) / MS);
 	ib->lost_at_ns = 0;
-	log_info("%s: connected to %s over %s (%s, qp 0x%x)%s", ib->node->name,
-		 peer_name(ib, buf, sizeof(buf)),
+	log_info("%s: connected to %s%s over %s (%s, qp 0x%x)%s", ib->node->name,
+		 called ? host_of(ib->conn).text : ib->out.address,
+		 called ? ", which called" : "",
 		 ibv_get_device_name(ib->verbs->device),
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
-	ib_peer_ip(ib->conn, &ip);
 	callers_forget(&ib->callers, &ip);
 	ib->phase = IB_CONNECTED;
 	node_figure_set(ib->node, IB_COUNT_CONNECTIONS, 1);
@@ -321,7 +297,7 @@ static void connected(struct infiniband *ib)
 	backoff_reset(&ib->retry);
 	ib->doubt_since_ns = 0;
 	set_state(ib, NODE_CONNECTED);
-	first_attempt_done(ib);
+	sem_post(&ib->first_attempt);
 }
 
 static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
@@ -392,11 +368,9 @@ static void refuse(struct infiniband *ib, struct rdma_cm_id *id)
 /* Drops the call that was accepted and that the caller has not confirmed. */
 static void drop_unconfirmed(struct infiniband *ib, const char *why)
 {
-	char host[INET6_ADDRSTRLEN];
-
 	log_limited(LOG_WARN, &calls, clock_now_ns(),
 		    "%s: the call of %s is dropped: it was not confirmed%s",
-		    ib->node->name, host_name(ib->conn, host, sizeof(host)), why);
+		    ib->node->name, host_of(ib->conn).text, why);
 	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
 	note_unconfirmed(ib);
 	ib_connection_drop(ib);
@@ -419,24 +393,39 @@ void ib_accept_handle(struct infiniband *ib)
 static bool may_take_place(struct infiniband *ib, struct rdma_cm_id *id)
 {
 	bool taken = ib->phase == IB_ACCEPTING;
-	struct caller_ip ip, holder;
+	struct caller_ip ip = ib_peer_ip(id), holder;
 
-	ib_peer_ip(id, &ip);
 	if (taken)
-		ib_peer_ip(ib->conn, &holder);
+		holder = ib_peer_ip(ib->conn);
 	return callers_may_take(&ib->callers, &ip, taken ? &holder : NULL, ib->accepted_ns,
 				clock_now_ns());
+}
+
+/* Of two nodes that call each other, the one with the larger address gives way. */
+static bool gives_way(const struct infiniband *ib, const struct rdma_cm_id *caller)
+{
+	const struct socket_address *own = &ib->local, *peer = &ib->remotes[ib->remote_at];
+	struct caller_ip called = ib_peer_ip(ib->conn), from = ib_peer_ip(caller);
+	bool v6 = own->sa.sa_family == AF_INET6;
+	int order = own->sa.sa_family - peer->sa.sa_family;
+
+	if (memcmp(&called, &from, sizeof(from)))
+		return false;
+	if (!order)
+		order = v6 ? memcmp(&own->in6.sin6_addr, &peer->in6.sin6_addr, 16) :
+			     memcmp(&own->in4.sin_addr, &peer->in4.sin_addr, 4);
+	/* The port stands at the same place in both, in network order. */
+	return (order ? order : memcmp(&own->in4.sin_port, &peer->in4.sin_port, 2)) > 0;
 }
 
 static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 {
 	bool calling = ib->phase == IB_RESOLVING || ib->phase == IB_CONNECTING;
-	char host[INET6_ADDRSTRLEN];
 
 	if (!ib_peer_may_call(ib, id)) {
 		log_limited(LOG_WARN, &calls, clock_now_ns(),
 			    "%s: %s called and was rejected: in.peers does not list it",
-			    ib->node->name, host_name(id, host, sizeof(host)));
+			    ib->node->name, host_of(id).text);
 		refuse(ib, id);
 		return;
 	}
@@ -446,15 +435,13 @@ static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
 	}
 	if ((ib->phase == IB_IDLE || ib->phase == IB_ACCEPTING) && !may_take_place(ib, id)) {
 		log_debug("%s: rejected %s, another caller has precedence", ib->node->name,
-			  host_name(id, host, sizeof(host)));
+			  host_of(id).text);
 		refuse(ib, id);
 		return;
 	}
 	if (ib->phase == IB_ACCEPTING)
 		drop_unconfirmed(ib, " before another one came");
-	/* Only for the peer that is called. */
-	if (calling && ib_same_host(ib->conn, id) &&
-	    ib_address_compare(&ib->local, ib_remote(ib)) > 0) {
+	if (calling && gives_way(ib, id)) {
 		ib_connection_drop(ib);
 		calling = false;
 	}
@@ -498,7 +485,8 @@ void ib_lost(struct infiniband *ib, const char *why)
 	fall_back(ib, why);
 }
 
-static const char *reject_reason(enum ib_mode mode, int status)
+/* Why the event ends a connection or an attempt; NULL: it does not. */
+static const char *end_reason(const struct infiniband *ib, const struct rdma_cm_event *e)
 {
 	static const char *const nobody[] = {
 		[IB_RC] = "nobody listens there for RC",
@@ -506,61 +494,48 @@ static const char *reject_reason(enum ib_mode mode, int status)
 		[IB_UD] = "nobody listens there for UD",
 	};
 
-	switch (status) {
-	case REJECT_NO_LISTENER:
-	case -ECONNREFUSED:
-		return nobody[mode];
-	case REJECT_SERVICE_TYPE:
-		return "it listens for another service type; rdma_transport_mode has to be the same on both ends";
-	case REJECT_BY_CONSUMER:
-		return "it refused, perhaps it has another peer";
+	switch (e->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		return "no adapter reaches this address";
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return "no route";
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return ib->mode == IB_UD && e->status == SIDR_UNSUPPORTED ?
+			       nobody[IB_UD] : "no answer";
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		return "the connection could not be set up";
+	case RDMA_CM_EVENT_REJECTED:
+		if (e->status == REJECT_NO_LISTENER || e->status == -ECONNREFUSED)
+			return nobody[ib->mode];
+		if (e->status == REJECT_SERVICE_TYPE)
+			return "it listens for another service type; rdma_transport_mode has to be the same on both ends";
+		return e->status == REJECT_BY_CONSUMER ?
+			       "it refused, perhaps it has another peer" : "it refused";
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return "the peer disconnected or ended";
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return "the adapter was removed";
 	default:
-		return "it refused";
+		return NULL;
 	}
 }
 
 static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 {
-	switch (e->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	const char *why = end_reason(ib, e);
+
+	if (why)
+		ib_lost(ib, why);
+	else if (e->event == RDMA_CM_EVENT_ADDR_RESOLVED)
 		on_addr_resolved(ib);
-		break;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	else if (e->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
 		on_route_resolved(ib);
-		break;
-	case RDMA_CM_EVENT_ESTABLISHED:
+	else if (e->event == RDMA_CM_EVENT_ESTABLISHED)
 		on_established(ib, &e->param.ud);
-		break;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		fall_back(ib, "no adapter reaches this address");
-		break;
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		fall_back(ib, "no route");
-		break;
-	case RDMA_CM_EVENT_UNREACHABLE:
-		fall_back(ib, ib->mode == IB_UD && e->status == SIDR_UNSUPPORTED ?
-				      reject_reason(IB_UD, REJECT_NO_LISTENER) :
-				      "no answer");
-		break;
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-		fall_back(ib, "the connection could not be set up");
-		break;
-	case RDMA_CM_EVENT_REJECTED:
-		fall_back(ib, reject_reason(ib->mode, e->status));
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		ib_lost(ib, "the peer disconnected or ended");
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		ib_lost(ib, "the adapter was removed");
-		break;
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-	case RDMA_CM_EVENT_ADDR_CHANGE:
-		break;
-	default:
+	else if (e->event != RDMA_CM_EVENT_TIMEWAIT_EXIT &&
+		 e->event != RDMA_CM_EVENT_ADDR_CHANGE)
 		log_warn("%s: unexpected event %s", ib->node->name,
 			 rdma_event_str(e->event));
-	}
 }
 
 /* One event; false when there is none (any more). */

@@ -11,103 +11,28 @@
 #include <busbar/rdma_cma.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/base/lookup.h"
 #include "gateway/node/infiniband/infiniband.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #define DRAIN_NS (100 * NSEC_PER_SEC / 1000)
 
-/* Splits "host:port"; false when it does not have that form. */
-static bool split(const char *text, char *host, size_t size, const char **port)
+/* The addresses of `text`, at most `max`; how many, or a negative errno, which is logged. */
+static int resolve(struct infiniband *ib, const char *text, struct socket_address out[],
+		   unsigned max)
 {
-	const char *start = text, *end = strrchr(text, ':');
-	char *rest;
-	long number;
+	char why[SOCKET_WHY_MAX];
+	int family = socket_address_is_any(text) ? AF_INET : AF_UNSPEC;
+	int found = socket_address_resolve_all(LAYER_TCP_SERVER, text, family, out, max, why);
 
-	if (!end)
-		return false;
-	*port = end + 1;
-	number = strtol(*port, &rest, 10);
-	if (!**port || *rest || number < 1 || number > 65535)
-		return false;
-	if (*start == '[') {
-		start++;
-		if (end == text || *--end != ']' || end < start)
-			return false;
-	} else if (memchr(start, ':', (size_t)(end - start))) {
-		return false;
-	}
-	if (end == start || (size_t)(end - start) >= size)
-		return false;
-	memcpy(host, start, (size_t)(end - start));
-	host[end - start] = '\0';
-	return true;
-}
-
-int ib_address_check(const char *text)
-{
-	char host[256];
-	const char *port;
-
-	return split(text, host, sizeof(host), &port) ? 0 : -EINVAL;
-}
-
-int ib_address_resolve(const char *text, union ib_address *out, unsigned max)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *res;
-	unsigned found = 0;
-	const char *port;
-	char host[256];
-	int err;
-
-	if (!split(text, host, sizeof(host), &port))
-		return -EINVAL;
-	if (!strcmp(host, "*")) {
-		hints.ai_flags = AI_PASSIVE;
-		hints.ai_family = AF_INET;
-	}
-	err = lookup_address(hints.ai_flags ? NULL : host, port, &hints, &res);
-	if (err) {
-		log_error("cannot resolve the address '%s': %s", text,
-			  err == EAI_SYSTEM ? strerror(errno) :
-					      gai_strerror(err));
-		return -EADDRNOTAVAIL;
-	}
-	for (const struct addrinfo *a = res; a && found < max; a = a->ai_next) {
-		memset(&out[found], 0, sizeof(*out));
-		memcpy(&out[found], a->ai_addr, MIN(a->ai_addrlen, sizeof(*out)));
-		found++;
-	}
-	freeaddrinfo(res);
-	return (int)found;
-}
-
-bool ib_address_is_any(const union ib_address *a)
-{
-	if (a->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
-	return a->in4.sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-int ib_address_compare(const union ib_address *a, const union ib_address *b)
-{
-	int order;
-
-	if (a->sa.sa_family != b->sa.sa_family)
-		return a->sa.sa_family - b->sa.sa_family;
-	if (a->sa.sa_family == AF_INET6)
-		order = memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, 16);
-	else
-		order = memcmp(&a->in4.sin_addr, &b->in4.sin_addr, 4);
-	/* The port stands at the same place in both, in network order. */
-	return order ? order : memcmp(&a->in4.sin_port, &b->in4.sin_port, 2);
+	if (found < 0)
+		log_error("%s: cannot resolve the address %s", ib->node->name, why);
+	return found;
 }
 
 /*
@@ -143,7 +68,7 @@ static bool no_adapter(struct infiniband *ib, const char *what, int err)
 }
 
 /* The adapter on the way to one address of the peer; false when none shows up in time. */
-static bool choose_by_route_to(struct infiniband *ib, union ib_address *remote)
+static bool choose_by_route_to(struct infiniband *ib, struct socket_address *remote)
 {
 	int timeout_ms = (int)ib->out.resolution_timeout_ms;
 	struct pollfd pfd = { .fd = ib->events->fd, .events = POLLIN };
@@ -184,11 +109,18 @@ static bool choose_first(struct infiniband *ib)
 	return true;
 }
 
+static bool is_any(const struct socket_address *a)
+{
+	if (a->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+	return a->in4.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 static bool choose_device(struct infiniband *ib)
 {
-	union ib_address any_port = ib->local;
+	struct socket_address any_port = ib->local;
 
-	if (ib->has_local && !ib_address_is_any(&ib->local)) {
+	if (ib->has_local && !is_any(&ib->local)) {
 		/* Only the adapter is wanted now, the port when listening. */
 		any_port.in4.sin_port = 0;
 		if (rdma_bind_addr(ib->device_id, &any_port.sa))
@@ -252,13 +184,13 @@ int ib_device_open(struct infiniband *ib)
 	int err;
 
 	if (ib->in.address) {
-		err = ib_address_resolve(ib->in.address, &ib->local, 1);
+		err = resolve(ib, ib->in.address, &ib->local, 1);
 		if (err < 0)
 			return err;
 		ib->has_local = true;
 	}
 	if (ib->out.address) {
-		err = ib_address_resolve(ib->out.address, ib->remotes, IB_ADDRESSES_MAX);
+		err = resolve(ib, ib->out.address, ib->remotes, IB_ADDRESSES_MAX);
 		if (err < 0)
 			return err;
 		ib->remotes_found = (unsigned)err;

@@ -162,10 +162,13 @@ static int infiniband_reverse(struct node *n)
 	return 0;
 }
 
-static void check_address(struct config *c, const json_t *group,
-			  const char *text)
+static void check_address(struct config *c, const json_t *group, const char *text)
 {
-	if (text && ib_address_check(text))
+	char why[SOCKET_WHY_MAX];
+
+	/* Unlike a socket: no empty host, no port 0 and no name of a port. */
+	if (text && (*text == ':' || socket_address_check(LAYER_TCP_SERVER, text, why) ||
+		     atoi(strrchr(text, ':') + 1) == 0))
 		config_fail(c, group, "address",
 			    "'%.80s' is no address, expected HOST:PORT, [IPV6]:PORT or *:PORT",
 			    text);

@@ -19,7 +19,6 @@
 #ifndef GATEWAY_NODE_INFINIBAND_H
 #define GATEWAY_NODE_INFINIBAND_H
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <semaphore.h>
@@ -32,6 +31,7 @@
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/registered.h"
 #include "gateway/part/backoff.h"
+#include "gateway/part/socket_address.h"
 #include "util/clock.h"
 
 #define MS (NSEC_PER_SEC / 1000)
@@ -54,13 +54,6 @@ enum ib_phase {
 	IB_ACCEPTING,  /* the peer's attempt, answered */
 	IB_CONNECTED,
 	IB_FAILED,     /* for good */
-};
-
-union ib_address {
-	struct sockaddr sa;
-	struct sockaddr_in in4;
-	struct sockaddr_in6 in6;
-	struct sockaddr_storage storage;
 };
 
 /* How a reader waits. */
@@ -117,8 +110,8 @@ struct infiniband {
 	struct ibv_mr *grh_mr;
 	void *grh;
 	size_t mtu;                     /* bytes; UD */
-	union ib_address local;
-	union ib_address remotes[IB_ADDRESSES_MAX]; /* of out.address, in the order of preference */
+	struct socket_address local;
+	struct socket_address remotes[IB_ADDRESSES_MAX]; /* of out.address, in the order of preference */
 	unsigned remotes_found;                     /* 0: there is no out.address */
 	unsigned remote_at;                         /* the one that is called */
 	bool has_local;
@@ -131,8 +124,7 @@ struct infiniband {
 	int wake_fd;                    /* eventfd of the thread */
 	atomic_bool stop;
 	atomic_bool failed;
-	sem_t first_attempt;            /* posted when its outcome is known */
-	bool first_done;
+	sem_t first_attempt;            /* posted when its outcome is known, and later */
 	enum ib_phase phase;
 	enum node_state state;          /* what the node's is to be */
 	bool state_due;                 /* not yet told to the framework */
@@ -156,21 +148,7 @@ struct infiniband {
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
-/* The peer's address that is called now, of which there are several where a name has them. */
-static inline union ib_address *ib_remote(struct infiniband *ib)
-{
-	return &ib->remotes[ib->remote_at];
-}
-
 /* device.c */
-/* "host:port", "[v6]:port" or "*:port". 0, or -EINVAL when it is neither. */
-int ib_address_check(const char *text);
-/* The addresses of `text`, in the order in which they are to be tried. How many, 1 to `max`, or a
- * negative errno, which is logged. */
-int ib_address_resolve(const char *text, union ib_address *out, unsigned max);
-bool ib_address_is_any(const union ib_address *a);
-/* Orders addresses the same way on all hosts. */
-int ib_address_compare(const union ib_address *a, const union ib_address *b);
 /* Has the librdmacm that this process runs with the means for UC? */
 bool ib_uc_available(void);
 /* An identifier for the node's service on ib->events. 0, or -1 with errno. */
@@ -187,15 +165,19 @@ void ib_qp_destroy(struct infiniband *ib);
 /* peers.c */
 /* Parses in.peers and reports wrong entries. */
 void ib_peers_check(struct infiniband *ib, struct config *c);
-bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller);
-/* The address of the other end; false: it is none of IP, and the result is zero. */
-bool ib_peer_ip(struct rdma_cm_id *id, struct caller_ip *out);
+bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *caller);
+/* The address of the other end; zero when it is none of IP. */
+struct caller_ip ib_peer_ip(const struct rdma_cm_id *id);
 
 /* connect.c: by the management thread only */
 /* Tells the framework of a change as soon as that may know. */
 void ib_state_publish(struct infiniband *ib);
 /* 0, also when it listens already. Logs errors. */
 int ib_listen(struct infiniband *ib);
+void ib_listen_end(struct infiniband *ib);
+/* Makes an identifier on which the peer's address is being resolved. 0, or -1 with errno; *id
+ * stays NULL when there is none. */
+int ib_call(struct infiniband *ib, struct rdma_cm_id **id);
 void ib_connection_attempt(struct infiniband *ib);
 /* Ends and destroys whatever connection there is. */
 void ib_connection_drop(struct infiniband *ib);
@@ -216,8 +198,6 @@ void ib_probe_handle(struct infiniband *ib);
 void ib_lost(struct infiniband *ib, const char *why);
 
 /* lookup.c: likewise */
-/* Do both identifiers have a peer of the same address? */
-bool ib_same_host(struct rdma_cm_id *a, struct rdma_cm_id *b);
 /* Is who calls the peer of the connection that there is? */
 bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
 void ib_lookup_schedule(struct infiniband *ib);

@@ -30,22 +30,15 @@
 /* Between two calls without a sample. */
 #define SILENCE_NS NSEC_PER_SEC
 
-bool ib_same_host(struct rdma_cm_id *a, struct rdma_cm_id *b)
-{
-	union ib_address x, y;
-
-	memcpy(&x, rdma_get_peer_addr(a), sizeof(x));
-	memcpy(&y, rdma_get_peer_addr(b), sizeof(y));
-	x.in4.sin_port = y.in4.sin_port = 0;
-	return ib_address_compare(&x, &y) == 0;
-}
-
 bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller)
 {
 	uint64_t received, now = clock_now_ns();
+	struct caller_ip known, from = ib_peer_ip(caller);
 
-	if (ib->mode != IB_UC || ib->phase != IB_CONNECTED ||
-	    ib->node->is_destination || !ib_same_host(ib->conn, caller))
+	if (ib->mode != IB_UC || ib->phase != IB_CONNECTED || ib->node->is_destination)
+		return false;
+	known = ib_peer_ip(ib->conn);
+	if (memcmp(&known, &from, sizeof(from)))
 		return false;
 	received = atomic_load(&ib->channel->counters.received);
 	if (ib->doubt_since_ns && received == ib->doubt_received)
@@ -79,8 +72,6 @@ static void answered(struct infiniband *ib)
 
 void ib_lookup_handle(struct infiniband *ib)
 {
-	union ib_address from = ib->local;
-
 	if (!ib->lookup_at_ns || clock_now_ns() < ib->lookup_at_ns)
 		return;
 	ib_lookup_schedule(ib);
@@ -89,15 +80,8 @@ void ib_lookup_handle(struct infiniband *ib)
 			ib_lost(ib, "the peer does not answer any more");
 		return;
 	}
-	from.in4.sin_port = 0;
 	ib->lookup_since_ns = clock_now_ns();
-	if (ib_id_create(ib, &ib->lookup)) {
-		ib->lookup = NULL;
-		return;
-	}
-	if (rdma_resolve_addr(ib->lookup, ib->has_local ? &from.sa : NULL,
-			      &ib_remote(ib)->sa,
-			      (int)ib->out.resolution_timeout_ms))
+	if (ib_call(ib, &ib->lookup) && ib->lookup)
 		ib_lost(ib, strerror(errno));
 }
 

@@ -3,48 +3,37 @@
 #define LOG_ROOM "gateway/infiniband"
 
 #include <arpa/inet.h>
-#include <errno.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gateway/node/infiniband/infiniband.h"
 
-/* Writes the address as one of IPv6; an IPv4 address is mapped. */
-static void map(int family, const void *ip, uint8_t out[16])
-{
-	memset(out, 0, 16);
-	if (family == AF_INET6) {
-		memcpy(out, ip, 16);
-		return;
-	}
-	memset(out + 10, 0xff, 2);
-	memcpy(out + 12, ip, 4);
-}
+/* An IPv4 address as one of IPv6 begins with this. */
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 /* "ADDRESS" or "ADDRESS/BITS"; false: it is neither. */
 static bool parse_peer(const char *text, struct ib_peer *out)
 {
-	const char *slash = strchr(text, '/');
-	size_t length = slash ? (size_t)(slash - text) : strlen(text);
-	char host[INET6_ADDRSTRLEN], *end;
-	int family = memchr(text, ':', length) ? AF_INET6 : AF_INET;
-	long bits = family == AF_INET6 ? 128 : 32, most = bits;
-	uint8_t ip[16];
+	size_t length = strcspn(text, "/");
+	const char *number = text[length] ? text + length + 1 : NULL;
+	char host[INET6_ADDRSTRLEN], *end = "";
+	long most = 128, bits;
 
 	if (length >= sizeof(host))
 		return false;
 	memcpy(host, text, length);
 	host[length] = '\0';
-	if (inet_pton(family, host, ip) != 1)
+	memcpy(out->ip, mapped, sizeof(mapped));
+	if (inet_pton(AF_INET, host, out->ip + sizeof(mapped)) == 1)
+		most = 32;
+	else if (inet_pton(AF_INET6, host, out->ip) != 1)
 		return false;
-	if (slash) {
-		bits = strtol(slash + 1, &end, 10);
-		if (!slash[1] || slash[1] == '-' || *end || bits < 0 || bits > most)
-			return false;
-	}
-	map(family, ip, out->ip);
+	if (number && !isdigit((unsigned char)*number))
+		return false;
+	bits = number ? strtol(number, &end, 10) : most;
 	out->bits = (unsigned)(bits + 128 - most);
-	return true;
+	return !*end && bits <= most;
 }
 
 void ib_peers_check(struct infiniband *ib, struct config *c)
@@ -82,31 +71,29 @@ static bool is_of(const uint8_t ip[16], const struct ib_peer *peer)
 	       (!rest || !((ip[bytes] ^ peer->ip[bytes]) >> (8 - rest)));
 }
 
-bool ib_peer_ip(struct rdma_cm_id *id, struct caller_ip *out)
+struct caller_ip ib_peer_ip(const struct rdma_cm_id *id)
 {
-	union ib_address from;
+	const struct rdma_addr *a = &id->route.addr;
+	struct caller_ip ip = { 0 };
 
-	*out = (struct caller_ip){ 0 };
-	memcpy(&from, rdma_get_peer_addr(id), sizeof(from));
-	if (from.sa.sa_family == AF_INET6)
-		map(AF_INET6, &from.in6.sin6_addr, out->bytes);
-	else if (from.sa.sa_family == AF_INET)
-		map(AF_INET, &from.in4.sin_addr, out->bytes);
-	else
-		return false;
-	return true;
+	if (a->dst_addr.sa_family == AF_INET6) {
+		memcpy(ip.bytes, &a->dst_sin6.sin6_addr, sizeof(ip.bytes));
+	} else if (a->dst_addr.sa_family == AF_INET) {
+		memcpy(ip.bytes, mapped, sizeof(mapped));
+		memcpy(ip.bytes + sizeof(mapped), &a->dst_sin.sin_addr, 4);
+	}
+	return ip;
 }
 
-bool ib_peer_may_call(const struct infiniband *ib, struct rdma_cm_id *caller)
+bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *caller)
 {
-	struct caller_ip from;
+	struct caller_ip from = ib_peer_ip(caller);
+	sa_family_t family = caller->route.addr.dst_addr.sa_family;
 
 	if (!ib->in.peers)
 		return true;
-	if (!ib_peer_ip(caller, &from))
-		return false;
 	for (unsigned i = 0; i < ib->peer_count; i++)
 		if (is_of(from.bytes, &ib->peers[i]))
-			return true;
+			return family == AF_INET || family == AF_INET6;
 	return false;
 }
