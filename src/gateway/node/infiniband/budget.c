@@ -71,7 +71,7 @@ static bool calls_init(struct ib_budget_calls *c, uint64_t seed)
 		return false;
 	memset(c->rows, 0, size); /* touched: no page faults later */
 	c->row = c->rows;
-	c->random = seed;
+	c->random = prng_from(seed);
 	return true;
 }
 
@@ -84,8 +84,7 @@ struct ib_budget *ib_budget_make(void)
 	memset(b, 0, sizeof(*b));
 	/* Different ones: else a sample whose write has all stamps might never be one whose
 	 * read has them, too. */
-	if (!calls_init(&b->sent, 0x9e3779b97f4a7c15) ||
-	    !calls_init(&b->received, 0xd1b54a32d192ed03) || !measure_stamps(b)) {
+	if (!calls_init(&b->sent, 1) || !calls_init(&b->received, 2) || !measure_stamps(b)) {
 		ib_budget_free(b);
 		return NULL;
 	}
@@ -101,19 +100,11 @@ void ib_budget_free(struct ib_budget *b)
 	free(b);
 }
 
-/* xorshift64 */
-static bool is_whole(const struct ib_budget_calls *c)
-{
-	return c->random >> 63;
-}
-
 /* The row is complete, and the next call gets one of its own. */
 static void calls_next(struct ib_budget_calls *c)
 {
-	c->random ^= c->random << 13;
-	c->random ^= c->random >> 7;
-	c->random ^= c->random << 17;
 	c->row = &c->rows[++c->count & (IB_BUDGET_ROWS - 1)];
+	c->row->whole = prng_next(&c->random) >> 63;
 }
 
 int ib_budget_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
@@ -132,7 +123,6 @@ int ib_budget_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 	row->sequence = smps[0]->sequence;
 	taken = smps[0]->received;
 	known = smps[0]->flags & SAMPLE_HAS_RECEIVED;
-	row->whole = is_whole(c);
 	ib_stamp(c, IB_WRITE_CALL);
 	ret = row->whole ? ib_channel_write(ch, smps, cnt, release) :
 			   ib_channel_write_stamped(ch, smps, cnt, release);
@@ -157,7 +147,6 @@ static bool read_once(struct ib_channel *ch, struct sample *smps[], unsigned cnt
 	struct ib_budget_calls *c = &ch->budget->received;
 	struct ib_budget_row *row = c->row;
 
-	row->whole = is_whole(c);
 	ib_stamp(c, IB_READ_CALL);
 	*ret = row->whole ? ib_channel_read(ch, smps, cnt, release) :
 			    ib_channel_read_stamped(ch, smps, cnt, release);
@@ -209,7 +198,7 @@ static bool write_rows(const struct ib_budget_calls *c, FILE *f)
 int ib_budget_write_file(const struct ib_budget *b, const char *path, const char *name)
 {
 	struct ib_budget_header h = {
-				.row_bytes = sizeof(struct ib_budget_row),
+		.row_bytes = sizeof(struct ib_budget_row),
 		.step_ps = b->step_ps,
 		.sent = MIN(b->sent.count, (uint64_t)IB_BUDGET_ROWS),
 		.received = MIN(b->received.count, (uint64_t)IB_BUDGET_ROWS),

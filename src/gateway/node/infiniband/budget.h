@@ -18,6 +18,7 @@
 #include "gateway/node/infiniband/budget_file.h"
 #include "gateway/sample/sample.h"
 #include "util/clock.h"
+#include "util/prng.h"
 
 struct ib_channel;
 
@@ -28,7 +29,7 @@ struct ib_budget_calls {
 	struct ib_budget_row *row;   /* of the call in work */
 	struct ib_budget_row *rows;
 	uint64_t count;              /* calls so far */
-	uint64_t random;             /* state; never 0 */
+	struct prng random;
 };
 
 /* Each direction belongs to the thread that is in it. */

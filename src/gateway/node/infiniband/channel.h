@@ -257,6 +257,12 @@ static inline void ib_leave(atomic_uint *busy)
 	atomic_store_explicit(busy, 0, memory_order_release);
 }
 
+/* For pthread_cleanup_push(): a cancelled thread leaves the direction. */
+static inline void ib_leave_cancelled(void *busy)
+{
+	ib_leave(busy);
+}
+
 static inline unsigned ib_table_used(const struct ib_table *t)
 {
 	return t->depth - t->free_count;

@@ -60,11 +60,11 @@ const char *ib_mode_name(enum ib_mode mode)
 	return names[mode];
 }
 
-static bool no_adapter(struct infiniband *ib, const char *what, int err)
+static int no_adapter(struct infiniband *ib, const char *what, int err)
 {
 	log_error("%s: no RDMA adapter %s: %s; `busbar devices -v` lists adapters and their addresses",
 		  ib->node->name, what, strerror(err));
-	return false;
+	return err ? -err : -ENODEV;
 }
 
 /* The adapter on the way to one address of the peer; false when none shows up in time. */
@@ -88,15 +88,7 @@ static bool choose_by_route_to(struct infiniband *ib, struct socket_address *rem
 	return found && ib->verbs;
 }
 
-static bool choose_by_route(struct infiniband *ib)
-{
-	for (unsigned i = 0; i < ib->remotes_found; i++)
-		if (choose_by_route_to(ib, &ib->remotes[i]))
-			return true;
-	return false;
-}
-
-static bool choose_first(struct infiniband *ib)
+static int choose_first(struct infiniband *ib)
 {
 	int count = 0;
 
@@ -106,7 +98,7 @@ static bool choose_first(struct infiniband *ib)
 	ib->verbs = ib->devices[0];
 	log_info("%s: in.address names no adapter, using the first, %s",
 		 ib->node->name, ibv_get_device_name(ib->verbs->device));
-	return true;
+	return 0;
 }
 
 static bool is_any(const struct socket_address *a)
@@ -116,21 +108,22 @@ static bool is_any(const struct socket_address *a)
 	return a->in4.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-static bool choose_device(struct infiniband *ib)
+static int choose_device(struct infiniband *ib)
 {
 	struct socket_address any_port = ib->local;
 
-	if (ib->has_local && !is_any(&ib->local)) {
-		/* Only the adapter is wanted now, the port when listening. */
-		any_port.in4.sin_port = 0;
-		if (rdma_bind_addr(ib->device_id, &any_port.sa))
-			return no_adapter(ib, "has the address in.address",
-					  errno);
-		ib->verbs = ib->device_id->verbs;
-		return ib->verbs ||
-		       no_adapter(ib, "has the address in.address", ENODEV);
+	if (!ib->has_local || is_any(&ib->local)) {
+		for (unsigned i = 0; i < ib->remotes_found; i++)
+			if (choose_by_route_to(ib, &ib->remotes[i]))
+				return 0;
+		return choose_first(ib);
 	}
-	return choose_by_route(ib) || choose_first(ib);
+	/* Only the adapter is wanted now, the port when listening. */
+	any_port.in4.sin_port = 0;
+	if (rdma_bind_addr(ib->device_id, &any_port.sa))
+		return no_adapter(ib, "has the address in.address", errno);
+	ib->verbs = ib->device_id->verbs;
+	return ib->verbs ? 0 : no_adapter(ib, "has the address in.address", ENODEV);
 }
 
 static int check_limits(struct infiniband *ib)
@@ -166,10 +159,7 @@ static int prepare_ud(struct infiniband *ib)
 		return -EIO;
 	}
 	ib->mtu = (size_t)128 << attr.active_mtu;
-	ib->grh = aligned_alloc(CACHE_LINE, CACHE_LINE);
-	if (!ib->grh)
-		return -ENOMEM;
-	ib->grh_mr = ibv_reg_mr(ib->registrar.pd, ib->grh, CACHE_LINE,
+	ib->grh_mr = ibv_reg_mr(ib->registrar.pd, ib->grh, sizeof(ib->grh),
 				IBV_ACCESS_LOCAL_WRITE);
 	if (!ib->grh_mr) {
 		log_error("%s: cannot register memory: %s", ib->node->name,
@@ -179,67 +169,11 @@ static int prepare_ud(struct infiniband *ib)
 	return 0;
 }
 
-int ib_device_open(struct infiniband *ib)
-{
-	int err;
-
-	if (ib->in.address) {
-		err = resolve(ib, ib->in.address, &ib->local, 1);
-		if (err < 0)
-			return err;
-		ib->has_local = true;
-	}
-	if (ib->out.address) {
-		err = resolve(ib, ib->out.address, ib->remotes, IB_ADDRESSES_MAX);
-		if (err < 0)
-			return err;
-		ib->remotes_found = (unsigned)err;
-		ib->remote_at = 0;
-	}
-	ib->events = rdma_create_event_channel();
-	if (!ib->events) {
-		err = errno;
-		no_adapter(ib, "can be used", err);
-		return err ? -err : -ENODEV;
-	}
-	fcntl(ib->events->fd, F_SETFL,
-	      fcntl(ib->events->fd, F_GETFL) | O_NONBLOCK);
-	err = -ENODEV;
-	if (ib_id_create(ib, &ib->device_id)) {
-		no_adapter(ib, "can be used", errno);
-		goto err_close;
-	}
-	if (!choose_device(ib))
-		goto err_close;
-	err = check_limits(ib);
-	if (err)
-		goto err_close;
-	ib->registrar.pd = ibv_alloc_pd(ib->verbs);
-	if (!ib->registrar.pd) {
-		err = -errno;
-		log_error("%s: cannot allocate a protection domain: %s",
-			  ib->node->name, strerror(-err));
-		goto err_close;
-	}
-	if (ib->mode == IB_UD) {
-		err = prepare_ud(ib);
-		if (err)
-			goto err_close;
-	}
-	return 0;
-
-err_close:
-	ib_device_close(ib);
-	return err;
-}
-
 void ib_device_close(struct infiniband *ib)
 {
 	if (ib->grh_mr)
 		ibv_dereg_mr(ib->grh_mr);
 	ib->grh_mr = NULL;
-	free(ib->grh);
-	ib->grh = NULL;
 	if (ib->registrar.pd && ibv_dealloc_pd(ib->registrar.pd))
 		log_warn("%s: the protection domain is still in use",
 			 ib->node->name);
@@ -254,6 +188,54 @@ void ib_device_close(struct infiniband *ib)
 	if (ib->events)
 		rdma_destroy_event_channel(ib->events);
 	ib->events = NULL;
+}
+
+static int open_device(struct infiniband *ib)
+{
+	int ret;
+
+	if (ib->in.address) {
+		ret = resolve(ib, ib->in.address, &ib->local, 1);
+		if (ret < 0)
+			return ret;
+		ib->has_local = true;
+	}
+	if (ib->out.address) {
+		ret = resolve(ib, ib->out.address, ib->remotes, IB_ADDRESSES_MAX);
+		if (ret < 0)
+			return ret;
+		ib->remotes_found = (unsigned)ret;
+		ib->remote_at = 0;
+	}
+	ib->events = rdma_create_event_channel();
+	if (!ib->events)
+		return no_adapter(ib, "can be used", errno);
+	fcntl(ib->events->fd, F_SETFL,
+	      fcntl(ib->events->fd, F_GETFL) | O_NONBLOCK);
+	if (ib_id_create(ib, &ib->device_id))
+		return no_adapter(ib, "can be used", errno);
+	ret = choose_device(ib);
+	if (!ret)
+		ret = check_limits(ib);
+	if (ret)
+		return ret;
+	ib->registrar.pd = ibv_alloc_pd(ib->verbs);
+	if (!ib->registrar.pd) {
+		ret = -errno;
+		log_error("%s: cannot allocate a protection domain: %s",
+			  ib->node->name, strerror(-ret));
+		return ret;
+	}
+	return ib->mode == IB_UD ? prepare_ud(ib) : 0;
+}
+
+int ib_device_open(struct infiniband *ib)
+{
+	int err = open_device(ib);
+
+	if (err)
+		ib_device_close(ib);
+	return err;
 }
 
 static int create_cqs(struct infiniband *ib)
@@ -348,7 +330,7 @@ int ib_qp_create(struct infiniband *ib)
 	};
 	if (ud)
 		q.grh = (struct ibv_sge){ .addr = (uintptr_t)ib->grh,
-					  .length = IB_GRH_SIZE,
+					  .length = sizeof(ib->grh),
 					  .lkey = ib->grh_mr->lkey };
 	ib_channel_open_rx(ib->channel, &q);
 	return 0;

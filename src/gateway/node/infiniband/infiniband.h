@@ -108,7 +108,7 @@ struct infiniband {
 	struct ibv_context *verbs;
 	struct ib_registrar registrar;  /* with the protection domain */
 	struct ibv_mr *grh_mr;
-	void *grh;
+	uint8_t grh[IB_GRH_SIZE];       /* headers of UD messages, which nobody reads */
 	size_t mtu;                     /* bytes; UD */
 	struct socket_address local;
 	struct socket_address remotes[IB_ADDRESSES_MAX]; /* of out.address, in the order of preference */

@@ -162,15 +162,9 @@ static unsigned rx_take(struct ib_channel *ch, struct sample *smps[],
 	return valid;
 }
 
-/* Leaves the direction when the thread is cancelled; see V5 in the tests. */
-static void rx_cancelled(void *arg)
-{
-	ib_leave(arg);
-}
-
 static void rx_yield(struct ib_channel *ch)
 {
-	pthread_cleanup_push(rx_cancelled, &ch->reading);
+	pthread_cleanup_push(ib_leave_cancelled, &ch->reading);
 	pthread_testcancel();
 	pthread_cleanup_pop(0);
 	sched_yield();
@@ -238,30 +232,22 @@ static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 	return 0;
 }
 
-/* Polls once, since the reader waits in ib_channel_sleep(). */
-static unsigned rx_exchange_awaited(struct ib_channel *ch, struct sample *smps[],
-				    unsigned cnt)
+/* Polls once, because the reader waits elsewhere: for the descriptors, or in
+ * ib_channel_sleep(). */
+static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
+				 unsigned cnt, bool descriptors)
 {
+	int max = (int)MIN(cnt, IB_BATCH), n;
 	unsigned valid;
 
-	rx_poll(ch, smps, (int)MIN(cnt, IB_BATCH), &valid);
+	if (unlikely(descriptors))
+		ib_rx_arm(ch);
+	n = rx_poll(ch, smps, max, &valid);
+	if (unlikely(descriptors && n == max))
+		wakeup_post(ch->wake_fd); /* there may be more */
 	if (unlikely(atomic_load_explicit(&ch->control, memory_order_relaxed) &
 		     IB_INTERRUPT))
 		atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
-	return valid;
-}
-
-/* Polls once, because a thread waits for the descriptors. */
-static unsigned rx_exchange_once(struct ib_channel *ch, struct sample *smps[],
-				 unsigned cnt)
-{
-	int max = (int)MIN(cnt, IB_BATCH);
-	unsigned valid;
-
-	ib_rx_arm(ch);
-	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
-	if (rx_poll(ch, smps, max, &valid) == max)
-		wakeup_post(ch->wake_fd); /* there may be more */
 	return valid;
 }
 
@@ -307,11 +293,8 @@ int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 						   memory_order_relaxed)))
 			atomic_store_explicit(&ch->filled, true,
 					      memory_order_relaxed);
-		if (ch->awaited)
-			received = rx_exchange_awaited(ch, smps, cnt);
-		else if (unlikely(atomic_load_explicit(&ch->polled,
-						       memory_order_relaxed)))
-			received = rx_exchange_once(ch, smps, cnt);
+		if (ch->awaited || atomic_load_explicit(&ch->polled, memory_order_relaxed))
+			received = rx_exchange_once(ch, smps, cnt, !ch->awaited);
 		else
 			received = rx_exchange(ch, smps, cnt);
 	}

@@ -24,29 +24,29 @@ struct ib_memory {
 static struct memory_block *ib_memory_alloc(struct memory_type *t, size_t size)
 {
 	struct ib_registrar *r = t->private_data;
-	struct memory_block *b = calloc(1, sizeof(*b));
-	struct ibv_mr *mr;
+	struct memory_block *b;
 	int err;
 
+	if (!r->pd) {
+		log_error("%s: memory asked for before an adapter was opened", r->name);
+		errno = EINVAL;
+		return NULL;
+	}
+	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
-	if (!r->pd) {
-		log_error("%s: memory asked for before an adapter was opened",
-			  r->name);
-		err = EINVAL;
-		goto err_free;
-	}
-	b->parent = memory_alloc(t->parent, size);
-	if (!b->parent) {
-		err = errno;
-		goto err_free;
-	}
-	b->addr = b->parent->addr;
-	b->size_bytes = b->parent->size_bytes;
 	b->type = t;
-	mr = ibv_reg_mr(r->pd, b->addr, b->size_bytes, IBV_ACCESS_LOCAL_WRITE);
-	if (!mr) {
-		err = errno;
+	b->parent = memory_alloc(t->parent, size);
+	if (b->parent) {
+		b->addr = b->parent->addr;
+		b->size_bytes = b->parent->size_bytes;
+		b->private_data = ibv_reg_mr(r->pd, b->addr, b->size_bytes,
+					     IBV_ACCESS_LOCAL_WRITE);
+	}
+	if (b->private_data)
+		return b;
+	err = errno;
+	if (b->parent)
 		log_error("%s: cannot register %zu KiB with adapter %s: %s%s",
 			  r->name, b->size_bytes / 1024,
 			  ibv_get_device_name(r->pd->context->device),
@@ -54,14 +54,7 @@ static struct memory_block *ib_memory_alloc(struct memory_type *t, size_t size)
 			  err == ENOMEM || err == EPERM || err == EAGAIN ?
 			  "; the limit of locked memory (ulimit -l) may be too low" :
 			  "");
-		goto err_parent;
-	}
-	b->private_data = mr;
-	return b;
-
-err_parent:
 	memory_free(b->parent);
-err_free:
 	free(b);
 	errno = err;
 	return NULL;
@@ -117,22 +110,16 @@ void ib_registrar_destroy(struct ib_registrar *r)
 	}
 }
 
-const struct ibv_mr *ib_registrar_find(const struct ib_registrar *r,
-				       const struct memory_block *b)
-{
-	for (; b; b = b->parent)
-		if (b->type->private_data == r)
-			return b->private_data;
-	return NULL;
-}
-
 bool ib_keys_lookup(struct ib_keys *k, const struct sample *s)
 {
-	const struct ibv_mr *mr =
-		ib_registrar_find(k->registrar, s->pool->block);
+	const struct memory_block *b = s->pool->block;
+	const struct ibv_mr *mr;
 
-	if (!mr)
+	while (b && b->type->private_data != k->registrar)
+		b = b->parent;
+	if (!b)
 		return false;
+	mr = b->private_data;
 	atomic_store_explicit(&k->pool, s->pool, memory_order_relaxed);
 	k->lkey = mr->lkey;
 	return true;

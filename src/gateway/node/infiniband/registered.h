@@ -27,9 +27,6 @@ struct memory_type *ib_registrar_type(struct ib_registrar *r,
 				      struct memory_type *parent);
 /* All blocks must have been freed. */
 void ib_registrar_destroy(struct ib_registrar *r);
-/* The registration of this registrar in the chain of `b`; NULL when none. */
-const struct ibv_mr *ib_registrar_find(const struct ib_registrar *r,
-				       const struct memory_block *b);
 
 /* The key of the pool that was looked up last: nearly always the same one. One
  * thread at a time looks up; several may forget at once. */

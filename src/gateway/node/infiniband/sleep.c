@@ -58,12 +58,6 @@ static void arm(struct ib_channel *ch)
 		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
 }
 
-/* Leaves the direction when the thread is cancelled in its sleep. */
-static void cancelled(void *arg)
-{
-	ib_leave(arg);
-}
-
 static void sleep_until_event(struct ib_channel *ch, const struct timespec *longest)
 {
 	struct pollfd fds[] = {
@@ -71,7 +65,7 @@ static void sleep_until_event(struct ib_channel *ch, const struct timespec *long
 		{ .fd = ch->wake_fd, .events = POLLIN },
 	};
 
-	pthread_cleanup_push(cancelled, &ch->reading);
+	pthread_cleanup_push(ib_leave_cancelled, &ch->reading);
 	/* A thread that wants the reader to leave writes wake_fd. */
 	ppoll(fds, ARRAY_SIZE(fds), longest, NULL);
 	if (fds[1].revents)
