@@ -15,21 +15,28 @@ bool callers_rule(const struct callers_case *c)
 	return c->holder_had_time;
 }
 
-static const struct caller *find(const struct callers *t, const struct caller_ip *ip)
+/* The place of a host, or of the host that failed first, where free places come before all. */
+static unsigned place_of(const struct callers *t, const struct caller_ip *ip)
 {
-	for (unsigned i = 0; i < CALLERS_MAX; i++)
+	unsigned place = 0;
+
+	for (unsigned i = 0; i < CALLERS_MAX; i++) {
 		if (t->hosts[i].failed_ns && !memcmp(&t->hosts[i].ip, ip, sizeof(*ip)))
-			return &t->hosts[i];
-	return NULL;
+			return i;
+		if (t->hosts[i].failed_ns < t->hosts[place].failed_ns)
+			place = i;
+	}
+	return place;
 }
 
 /* The host, if it has failed lately. */
 static const struct caller *failed(const struct callers *t, const struct caller_ip *ip,
 				   uint64_t now_ns)
 {
-	const struct caller *c = find(t, ip);
+	const struct caller *c = &t->hosts[place_of(t, ip)];
 
-	return c && now_ns - c->failed_ns < CALLERS_LATELY_NS ? c : NULL;
+	return c->failed_ns && !memcmp(&c->ip, ip, sizeof(*ip)) &&
+	       now_ns - c->failed_ns < CALLERS_LATELY_NS ? c : NULL;
 }
 
 bool callers_may_take(const struct callers *t, const struct caller_ip *ip,
@@ -46,28 +53,11 @@ bool callers_may_take(const struct callers *t, const struct caller_ip *ip,
 	});
 }
 
-/* The place of a host: its own, or else a free one or that of the host that failed first. */
-static struct caller *place_of(struct callers *t, const struct caller_ip *ip)
-{
-	const struct caller *c = find(t, ip);
-
-	for (unsigned i = 0; !c && i < CALLERS_MAX; i++)
-		if (!t->hosts[i].failed_ns)
-			c = &t->hosts[i];
-	if (!c) {
-		c = &t->hosts[0];
-		for (unsigned i = 1; i < CALLERS_MAX; i++)
-			if (t->hosts[i].failed_ns < c->failed_ns)
-				c = &t->hosts[i];
-	}
-	return &t->hosts[c - t->hosts];
-}
-
 void callers_note_failure(struct callers *t, const struct caller_ip *ip, uint64_t since_ns,
 			  uint64_t now_ns)
 {
 	uint64_t held = now_ns - since_ns, wait = MAX(held, CALLERS_SHORTEST_NS);
-	struct caller *c = place_of(t, ip);
+	struct caller *c = &t->hosts[place_of(t, ip)];
 
 	if (!failed(t, ip, now_ns))
 		*c = (struct caller){ .ip = *ip };
@@ -80,8 +70,8 @@ void callers_note_failure(struct callers *t, const struct caller_ip *ip, uint64_
 
 void callers_forget(struct callers *t, const struct caller_ip *ip)
 {
-	const struct caller *c = find(t, ip);
+	struct caller *c = &t->hosts[place_of(t, ip)];
 
-	if (c)
-		t->hosts[c - t->hosts] = (struct caller){ 0 };
+	if (!memcmp(&c->ip, ip, sizeof(*ip)))
+		*c = (struct caller){ 0 };
 }

@@ -26,17 +26,15 @@
 /* Between two looks for the answer to a probe. */
 #define PROBE_MS 20
 
-static int poll_timeout_ms(const struct infiniband *ib)
+static int poll_timeout_ms(struct infiniband *ib)
 {
-	uint64_t now = clock_now_ns(), next = ib->retry.at_ns;
-	uint64_t accept = ib_accept_until_ns(ib);
+	const uint64_t times[] = { ib->retry.at_ns, ib->lookup_at_ns, ib_accept_until_ns(ib) };
+	uint64_t now = clock_now_ns(), next = 0;
 
-	if (ib->lookup_at_ns && (!next || ib->lookup_at_ns < next))
-		next = ib->lookup_at_ns;
-	if (accept && (!next || accept < next))
-		next = accept;
-
-	if (ib->state_due)
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (times[i] && (!next || times[i] < next))
+			next = times[i];
+	if (!ib_state_publish(ib))
 		return 1;
 	if (ib->probing)
 		return PROBE_MS;
@@ -52,7 +50,6 @@ static void serve(struct infiniband *ib)
 		{ .fd = ib->events->fd, .events = POLLIN },
 	};
 
-	ib_state_publish(ib);
 	if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(ib)) < 0 &&
 	    errno != EINTR) {
 		log_error("%s: poll: %s", ib->node->name, strerror(errno));
@@ -107,6 +104,7 @@ static void *manage(void *arg)
 		ib_connection_attempt(ib);
 	while (!atomic_load(&ib->stop) && ib->phase != IB_FAILED)
 		serve(ib);
+	ib_state_publish(ib);
 	say_goodbye(ib);
 	return NULL;
 }
@@ -138,7 +136,6 @@ int ib_cm_start(struct infiniband *ib)
 	atomic_store(&ib->stop, false);
 	atomic_store(&ib->failed, false);
 	sem_init(&ib->first_attempt, 0, 0);
-	ib->state_due = false;
 	ib->phase = IB_IDLE;
 	backoff_reset(&ib->retry);
 	ib->said_unreachable = ib->probing = false;

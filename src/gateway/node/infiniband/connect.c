@@ -67,23 +67,23 @@ static struct rdma_conn_param conn_param(void)
 	};
 }
 
-/*
- * The node's state is the super-node's until that has set STARTED, so a change
- * that comes earlier has to wait.
- */
-void ib_state_publish(struct infiniband *ib)
+bool ib_state_publish(struct infiniband *ib)
 {
-	if (!ib->state_due || !node_is_running(ib->node))
-		return;
-	ib->state_due = false;
-	node_set_state(ib->node, ib->state);
-}
+	static const enum node_state states[] = {
+		[IB_IDLE] = NODE_STARTED,
+		[IB_RESOLVING] = NODE_STARTED,
+		[IB_CONNECTING] = NODE_PENDING_CONNECT,
+		[IB_ACCEPTING] = NODE_PENDING_CONNECT,
+		[IB_CONNECTED] = NODE_CONNECTED,
+		[IB_FAILED] = NODE_STARTED,
+	};
+	enum node_state state = states[ib->phase];
 
-static void set_state(struct infiniband *ib, enum node_state s)
-{
-	ib->state = s;
-	ib->state_due = true;
-	ib_state_publish(ib);
+	if (!node_is_running(ib->node))
+		return state == NODE_STARTED;
+	if (node_state(ib->node) != state)
+		node_set_state(ib->node, state);
+	return true;
 }
 
 void ib_connection_drop(struct infiniband *ib)
@@ -100,7 +100,6 @@ void ib_connection_drop(struct infiniband *ib)
 	ib->probing = false;
 	ib->phase = IB_IDLE;
 	node_figure_set(ib->node, IB_COUNT_CONNECTIONS, 0);
-	set_state(ib, NODE_STARTED);
 }
 
 void ib_listen_end(struct infiniband *ib)
@@ -270,7 +269,6 @@ static void on_route_resolved(struct infiniband *ib)
 		return;
 	}
 	ib->phase = IB_CONNECTING;
-	set_state(ib, NODE_PENDING_CONNECT);
 }
 
 static void connected(struct infiniband *ib)
@@ -296,7 +294,6 @@ static void connected(struct infiniband *ib)
 	ib->said_unreachable = false;
 	backoff_reset(&ib->retry);
 	ib->doubt_since_ns = 0;
-	set_state(ib, NODE_CONNECTED);
 	sem_post(&ib->first_attempt);
 }
 
@@ -352,7 +349,6 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 		return;
 	}
 	ib->accepted_ns = clock_now_ns();
-	set_state(ib, NODE_PENDING_CONNECT);
 	/* In UD that was all, and who asked stays unknown: receive only. */
 	if (ib->mode == IB_UD)
 		connected(ib);

@@ -126,8 +126,6 @@ struct infiniband {
 	atomic_bool failed;
 	sem_t first_attempt;            /* posted when its outcome is known, and later */
 	enum ib_phase phase;
-	enum node_state state;          /* what the node's is to be */
-	bool state_due;                 /* not yet told to the framework */
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *conn;
 	uint64_t accepted_ns;           /* IB_ACCEPTING: since when the peer may confirm */
@@ -170,8 +168,8 @@ bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *call
 struct caller_ip ib_peer_ip(const struct rdma_cm_id *id);
 
 /* connect.c: by the management thread only */
-/* Tells the framework of a change as soon as that may know. */
-void ib_state_publish(struct infiniband *ib);
+/* Sets the node's state. False: it is too early, since the super-node sets STARTED first. */
+bool ib_state_publish(struct infiniband *ib);
 /* 0, also when it listens already. Logs errors. */
 int ib_listen(struct infiniband *ib);
 void ib_listen_end(struct infiniband *ib);

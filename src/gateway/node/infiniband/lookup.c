@@ -90,28 +90,20 @@ void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e)
 	struct rdma_conn_param param = {
 		.qp_num = ib->conn ? ib->conn->qp->qp_num : 0,
 	};
+	int err = 0;
 
-	switch (e->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (rdma_resolve_route(ib->lookup,
-				       (int)ib->out.resolution_timeout_ms))
-			ib_lost(ib, strerror(errno));
-		return;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (rdma_connect(ib->lookup, &param))
-			ib_lost(ib, strerror(errno));
-		return;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		if (e->param.ud.qp_num == ib->remote_qpn)
-			answered(ib);
-		else
-			ib_lost(ib, "the peer was started anew");
-		return;
-	default:
-		if (e->event == RDMA_CM_EVENT_UNREACHABLE &&
-		    e->status == SIDR_REJECTED)
-			answered(ib);
-		else
-			ib_lost(ib, "nobody listens there any more");
-	}
+	if (e->event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		err = rdma_resolve_route(ib->lookup, (int)ib->out.resolution_timeout_ms);
+	else if (e->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		err = rdma_connect(ib->lookup, &param);
+	else if (e->event == RDMA_CM_EVENT_ESTABLISHED &&
+		 e->param.ud.qp_num != ib->remote_qpn)
+		ib_lost(ib, "the peer was started anew");
+	else if (e->event == RDMA_CM_EVENT_ESTABLISHED ||
+		 (e->event == RDMA_CM_EVENT_UNREACHABLE && e->status == SIDR_REJECTED))
+		answered(ib);
+	else
+		ib_lost(ib, "nobody listens there any more");
+	if (err)
+		ib_lost(ib, strerror(errno));
 }
