@@ -125,7 +125,6 @@ int ib_listen(struct infiniband *ib)
 	return err ? -err : -EIO;
 }
 
-/* The next attempt. */
 static void schedule(struct infiniband *ib)
 {
 	uint64_t interval = (uint64_t)ib->out.reconnect_interval_ms * MS;
@@ -534,7 +533,6 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 			 rdma_event_str(e->event));
 }
 
-/* One event; false when there is none (any more). */
 bool ib_event_handle(struct infiniband *ib)
 {
 	struct rdma_cm_event *event, copy;
@@ -558,7 +556,6 @@ bool ib_event_handle(struct infiniband *ib)
 	return true;
 }
 
-/* The data path met an error. */
 void ib_break_handle(struct infiniband *ib)
 {
 	int error = atomic_load(&ib->channel->error);

@@ -129,7 +129,6 @@ static int infiniband_init(struct node *n)
 	struct infiniband *ib = ib_of(n);
 
 	ib->node = n;
-	ib->wake_fd = -1;
 	ib->registrar.name = n->name;
 	return 0;
 }
@@ -320,7 +319,6 @@ static void release(struct infiniband *ib)
 			 ib->node->name);
 	ib->recv_events = NULL;
 	close(ib->wake_fd);
-	ib->wake_fd = -1;
 }
 
 static int open_channel(struct infiniband *ib)

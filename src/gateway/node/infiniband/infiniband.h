@@ -8,10 +8,10 @@
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
  * peers.c callers.c   the hosts that may call, and the calls that may take a place
- * lookup.c      and whether the peer of a UD node is still there
+ * lookup.c      whether the peer of a UD or UC node is still there
  * channel.c     the channel from the side of that thread
  * read.c sleep.c write.c registered.c   the data path
- * budget.c stamped.c   the same with time stamps, where somebody wants them
+ * budget.c stamped.c   the same with time stamps, for nodes with the key `budget`
  *
  * It uses only the public headers of libibverbs and librdmacm, and so runs on
  * any adapter.
@@ -196,7 +196,8 @@ void ib_probe_handle(struct infiniband *ib);
 void ib_lost(struct infiniband *ib, const char *why);
 
 /* lookup.c: likewise */
-/* Is who calls the peer of the connection that there is? */
+/* Is the caller the peer of the present UC connection, which has been silent since it first
+ * called again? */
 bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
 void ib_lookup_schedule(struct infiniband *ib);
 void ib_lookup_drop(struct infiniband *ib);

@@ -58,8 +58,9 @@ static void arm(struct ib_channel *ch)
 		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
 }
 
-static void sleep_until_event(struct ib_channel *ch, const struct timespec *longest)
+static void sleep_until_event(struct ib_channel *ch, uint64_t longest_ns)
 {
+	const struct timespec longest = timespec_from_ns(longest_ns);
 	struct pollfd fds[] = {
 		{ .fd = ch->rx.events->fd, .events = POLLIN },
 		{ .fd = ch->wake_fd, .events = POLLIN },
@@ -67,7 +68,7 @@ static void sleep_until_event(struct ib_channel *ch, const struct timespec *long
 
 	pthread_cleanup_push(ib_leave_cancelled, &ch->reading);
 	/* A thread that wants the reader to leave writes wake_fd. */
-	ppoll(fds, ARRAY_SIZE(fds), longest, NULL);
+	ppoll(fds, ARRAY_SIZE(fds), &longest, NULL);
 	if (fds[1].revents)
 		wakeup_drain(ch->wake_fd);
 	if (fds[0].revents) {
@@ -91,7 +92,7 @@ void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
 	}
 	/* Armed already: then the poll ahead of this call was the second. */
 	if (idle->armed)
-		sleep_until_event(ch, NULL);
+		sleep_until_event(ch, UINT64_MAX);
 	else
 		arm(ch);
 	idle->armed = !idle->armed;
@@ -101,7 +102,6 @@ void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
 {
 	struct ib_rx *rx = &ch->rx;
 	uint64_t now = clock_now_ns();
-	struct timespec longest;
 
 	if (until_ns <= now || !ib_enter(&ch->reading, &ch->control, IB_RX_OPEN))
 		return;
@@ -110,11 +110,8 @@ void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
 	} else if (!rx->armed) {
 		arm(ch);
 		rx->armed = true;
-	} else if (until_ns == UINT64_MAX) {
-		sleep_until_event(ch, NULL);
 	} else {
-		longest = timespec_from_ns(until_ns - now);
-		sleep_until_event(ch, &longest);
+		sleep_until_event(ch, until_ns - now);
 	}
 	ib_leave(&ch->reading);
 }
