@@ -17,17 +17,17 @@
 #include "util/clock.h"
 #include "util/wakeup.h"
 
-static int table_init(struct ib_table *t, unsigned depth)
+static bool table_init(struct ib_table *t, unsigned depth)
 {
 	t->samples = calloc(depth, sizeof(*t->samples));
 	t->free = calloc(depth, sizeof(*t->free));
 	if (!t->samples || !t->free)
-		return -ENOMEM;
+		return false;
 	t->depth = t->free_count = depth;
 	/* Lowest index first, so that a shallow use stays in few lines. */
 	for (unsigned i = 0; i < depth; i++)
 		t->free[i] = depth - 1 - i;
-	return 0;
+	return true;
 }
 
 static void table_destroy(struct ib_table *t)
@@ -48,8 +48,6 @@ static void table_release(struct ib_table *t)
 
 int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 {
-	int err = -ENOMEM;
-
 	memset(ch, 0, sizeof(*ch));
 	ch->name = cfg->name;
 	ch->node = cfg->node;
@@ -67,19 +65,11 @@ int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 	ch->tx.signal_every = cfg->signal_every;
 	ch->rx.spares = calloc(cfg->rx_depth, sizeof(*ch->rx.spares));
 	ch->rx.pending = calloc(cfg->rx_depth, sizeof(*ch->rx.pending));
-	if (!ch->rx.spares || !ch->rx.pending)
-		goto err_destroy;
-	err = table_init(&ch->rx.table, cfg->rx_depth);
-	if (err)
-		goto err_destroy;
-	err = table_init(&ch->tx.table, cfg->tx_depth);
-	if (err)
-		goto err_destroy;
-	return 0;
-
-err_destroy:
+	if (ch->rx.spares && ch->rx.pending && table_init(&ch->rx.table, cfg->rx_depth) &&
+	    table_init(&ch->tx.table, cfg->tx_depth))
+		return 0;
 	ib_channel_destroy(ch);
-	return err;
+	return -ENOMEM;
 }
 
 void ib_channel_destroy(struct ib_channel *ch)
