@@ -110,6 +110,10 @@ struct outside {
 	/* Why a call of ops failed, for messages. */
 	char why[OUTSIDE_WHY];
 
+	/* For turn(): the descriptors of wait(), in the same order, with what poll() has found; NULL
+	 * when turn() is called without a wait. */
+	const struct pollfd *polled;
+
 	/* ---- the rest is for this room alone ---- */
 	const char *target;         /* "broker.lab:1883", for messages */
 	struct fault_counters faults;

@@ -55,5 +55,7 @@ void outside_pump(struct outside *o, uint64_t until_ns)
 	outside_wait(fds, count + 1, MIN(until_ns, due_ns));
 	if (fds[count].revents)
 		wakeup_drain(o->pump_fd);
+	o->polled = count ? fds : NULL;
 	outside_work(o);
+	o->polled = NULL;
 }

@@ -36,6 +36,7 @@ static struct {
 	unsigned kept_count;
 	int fd;
 	uint64_t taken, refused;
+	uint64_t found;             /* turns that poll() told that something is there */
 } server;
 
 struct fake_node {
@@ -132,7 +133,10 @@ static int fake_turn(struct outside *o)
 
 	/* Each turn begins anew. */
 	assert_false(outside_is_enough(o));
+	if (o->polled)
+		assert_int_equal(o->polled[0].fd, server.fd);
 	pthread_mutex_lock(&server.lock);
+	server.found += o->polled && o->polled[0].revents & POLLIN;
 	eventfd_read(server.fd, &count);
 	if (is_dead(f)) {
 		ret = outside_fail(o, -ECONNRESET, "it died");
@@ -250,6 +254,7 @@ static void make(struct made_node *m, const char *text, bool alive)
 	pthread_mutex_lock(&server.lock);
 	server.queued = server.kept_count = 0;
 	server.full = server.refuses = server.late = false;
+	server.found = 0;
 	server.alive = alive;
 	pthread_mutex_unlock(&server.lock);
 	make_node(m, &fake_type, text);
@@ -359,6 +364,37 @@ static void samples_go_through_the_server(void **state)
 		drop(&m);
 	}
 	may_wait = false;
+	sample_put(s);
+}
+
+static bool has_found(void)
+{
+	bool found;
+
+	pthread_mutex_lock(&server.lock);
+	found = server.found;
+	pthread_mutex_unlock(&server.lock);
+	return found;
+}
+
+static void a_turn_sees_what_poll_has_found(void **state)
+{
+	uint64_t end = clock_now_ns() + 20 * NSEC_PER_SEC;
+	struct sample *s = sample_alloc(&pool);
+	struct made_node m;
+
+	make(&m, "{ \"in\": {}, \"out\": {} }", true);
+	await(is_connected, &m);
+	m.node.in.awaited = true;
+	for (uint64_t i = 0; !has_found(); i++) {
+		assert_true(clock_now_ns() < end);
+		assert_true(put(&m, i));
+		do
+			m.node.type->sleep(&m.node, end);
+		while (!node_read_one(&m, s));
+		assert_int_equal(s->sequence, i);
+	}
+	drop(&m);
 	sample_put(s);
 }
 
@@ -661,6 +697,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_go_through_the_server),
+		cmocka_unit_test(a_turn_sees_what_poll_has_found),
 		cmocka_unit_test(an_interruption_ends_a_read),
 		cmocka_unit_test(a_path_with_several_sources_waits_for_a_descriptor),
 		cmocka_unit_test(what_waits_is_bounded_and_counted),
