@@ -265,7 +265,8 @@ void zeromq_zap_answer(struct zeromq_node *m)
 {
 	zmq_msg_t frames[ZAP_FRAMES];
 
-	for (int i = 0; m->zap && i < ZAP_MAX; i++) {
+	m->zap_left = false;
+	for (int i = 0; i < ZAP_MAX; i++) {
 		int count = zeromq_frames_take(m->zap, frames, ZAP_FRAMES);
 		bool good;
 
@@ -283,5 +284,5 @@ void zeromq_zap_answer(struct zeromq_node *m)
 		zmq_send(m->zap, "", 0, ZMQ_DONTWAIT);
 		zeromq_frames_close(frames, count, ZAP_FRAMES);
 	}
-	m->again = m->again || m->zap;
+	m->zap_left = true;
 }

@@ -10,6 +10,9 @@
 
 /* Messages that are taken before others have their turn. */
 #define READS_MAX 64
+/* Subscriptions are taken so often while the node sends. Each time is a system call, and zmq_send()
+ * itself looks for the end of a subscription about once in a millisecond. */
+#define LOOK_NS UINT64_C(200000)
 
 static int send_frame(struct zeromq_node *m, const char *data, size_t len, int flags)
 {
@@ -41,20 +44,23 @@ static int send_radio(struct zeromq_node *m, const struct outbox_message *msg)
 }
 #endif
 
+static bool is_look_due(const struct zeromq_side *d)
+{
+	return clock_now_ns() - d->looked_ns > LOOK_NS;
+}
+
 int zeromq_send(struct outside *o, struct outbox_message *msg)
 {
 	struct zeromq_node *m = zeromq_of(o);
 	struct zeromq_side *d = &m->out;
-	size_t size = sizeof(int);
-	int events = 0, ret = 0;
+	int ret = 0;
 
 #ifdef ZMQ_BUILD_DRAFT_API
 	if (m->pattern == ZEROMQ_RADIODISH)
 		return zeromq_is_alive(m, d) ? send_radio(m, msg) : -EAGAIN;
 #endif
 	/* The library drops what nobody subscribes, so the last subscriptions come first. */
-	zmq_getsockopt(d->socket, ZMQ_EVENTS, &events, &size);
-	if (events & ZMQ_POLLIN)
+	if (is_look_due(d))
 		ret = zeromq_subscriptions_take(m);
 	if (!ret && !zeromq_is_alive(m, d)) {
 		outside_wake(o);
@@ -99,11 +105,29 @@ static int take_messages(struct zeromq_node *m)
 		take_message(m, frames, count);
 		zeromq_frames_close(frames, count, 2);
 	}
-	m->again = true;
+	m->in.left = true;
 	return 0;
 }
 
 /* ---- what is due ---- */
+
+/* The descriptors of the sockets, for poll(). One becomes readable when something comes after a call
+ * for its socket has found nothing. What such a call has left is told by zeromq_side.left. */
+static unsigned list_descriptors(const struct zeromq_node *m, struct pollfd fds[OUTSIDE_FDS])
+{
+	const struct zeromq_side *const sides[] = { &m->in, &m->out };
+	unsigned count = 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (!sides[i]->socket)
+			continue;
+		fds[count++] = (struct pollfd){ .fd = sides[i]->fd, .events = POLLIN };
+		fds[count++] = (struct pollfd){ .fd = sides[i]->monitor_fd, .events = POLLIN };
+	}
+	if (m->zap)
+		fds[count++] = (struct pollfd){ .fd = m->zap_fd, .events = POLLIN };
+	return count;
+}
 
 /* The state of the node is that of its main side. */
 static int judge(struct zeromq_node *m)
@@ -127,29 +151,60 @@ static int judge(struct zeromq_node *m)
 	return 0;
 }
 
+/* Is there something that the descriptors do not tell? */
+static bool is_left(const struct zeromq_node *m)
+{
+	return m->in.left || m->out.left || (m->zap && m->zap_left);
+}
+
+/* Takes what has come to a side, whose two descriptors are fds[]. */
+static int take_side(struct zeromq_node *m, struct zeromq_side *d, const struct pollfd fds[])
+{
+	bool left = d->left, is_ready = left || fds[0].revents;
+	int ret = 0;
+
+	d->left = false;
+	if (d == &m->in && is_ready)
+		ret = take_messages(m);
+	else if (d == &m->out && m->pattern == ZEROMQ_PUBSUB && (is_ready || is_look_due(d)))
+		ret = zeromq_subscriptions_take(m);
+	d->broken = ret < 0;
+	if (!ret && (left || fds[1].revents))
+		zeromq_peers_take(m, d);
+	return ret;
+}
+
 int zeromq_turn(struct outside *o)
 {
 	struct zeromq_node *m = zeromq_of(o);
+	struct pollfd own[OUTSIDE_FDS];
+	const struct pollfd *fds = o->polled, *in, *out, *zap;
 	int ret = 0;
 
-	m->again = false;
-	zeromq_zap_answer(m);
-	if (m->out.socket && m->pattern == ZEROMQ_PUBSUB) {
-		ret = zeromq_subscriptions_take(m);
-		m->out.broken = ret < 0;
+	if (!fds && m->has_waited && !is_left(m)) {
+		/* A path that has read what came with the last wait waits again, or asks again. */
+		m->has_waited = false;
+		return 0;
 	}
-	if (!ret && m->in.socket) {
-		ret = take_messages(m);
-		m->in.broken = ret < 0;
+	m->has_waited = fds;
+	if (!fds) {
+		/* One system call, in place of one of each socket. */
+		poll(own, list_descriptors(m, own), 0);
+		fds = own;
 	}
+	in = fds;
+	out = in + (m->in.socket ? 2 : 0);
+	zap = out + (m->out.socket ? 2 : 0);
+	if (m->zap && (m->zap_left || zap->revents))
+		zeromq_zap_answer(m);
+	if (m->out.socket)
+		ret = take_side(m, &m->out, out);
+	if (!ret && m->in.socket)
+		ret = take_side(m, &m->in, in);
 	if (ret)
 		return outside_fail(o, ret, "%s", zmq_strerror(-ret));
-	if (m->out.socket) {
-		zeromq_peers_take(m, &m->out);
+	if (m->out.socket)
 		zeromq_silence_say(m, &m->out);
-	}
-	if (m->in.socket)
-		zeromq_peers_take(m, &m->in);
 	zeromq_peers_retry(&m->out);
 	zeromq_peers_retry(&m->in);
 	return judge(m);
@@ -158,19 +213,8 @@ int zeromq_turn(struct outside *o)
 unsigned zeromq_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns)
 {
 	struct zeromq_node *m = zeromq_of(o);
-	const struct zeromq_side *const sides[] = { &m->in, &m->out };
-	unsigned count = 0;
 
-	/* The descriptors are ready once for what turn() has left, and not again. */
-	if (m->again)
+	if (is_left(m))
 		*until_ns = clock_now_ns();
-	for (int i = 0; i < 2; i++) {
-		if (!sides[i]->socket)
-			continue;
-		fds[count++] = (struct pollfd){ .fd = sides[i]->fd, .events = POLLIN };
-		fds[count++] = (struct pollfd){ .fd = sides[i]->monitor_fd, .events = POLLIN };
-	}
-	if (m->zap)
-		fds[count++] = (struct pollfd){ .fd = m->zap_fd, .events = POLLIN };
-	return count;
+	return list_descriptors(m, fds);
 }

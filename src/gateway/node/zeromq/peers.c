@@ -79,6 +79,7 @@ void zeromq_peers_retry(struct zeromq_side *d)
 		a->given_up = false;
 		zmq_disconnect(d->socket, a->text);
 		zmq_connect(d->socket, a->text);
+		d->left = true;
 	}
 }
 
@@ -172,6 +173,8 @@ int zeromq_subscriptions_take(struct zeromq_node *m)
 		const char *data;
 		size_t len;
 
+		if (!count)
+			d->looked_ns = clock_now_ns();
 		if (count <= 0)
 			return count;
 		data = zmq_msg_data(&frame);
@@ -183,7 +186,7 @@ int zeromq_subscriptions_take(struct zeromq_node *m)
 			d->topics = data[0] ? d->topics + 1 : d->topics - (d->topics > 0);
 		zmq_msg_close(&frame);
 	}
-	m->again = true;
+	d->left = true;
 	return 0;
 }
 

@@ -137,7 +137,7 @@ static void close_side(struct zeromq_side *d)
 	if (d->socket)
 		zmq_close(d->socket);
 	d->socket = d->monitor = NULL;
-	d->broken = d->half = false;
+	d->broken = d->half = d->left = false;
 	d->peers = d->failed = 0;
 	d->topics = 0;
 	memset(d->address, 0, sizeof(d->address));
@@ -207,6 +207,7 @@ static int open_side(struct zeromq_node *m, struct zeromq_side *d)
 	for (unsigned i = 0; i < d->url_count; i++)
 		d->address[i].failed = false;
 	d->opened_ns = clock_now_ns();
+	d->left = true;
 	if (d->socket)
 		return 0;
 	d->socket = zmq_socket(m->context, socket_type(m, d));
@@ -230,7 +231,7 @@ int zeromq_open(struct outside *o)
 	int ret = m->context ? 0 : open_context(m);
 
 	m->is_up = false;
-	m->again = true;
+	m->zap_left = true;
 	if (!ret && zeromq_is_used(m, &m->out))
 		ret = open_side(m, &m->out);
 	if (!ret && zeromq_is_used(m, &m->in))

@@ -42,6 +42,7 @@ struct zeromq_side {
 	/* From open() to the end of the connection, or of the node. */
 	void *socket, *monitor;
 	int fd, monitor_fd;
+	bool left;                  /* something may have come that `fd` does not tell */
 	uint64_t opened_ns;
 	struct zeromq_address {
 		char text[ZEROMQ_URL_MAX]; /* of url[], with a number for the host */
@@ -55,6 +56,7 @@ struct zeromq_side {
 	unsigned peers;             /* connections whose handshake has succeeded */
 	unsigned failed;            /* handshakes that failed, whose connection has not ended */
 	uint64_t topics;            /* of subscriptions that fit to the filter */
+	uint64_t looked_ns;         /* the last time that all subscriptions were taken */
 	uint64_t ended_ns;          /* the last time that a connection ended */
 	uint64_t silent_since_ns;   /* there are peers, but no subscriptions; 0: is not so */
 	char why[200];              /* the last handshake or connection failed */
@@ -90,10 +92,11 @@ struct zeromq_node {
 	void *context;
 	void *zap;                  /* answers which clients may connect */
 	int zap_fd;
+	bool zap_left;              /* as zeromq_side.left */
 	uint64_t said_ns;           /* until then, clients that may not connect are not logged */
 
 	bool is_up;
-	bool again;                 /* turn() has left something */
+	bool has_waited;            /* the last turn() came after a wait */
 };
 
 static inline struct zeromq_node *zeromq_of(struct outside *o)
