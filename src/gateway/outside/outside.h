@@ -142,6 +142,7 @@ struct outside {
 	char *buf;                  /* of the thread that writes */
 	size_t buf_size;
 	size_t taken;               /* bytes of messages in this turn; locked */
+	unsigned last_count;        /* samples of the last message, 64 at most; locked */
 	char *line;                 /* a message with the end of its line; locked */
 	size_t line_size;
 };

@@ -125,6 +125,7 @@ void outside_received(struct outside *o, const void *data, size_t len)
 {
 	struct message m = { .from = o->target, .received = clock_realtime() };
 	struct sample *smps[INBOX_SPARE];
+	unsigned total = 0;
 
 	if (!len || !o->node->is_source)
 		return;
@@ -137,11 +138,14 @@ void outside_received(struct outside *o, const void *data, size_t len)
 		return;
 	}
 	while (m.pos < m.len) {
-		unsigned cnt = outside_samples_take(o, smps, INBOX_SPARE);
+		/* One more than there will be, as far as the last message tells: then it is over. */
+		unsigned cnt = outside_samples_take(o, smps, o->last_count + 2);
+		unsigned filled = message_scan(&m, o->scan, smps, cnt, &o->faults);
 
-		outside_samples_give(o, smps, cnt,
-				     message_scan(&m, o->scan, smps, cnt, &o->faults));
+		total += filled;
+		outside_samples_give(o, smps, cnt, filled);
 	}
+	o->last_count = MIN(total, (unsigned)INBOX_SPARE);
 }
 
 /* ---- reading ---- */
