@@ -10,7 +10,15 @@
 # messages confirmed and acknowledged, which the bare loop does not. Of Kafka no server is
 # packaged, and the mock of librdkafka holds messages back for 300 ms.
 #
-#   KINDS    rows of the table (zeromq mqtt-0 mqtt-1 redis amqp); mqtt-N: with QoS N
+# Figures are medians of the runs; a ratio is the median of the ratios of the runs, and behind it
+# stand the lowest and the highest of them.
+#
+#   KINDS    rows of the table (zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp); mqtt-N: with QoS N
+#   WHERE    "local" (default), or "namespaces": the server and both that answer are in one
+#            network namespace and the one that asks is in another, joined by a pair of Ethernet
+#            interfaces (scripts/two-hosts.sh; needs root)
+#   BUSY     busy loops beside them (0), in turns on the processors of CPU and CPU_PING. They end
+#            with the script, also when it is killed.
 #   COUNT    messages to each in a run (4000), five times as many for the rate
 #   RUNS     runs of each row (5)
 #   PORT     first to try (12200)
@@ -21,7 +29,8 @@ cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build}")
 BUSBAR=$build/busbar
 peers=$build/tests/process/outside
-KINDS=${KINDS:-zeromq mqtt-0 mqtt-1 redis amqp}
+KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp}
+WHERE=${WHERE:-local} BUSY=${BUSY:-0}
 COUNT=${COUNT:-4000} RUNS=${RUNS:-5} PORT=${PORT:-12200}
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-servers.XXXXXX")
 
@@ -31,9 +40,30 @@ OUT=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-servers.XXXXXX")
 	exit 1
 }
 . scripts/gateways.sh
+# shellcheck source=scripts/two-hosts.sh
+. scripts/two-hosts.sh
 at_end() {
+	remove_hosts
 	rm -rf "$OUT"
 }
+case $BUSY in
+'' | *[!0-9]*) die "BUSY: $BUSY is no number" ;;
+esac
+
+# Of those that answer and of the one that asks: the address, and what starts a program there.
+address=127.0.0.1 address_ping=127.0.0.1 in_there='' in_ping=''
+case $WHERE in
+local) ;;
+namespaces)
+	why=$(two_hosts 1500) || {
+		echo "skipped: $why" >&2
+		exit 77
+	}
+	address=10.77.0.1 in_there="ip netns exec $host_a"
+	address_ping=10.77.0.2 in_ping="ip netns exec $host_b"
+	;;
+*) die "WHERE: $WHERE is neither local nor namespaces" ;;
+esac
 
 CPU=${CPU:-$(cpu_mask 1)} CPU_PING=${CPU_PING:-$(cpu_mask 0)}
 # on MASK COMMAND...: there, instead of this shell.
@@ -43,6 +73,16 @@ on() {
 	[ "$mask" = 0 ] || set -- taskset "$(printf %x "$mask")" "$@"
 	exec "$@"
 }
+
+# there COMMAND...: where those that answer are, instead of this shell.
+there() {
+	# shellcheck disable=SC2086 # words
+	on "$CPU" $in_there "$@"
+}
+
+# A loop that takes a processor as long as the process $0 is there.
+# shellcheck disable=SC2016 # for another shell
+busy='while kill -0 "$0" 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done'
 
 # next_port: sets `port` to the next one that no socket of this host has.
 next_port() {
@@ -76,35 +116,45 @@ await() {
 
 start_mosquitto() {
 	next_port
-	printf 'listener %d 127.0.0.1\nallow_anonymous true\nlog_dest stderr\n' "$port" >"$OUT/mosquitto.conf"
+	printf 'listener %d %s\nallow_anonymous true\nlog_dest stderr\n' "$port" "$address" >"$OUT/mosquitto.conf"
 	# Started by root it would become another user. Without nodelay it holds a message back, for
 	# up to 40 ms, until the one before it is acknowledged.
 	printf 'user %s\nset_tcp_nodelay true\n' "$(id -un)" >>"$OUT/mosquitto.conf"
-	start server on "$CPU" "$1" -c "$OUT/mosquitto.conf"
+	start server there "$1" -c "$OUT/mosquitto.conf"
 	await server "$pid" ' running'
 }
 
 start_redis() {
 	next_port
-	start server on "$CPU" "$1" --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$OUT"
+	# Without its protected mode it takes connections from elsewhere.
+	start server there "$1" --port "$port" --bind "$address" --protected-mode no --save '' \
+		--appendonly no --dir "$OUT"
 	await server "$pid" 'eady to accept connections'
+}
+
+start_nats() {
+	next_port
+	start server there "$1" --addr "$address" --port "$port"
+	await server "$pid" 'Server is ready'
 }
 
 # Erlang's directory of nodes is started here, because the server would start one that stays.
 start_rabbitmq() {
 	next_port
 	directory=$port
-	start epmd epmd -address 127.0.0.1 -port "$directory"
+	start epmd there epmd -address 127.0.0.1 -port "$directory"
 	epmd=$pid
 	next_port
 	dist=$port
 	next_port
 	mkdir -p "$OUT/rabbitmq"
-	printf 'listeners.tcp.1 = 127.0.0.1:%d\ndisk_free_limit.absolute = 1MB\nlog.console = true\nlog.file = false\n' \
-		"$port" >"$OUT/rabbitmq/rabbitmq.conf"
+	printf 'listeners.tcp.1 = %s:%d\ndisk_free_limit.absolute = 1MB\nlog.console = true\nlog.file = false\n' \
+		"$address" "$port" >"$OUT/rabbitmq/rabbitmq.conf"
+	# The user guest is one of this host otherwise.
+	echo 'loopback_users = none' >>"$OUT/rabbitmq/rabbitmq.conf"
 	echo '[].' >"$OUT/rabbitmq/plugins"
 	# RUNNING_UNDER_SYSTEMD: no shell stands between this one and the server.
-	start server on "$CPU" env HOME="$OUT/rabbitmq" ERL_EPMD_ADDRESS=127.0.0.1 ERL_EPMD_PORT="$directory" \
+	start server there env HOME="$OUT/rabbitmq" ERL_EPMD_ADDRESS=127.0.0.1 ERL_EPMD_PORT="$directory" \
 		ERL_CRASH_DUMP=/dev/null RUNNING_UNDER_SYSTEMD=true RABBITMQ_NODENAME=bench@localhost \
 		RABBITMQ_DIST_PORT="$dist" RABBITMQ_BASE="$OUT/rabbitmq" \
 		RABBITMQ_MNESIA_BASE="$OUT/rabbitmq/mnesia" RABBITMQ_LOG_BASE="$OUT/rabbitmq/log" \
@@ -123,11 +173,20 @@ column() {
 	awk -v line="$2" -v field="$3" 'NR % 2 == line % 2 { print $field }' "$1" | middle
 }
 
+# ratios FILE: the gateway's first field divided by the bare loop's, of each run: the median, the
+# lowest and the highest.
+ratios() {
+	awk 'NR % 2 { bare = $1; next } { print $1 / bare }' "$1" | sort -n | awk '
+		{ v[NR] = $1 }
+		END { printf "%.2f %.2f-%.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'
+}
+
 # ask PEER WHAT COUNT SERVER PAIRS...: one run.
 ask() {
 	peer=$1 what=$2 count=$3 server=$4
 	shift 4
-	(on "$CPU_PING" "$peers/echo-$peer" "$what" "$server" "$count" "$@") \
+	# shellcheck disable=SC2086 # words
+	(on "$CPU_PING" $in_ping "$peers/echo-$peer" "$what" "$server" "$count" "$@") \
 		>>"$OUT/$what" 2>"$OUT/ping.log" || {
 		for log in ping bare gateway; do
 			show_log "$log"
@@ -143,9 +202,9 @@ measure() {
 	shift 3
 	printf 'nodes = {\n%s\n};\npaths = ( { in = "%s"; out = "x"; } );\n' "$(cat "$OUT/nodes")" \
 		"$(grep -q '^y' "$OUT/nodes" && echo y || echo x)" >"$OUT/gateway.conf"
-	start bare on "$CPU" "$peers/echo-$peer" echo "$server" "$1" "$2"
+	start bare there "$peers/echo-$peer" echo "$server" "$1" "$2"
 	bare=$pid
-	start gateway on "$CPU" "$BUSBAR" run -q "$OUT/gateway.conf"
+	start gateway there "$BUSBAR" run -q "$OUT/gateway.conf"
 	gateway=$pid
 	rm -f "$OUT/ping" "$OUT/rate"
 	run=0
@@ -157,9 +216,10 @@ measure() {
 	end "$gateway"
 	end "$bare"
 	echo "$row $(column "$OUT/ping" 2 1) $(column "$OUT/ping" 2 2) $(column "$OUT/ping" 1 1)" \
-		"$(column "$OUT/ping" 1 2) $(column "$OUT/rate" 2 1) $(column "$OUT/rate" 1 1)" |
-		awk '{ printf "%-8s %9.1f %9.1f %9.1f %9.1f %8.1f %6.2f %9d %9d %6.2f\n", $1, $2, $3, $4,
-			$5, $2 - $4, $2 / $4, $6, $7, $6 / $7 }'
+		"$(column "$OUT/ping" 1 2) $(ratios "$OUT/ping") $(column "$OUT/rate" 2 1)" \
+		"$(column "$OUT/rate" 1 1) $(ratios "$OUT/rate")" |
+		awk '{ printf "%-8s %9.1f %9.1f %9.1f %9.1f %8.1f %5s %-10s %8d %8d %5s %s\n", $1, $2, $3,
+			$4, $5, $2 - $4, $6, $7, $8, $9, $10, $11 }'
 }
 
 # is_there ROW PEER MODULE [PROGRAM...]: whether all that a row needs is; sets `program` to the
@@ -184,20 +244,40 @@ is_there() {
 }
 
 names='bare-to bare-from gateway-to gateway-from'
-measure_zeromq() {
-	is_there zeromq zeromq || return 0
-	ports=
-	for _ in 1 2 3 4; do
+# Without a server: the one that asks and the other two publish at an address each.
+# measure_direct TYPE KEY_IN KEY_OUT
+measure_direct() {
+	is_there "$1" "$1" || return 0
+	type=$1 key_in=$2 key_out=$3
+	set --
+	for at in "$address_ping" "$address" "$address_ping" "$address"; do
 		next_port
-		ports="$ports $port"
+		set -- "$@" "$at:$port"
 	done
-	# shellcheck disable=SC2086 # words
-	set -- $ports
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "zeromq"; format = "csv"; in = { subscribe = "tcp://127.0.0.1:$3"; signals = "8f"; };
-			out = { publish = "tcp://127.0.0.1:$4"; }; };
+		x = { type = "$type"; format = "csv"; in = { $key_in = "tcp://$3"; signals = "8f"; };
+			out = { $key_out = "tcp://$4"; }; };
 	CONF
-	measure zeromq zeromq tcp://127.0.0.1: "$@"
+	measure "$type" "$type" tcp:// "$@"
+}
+measure_zeromq() {
+	measure_direct zeromq subscribe publish
+}
+measure_nanomsg() {
+	measure_direct nanomsg endpoints endpoints
+}
+
+measure_nats() {
+	is_there nats nats nats-server || return 0
+	start_nats "$program"
+	broker=$pid
+	cat >"$OUT/nodes" <<-CONF
+		x = { type = "nats"; host = "$address"; port = $port; format = "csv";
+			in = { subscribe = "gateway-to"; signals = "8f"; }; out = { publish = "gateway-from"; }; };
+	CONF
+	# shellcheck disable=SC2086 # words
+	measure nats nats "$address:$port" $names
+	end "$broker"
 }
 
 # measure_mqtt QOS
@@ -206,11 +286,11 @@ measure_mqtt() {
 	start_mosquitto "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "mqtt"; host = "127.0.0.1"; port = $port; qos = $1; format = "csv";
+		x = { type = "mqtt"; host = "$address"; port = $port; qos = $1; format = "csv";
 			in = { subscribe = "gateway-to"; signals = "8f"; }; out = { publish = "gateway-from"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
-	measure "mqtt-$1" mqtt "$port,$1" $names
+	measure "mqtt-$1" mqtt "$address:$port,$1" $names
 	end "$broker"
 }
 
@@ -220,12 +300,12 @@ measure_redis() {
 	start_redis "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "redis"; port = $port; mode = "channel"; channel = "gateway-from"; format = "csv"; };
-		y = { type = "redis"; port = $port; mode = "channel"; channel = "gateway-to"; format = "csv";
+		x = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-from"; format = "csv"; };
+		y = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-to"; format = "csv";
 			in = { signals = "8f"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
-	measure redis redis "$port" $names
+	measure redis redis "$address:$port" $names
 	end "$broker"
 }
 
@@ -235,22 +315,29 @@ measure_amqp() {
 	start_rabbitmq "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "amqp"; host = "127.0.0.1"; port = $port; exchange = "echo"; format = "csv";
+		x = { type = "amqp"; host = "$address"; port = $port; exchange = "echo"; format = "csv";
 			in = { routing_key = "gateway-to"; signals = "8f"; }; out = { routing_key = "gateway-from"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
-	measure amqp amqp "$port" $names
+	measure amqp amqp "$address:$port" $names
 	end "$broker"
 	end "$epmd"
 }
 
-echo "8 values, csv; round trip in us, messages a second; $RUNS runs of $COUNT messages"
-printf '%-8s %19s %19s %15s %26s\n' '' gateway bare 'gateway - bare' 'rate'
-printf '%-8s %9s %9s %9s %9s %8s %6s %9s %9s %6s\n' server p50 p99 p50 p99 us ratio gateway bare ratio
+loop=0
+while [ "$loop" -lt "$BUSY" ]; do
+	[ $((loop % 2)) -eq 0 ] && mask=$CPU || mask=$CPU_PING
+	start busy on "$mask" sh -c "$busy" $$
+	loop=$((loop + 1))
+done
+echo "8 values, csv; round trip in us, messages a second; $RUNS runs of $COUNT messages; $WHERE, $BUSY busy loops"
+printf '%-8s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
+printf '%-8s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' gateway bare \
+	'ratio (runs)'
 for kind in $KINDS; do
 	case $kind in
 	mqtt-[012]) measure_mqtt "${kind#mqtt-}" ;;
-	zeromq | redis | amqp) "measure_$kind" ;;
-	*) die "KINDS: $kind is none of zeromq, mqtt-0, mqtt-1, mqtt-2, redis and amqp" ;;
+	zeromq | nanomsg | nats | redis | amqp) "measure_$kind" ;;
+	*) die "KINDS: $kind is none of zeromq, nanomsg, nats, mqtt-0, mqtt-1, mqtt-2, redis and amqp" ;;
 	esac
 done

@@ -46,6 +46,15 @@ int echo_send(struct echo *e, const void *data, size_t len);
  * or -1 after telling why. */
 int echo_wait(struct echo *e, void *buf, size_t size);
 
+/* Takes the host of "HOST:PORT" into host[0..size); the port, 0 without one. */
+static inline int echo_host(const char *server, char *host, size_t size)
+{
+	const char *colon = strchr(server, ':');
+
+	snprintf(host, size, "%.*s", colon ? (int)(colon - server) : 0, server);
+	return colon ? atoi(colon + 1) : 0;
+}
+
 struct pair {
 	struct echo *e;
 	unsigned long long sent, got; /* sequence numbers of the last ones */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A bare loop over librabbitmq; see echo.h. SERVER: the port on this host. FROM and TO are routing
+ * A bare loop over librabbitmq; see echo.h. SERVER: HOST:PORT. FROM and TO are routing
  * keys of a direct exchange; the queue is the connection's own. Neither side confirms anything.
  */
 #include <amqp.h>
@@ -62,11 +62,13 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 {
 	struct echo *e = calloc(1, sizeof(*e));
 	amqp_socket_t *s;
+	char host[256];
+	int port = echo_host(server, host, sizeof(host));
 
 	if (!e || !(e->c = amqp_new_connection()) || !(s = amqp_tcp_socket_new(e->c)))
 		return NULL;
 	e->to = amqp_cstring_bytes(to);
-	if (check(amqp_socket_open(s, "127.0.0.1", atoi(server)), "connect") ||
+	if (check(amqp_socket_open(s, host, port), "connect") ||
 	    check_reply(amqp_login(e->c, "/", 0, 131072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest"),
 			"login") ||
 	    subscribe(e->c, from))

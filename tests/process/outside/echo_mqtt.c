@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A bare loop over libmosquitto; see echo.h. SERVER: PORT or PORT,QOS of this host. */
+/* A bare loop over libmosquitto; see echo.h. SERVER: HOST:PORT or HOST:PORT,QOS. */
 #include <mosquitto.h>
 #include <poll.h>
 
@@ -46,6 +46,8 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 {
 	struct echo *e = calloc(1, sizeof(*e));
 	const char *qos = strchr(server, ',');
+	char host[256];
+	int port = echo_host(server, host, sizeof(host));
 
 	mosquitto_lib_init();
 	if (!e)
@@ -57,7 +59,7 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 		return NULL;
 	mosquitto_int_option(e->m, MOSQ_OPT_TCP_NODELAY, 1);
 	mosquitto_message_callback_set(e->m, on_message);
-	if (check(mosquitto_connect(e->m, "127.0.0.1", atoi(server), 60), "connect") ||
+	if (check(mosquitto_connect(e->m, host, port, 60), "connect") ||
 	    check(mosquitto_subscribe(e->m, NULL, from, e->qos), "subscribe"))
 		return NULL;
 	return e;

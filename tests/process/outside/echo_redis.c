@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A bare loop over hiredis, by channels; see echo.h. SERVER: the port on this host. One connection
+/* A bare loop over hiredis, by channels; see echo.h. SERVER: HOST:PORT. One connection
  * is subscribed, the other one publishes and reads the answers when they come. */
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -21,12 +21,14 @@ struct echo *echo_open(const char *server, const char *from, const char *to)
 {
 	struct echo *e = calloc(1, sizeof(*e));
 	redisReply *reply;
+	char host[256];
+	int port = echo_host(server, host, sizeof(host));
 
 	if (!e)
 		return NULL;
 	e->to = to;
-	e->pub = redisConnect("127.0.0.1", atoi(server));
-	if (!e->pub || e->pub->err || !(e->sub = redisConnect("127.0.0.1", atoi(server))) ||
+	e->pub = redisConnect(host, port);
+	if (!e->pub || e->pub->err || !(e->sub = redisConnect(host, port)) ||
 	    e->sub->err) {
 		failed(e->sub ? e->sub : e->pub, "connect");
 		return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A bare loop over libzmq; see echo.h. SERVER is what FROM and TO are put behind, such as
- * "tcp://127.0.0.1:" for ports: a program publishes at TO, where it binds, and subscribes to
- * FROM, where it connects. So do nodes zeromq by default.
+ * "tcp://" for addresses: a program publishes at TO, where it binds, and subscribes to FROM, where
+ * it connects. So do nodes zeromq by default.
  */
 #include <errno.h>
 #include <zmq.h>
