@@ -13,13 +13,19 @@
 # Figures are medians of the runs; a ratio is the median of the ratios of the runs, and behind it
 # stand the lowest and the highest of them.
 #
-#   KINDS    rows of the table (zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp); mqtt-N: with QoS N
+# InfluxDB sends nothing back. So a gateway writes samples of a file into it, and beside it, in
+# turns, a program sends the same points with libcurl, or in datagrams; and the processor time of a
+# gateway that only reads the file is subtracted.
+#
+#   KINDS    rows of the table (zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp
+#            influxdb-udp influxdb-http); mqtt-N: with QoS N
 #   WHERE    "local" (default), or "namespaces": the server and both that answer are in one
 #            network namespace and the one that asks is in another, joined by a pair of Ethernet
 #            interfaces (scripts/two-hosts.sh; needs root)
 #   BUSY     busy loops beside them (0), in turns on the processors of CPU and CPU_PING. They end
 #            with the script, also when it is killed.
-#   COUNT    messages to each in a run (4000), five times as many for the rate
+#   COUNT    messages to each in a run (4000), five times as many for the rate, fifty
+#            times as many into InfluxDB
 #   RUNS     runs of each row (5)
 #   PORT     first to try (12200)
 #   CPU      mask of those that answer and of the server (the second processor), and CPU_PING
@@ -29,7 +35,7 @@ cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build}")
 BUSBAR=$build/busbar
 peers=$build/tests/process/outside
-KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp}
+KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp influxdb-udp influxdb-http}
 WHERE=${WHERE:-local} BUSY=${BUSY:-0}
 COUNT=${COUNT:-4000} RUNS=${RUNS:-5} PORT=${PORT:-12200}
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-servers.XXXXXX")
@@ -97,7 +103,7 @@ next_port() {
 end() {
 	kill -TERM "$1" 2>/dev/null || true
 	wait_end "$1" 5 || kill -KILL "$1" 2>/dev/null || true
-	wait "$1" || true
+	wait "$1" 2>/dev/null || true # without the word of the shell about a signal
 	pids=$(echo " $pids " | sed "s/ $1 / /")
 }
 
@@ -130,6 +136,40 @@ start_redis() {
 	start server there "$1" --port "$port" --bind "$address" --protected-mode no --save '' \
 		--appendonly no --dir "$OUT"
 	await server "$pid" 'eady to accept connections'
+}
+
+# With a database `bench`; sets `http` and `udp` to its ports.
+start_influxdb() {
+	next_port
+	rpc=$port
+	next_port
+	http=$port
+	next_port
+	udp=$port
+	cat >"$OUT/influxd.conf" <<-CONF
+		reporting-disabled = true
+		bind-address = "$address:$rpc"
+		[meta]
+		dir = "$OUT/influxdb/meta"
+		[data]
+		dir = "$OUT/influxdb/data"
+		wal-dir = "$OUT/influxdb/wal"
+		[monitor]
+		store-enabled = false
+		[http]
+		bind-address = "$address:$http"
+		log-enabled = false
+		[[udp]]
+		enabled = true
+		bind-address = "$address:$udp"
+		database = "bench"
+	CONF
+	start server there "$1" -config "$OUT/influxd.conf"
+	await server "$pid" 'Listening for signals'
+	echo 'q=CREATE DATABASE bench' >"$OUT/create"
+	# shellcheck disable=SC2086 # words
+	$in_ping "$peers/write-influxdb" http "http://$address:$http/query" "$OUT/create" 1 ||
+		die "the server makes no database"
 }
 
 start_nats() {
@@ -173,12 +213,13 @@ column() {
 	awk -v line="$2" -v field="$3" 'NR % 2 == line % 2 { print $field }' "$1" | middle
 }
 
-# ratios FILE: the gateway's first field divided by the bare loop's, of each run: the median, the
-# lowest and the highest.
+# spread: of numbers in a column the median, the lowest and the highest.
+spread() {
+	sort -n | awk '{ v[NR] = $1 } END { printf "%.2f %.2f-%.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'
+}
+# ratios FILE: the gateway's first field divided by the bare loop's, of each run.
 ratios() {
-	awk 'NR % 2 { bare = $1; next } { print $1 / bare }' "$1" | sort -n | awk '
-		{ v[NR] = $1 }
-		END { printf "%.2f %.2f-%.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'
+	awk 'NR % 2 { bare = $1; next } { print $1 / bare }' "$1" | spread
 }
 
 # ask PEER WHAT COUNT SERVER PAIRS...: one run.
@@ -222,12 +263,13 @@ measure() {
 			$4, $5, $2 - $4, $6, $7, $8, $9, $10, $11 }'
 }
 
-# is_there ROW PEER MODULE [PROGRAM...]: whether all that a row needs is; sets `program` to the
-# first PROGRAM that is.
+# is_there ROW PEER [PROGRAM...]: whether all that a row needs is; sets `program` to the first
+# PROGRAM that is.
 is_there() {
-	row=$1 peer=$2
-	[ -x "$peers/echo-$peer" ] || {
-		echo "$row: left out, the library is not there (echo-$peer was not built)"
+	row=$1 peer=$2 bare=echo-$2
+	[ "$peer" != influxdb ] || bare=write-influxdb
+	[ -x "$peers/$bare" ] || {
+		echo "$row: left out, the library is not there ($bare was not built)"
 		return 1
 	}
 	"$BUSBAR" node -C | grep -q "\"$peer\"" || {
@@ -324,20 +366,115 @@ measure_amqp() {
 	end "$epmd"
 }
 
+# cost CONFIG|udp|http ARGUMENTS...: a line "seconds, seconds of a processor" of a gateway, or of
+# the bare loop, into OUT/costs.
+cost() {
+	case $1 in
+	udp | http) set -- "$peers/write-influxdb" "$@" ;;
+	*) set -- "$BUSBAR" run -q --summary=none "$1" ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	(on "$CPU_PING" $in_ping "$peers/write-influxdb" run "$@") >>"$OUT/costs" 2>"$OUT/write.log" || {
+		show_log write
+		die "$* was not measured"
+	}
+}
+
+# measure_influxdb TRANSPORT
+# shellcheck disable=SC2016 # for awk
+measure_influxdb() {
+	is_there "influxdb-$1" influxdb influxd || return 0
+	count=$((50 * COUNT))
+	start_influxdb "$program"
+	broker=$pid
+	awk -v count="$count" -v csv="$OUT/samples.csv" -v lines="$OUT/lines" 'BEGIN {
+		for (i = 0; i < count; i++) {
+			s = 1700000000 + int(i / 100000)
+			ns = sprintf("%09d", i % 100000 * 10000)
+			values = fields = ""
+			for (k = 0; k < 8; k++) {
+				v = sprintf("%d.%d", i % 1000, k + 1)
+				values = values "," v
+				fields = fields (k ? "," : "") "signal" k "=" v
+			}
+			print s "," ns ",nan," i values >csv
+			print "bench " fields " " s ns >lines
+		}
+	}'
+	if [ "$1" = udp ]; then
+		server="server = \"$address:$udp\""
+		set -- udp "$address:$udp" "$OUT/lines" 1 # as a node without out.vectorize
+	else
+		server="url = \"http://$address:$http\"; database = \"bench\""
+		set -- http "http://$address:$http/write?db=bench" "$OUT/lines" 5000 # its out.batch
+	fi
+	for to in '' 'out = "x";'; do
+		cat >"$OUT/${to:+to-}influxdb.conf" <<-CONF
+			idle_stop = true;
+			nodes = {
+				file = { type = "file"; uri = "$OUT/samples.csv"; format = "csv";
+					in = { epoch_mode = "original"; signals = "8f"; }; };
+				x = { type = "influxdb"; key = "bench"; transport = "$1"; $server;
+					out = { full = "block"; block_timeout = 30.0; }; };
+			};
+			paths = ( { in = "file"; $to } );
+		CONF
+	done
+	rm -f "$OUT/costs"
+	run=0
+	while [ "$run" -lt "$RUNS" ]; do
+		cost "$@"
+		cost "$OUT/to-influxdb.conf"
+		cost "$OUT/influxdb.conf"
+		run=$((run + 1))
+	done
+	end "$broker"
+	rm -rf "$OUT/influxdb" "$OUT/samples.csv" "$OUT/lines"
+	# Fields: time and processor time of the bare loop, of the gateway, of reading alone.
+	of() {
+		paste - - - <"$OUT/costs" | awk -v count="$count" "{ print $1 }"
+	}
+	row="influxdb-$1 $(of 'count / $3' | middle) $(of 'count / $1' | middle) $(of '$1 / $3' | spread)"
+	echo "$row $(of '1e6 * $4 / count' | middle) $(of '1e6 * $6 / count' | middle)" \
+		"$(of '1e6 * $2 / count' | middle) $(of '($4 - $6) / $2' | spread)" |
+		awk '{ printf "%-13s %8d %8d %5s %-10s %8.2f %8.2f %8.2f %5s %s\n", $1, $2, $3, $4, $5, $6,
+			$7, $8, $9, $10 }'
+}
+
 loop=0
 while [ "$loop" -lt "$BUSY" ]; do
 	[ $((loop % 2)) -eq 0 ] && mask=$CPU || mask=$CPU_PING
 	start busy on "$mask" sh -c "$busy" $$
 	loop=$((loop + 1))
 done
-echo "8 values, csv; round trip in us, messages a second; $RUNS runs of $COUNT messages; $WHERE, $BUSY busy loops"
-printf '%-8s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
-printf '%-8s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' gateway bare \
-	'ratio (runs)'
+echo "8 values; $RUNS runs of $COUNT messages; $WHERE, $BUSY busy loops"
+of_echo() {
+	echo 'csv; round trip in us, messages a second'
+	printf '%-8s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
+	printf '%-8s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' \
+		gateway bare 'ratio (runs)'
+}
+of_influxdb() {
+	echo 'samples a second, and us of a processor for a sample; ratio: gateway - reading, to bare'
+	printf '%-13s %-34s %s\n' '' rate 'processor time'
+	printf '%-13s %8s %8s %-16s %8s %8s %8s %s\n' server gateway bare 'ratio (runs)' gateway reading bare \
+		'ratio (runs)'
+}
+table=
 for kind in $KINDS; do
 	case $kind in
+	influxdb-*) this=of_influxdb ;;
+	*) this=of_echo ;;
+	esac
+	[ "$table" = "$this" ] || "$this"
+	table=$this
+	case $kind in
 	mqtt-[012]) measure_mqtt "${kind#mqtt-}" ;;
+	influxdb-udp | influxdb-http) measure_influxdb "${kind#influxdb-}" ;;
 	zeromq | nanomsg | nats | redis | amqp) "measure_$kind" ;;
-	*) die "KINDS: $kind is none of zeromq, nanomsg, nats, mqtt-0, mqtt-1, mqtt-2, redis and amqp" ;;
+	*)
+		die "KINDS: $kind is none of zeromq, nanomsg, nats, mqtt-0, mqtt-1, mqtt-2, redis, amqp," \
+			"influxdb-udp and influxdb-http"
+		;;
 	esac
 done

@@ -35,8 +35,8 @@ rows() {
 	done
 }
 
-expect 0 KINDS='zeromq nanomsg nats mqtt-1 redis'
-rows zeromq nanomsg nats mqtt-1 redis
+expect 0 KINDS='zeromq nanomsg nats mqtt-1 redis influxdb-udp influxdb-http'
+rows zeromq nanomsg nats mqtt-1 redis influxdb-udp influxdb-http
 expect 1 KINDS=nonsense
 expect 1 WHERE=nonsense
 expect 1 BUSY=nonsense
