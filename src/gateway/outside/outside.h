@@ -130,6 +130,7 @@ struct outside {
 
 	pthread_mutex_t lock;       /* of the connection; for calls of ops and what follows */
 	pthread_cond_t room;        /* in the outbox */
+	bool made_room;             /* since it was told last */
 	bool opened;
 	bool was_up;                /* when the node stopped */
 	struct outbox waiting, unconfirmed;

@@ -22,7 +22,7 @@ void outside_send_stop(struct outside *o);
 int outside_flush(struct outside *o);
 /* Locked: what was not confirmed is to be sent again by the next connection. */
 void outside_send_lost(struct outside *o);
-/* Locked: wakes who waits for room. */
+/* Locked: wakes the thread that waits for room, when there is more than before. */
 void outside_tell_room(struct outside *o);
 
 /* pump.c: poll() until `until_ns` of clock_now_ns(), and not for long. */

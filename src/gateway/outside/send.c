@@ -65,8 +65,9 @@ void outside_send_stop(struct outside *o)
 
 void outside_tell_room(struct outside *o)
 {
-	if (o->full == OUTSIDE_BLOCK)
+	if (o->made_room && o->full == OUTSIDE_BLOCK)
 		pthread_cond_broadcast(&o->room);
+	o->made_room = false;
 }
 
 void outside_send_lost(struct outside *o)
@@ -136,6 +137,7 @@ int outside_flush(struct outside *o)
 			ret = 0;
 		}
 		outbox_drop(&o->waiting);
+		o->made_room = true;
 	}
 	show_figures(o);
 	return ret == -EAGAIN ? 0 : ret;

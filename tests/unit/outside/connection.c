@@ -36,6 +36,7 @@ static struct {
 	unsigned kept_count;
 	int fd;
 	uint64_t taken, refused;
+	uint64_t turns;
 	uint64_t found;             /* turns that poll() told that something is there */
 } server;
 
@@ -136,6 +137,7 @@ static int fake_turn(struct outside *o)
 	if (o->polled)
 		assert_int_equal(o->polled[0].fd, server.fd);
 	pthread_mutex_lock(&server.lock);
+	server.turns++;
 	server.found += o->polled && o->polled[0].revents & POLLIN;
 	eventfd_read(server.fd, &count);
 	if (is_dead(f)) {
@@ -486,6 +488,34 @@ static void what_waits_is_bounded_and_counted(void **state)
 	sample_put(s);
 }
 
+static uint64_t turns(void)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&server.lock);
+	count = server.turns;
+	pthread_mutex_unlock(&server.lock);
+	return count;
+}
+
+static void who_waits_for_room_keeps_no_processor_busy(void **state)
+{
+	struct made_node m;
+	uint64_t before;
+
+	make(&m, "{ \"in\": {}, \"out\": { \"backlog\": 4096, \"max_message\": 100, \"full\": \"block\", \"block_timeout\": 0.5 } }",
+	     true);
+	await(is_connected, &m);
+	server_is_full(true);
+	do {
+		before = turns();
+	} while (put(&m, 1));
+	/* The last one waited for half a second. */
+	assert_in_range(turns() - before, 1, 50);
+	server_is_full(false);
+	drop(&m);
+}
+
 static void what_still_waits_at_the_end_is_lost_and_counted(void **state)
 {
 	struct made_node m;
@@ -701,6 +731,7 @@ int main(void)
 		cmocka_unit_test(an_interruption_ends_a_read),
 		cmocka_unit_test(a_path_with_several_sources_waits_for_a_descriptor),
 		cmocka_unit_test(what_waits_is_bounded_and_counted),
+		cmocka_unit_test(who_waits_for_room_keeps_no_processor_busy),
 		cmocka_unit_test(what_still_waits_at_the_end_is_lost_and_counted),
 		cmocka_unit_test(what_is_refused_the_second_time_stops_nothing),
 		cmocka_unit_test(a_long_message_ends_a_turn_and_not_the_next_one),
