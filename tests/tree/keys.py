@@ -17,6 +17,8 @@ FIELD = re.compile(r'\b([A-Z_]+)\((?:type, )?([a-z_][\w.]*)\)|\boffsetof\(([^,()
 
 # Tables whose fields are read in another folder.
 READERS = {"http_settings.c": "http"}
+# A member of private data whose fields the files of that name read: "part/socket_ends.c".
+MEMBERS = {"ends": os.path.join("part", "socket_")}
 
 
 def end_of(text, start):
@@ -88,6 +90,9 @@ def check(root):
                 or "part" in folder.split(os.sep)
                 or os.path.basename(os.path.dirname(f)) == READERS.get(os.path.basename(name))]
         m = FIELD.search(third)
+        member = (m.group(2) or m.group(4)).split(".")[0] if m else None
+        if member in MEMBERS:
+            near += [t for f, t in bare.items() if MEMBERS[member] in f]
         by_name = re.compile(r'"%s"' % re.escape(key))
         if any(by_name.search(t) for t in near):
             continue

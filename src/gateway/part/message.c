@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "gateway/plugin/node.h"
 
 #define SAMPLE_BYTES_FIRST 65536u
 #define SAMPLE_BYTES_MAX (16u << 20)
@@ -77,7 +80,8 @@ unsigned message_scan(struct message *m, struct format *f, struct sample *smps[]
 	return n;
 }
 
-size_t message_sample_size(struct format *f, struct sample *smp)
+/* The bytes of one sample that found no room in a buffer; 0: unknown. */
+static size_t sample_size(struct format *f, struct sample *smp)
 {
 	for (size_t size = SAMPLE_BYTES_FIRST; size <= SAMPLE_BYTES_MAX; size *= 4) {
 		char *buf = malloc(size);
@@ -91,4 +95,15 @@ size_t message_sample_size(struct format *f, struct sample *smp)
 			return used;
 	}
 	return 0;
+}
+
+void message_refuse(struct node *n, struct format *f, struct sample *smp, int printed,
+		    size_t bytes, const char *limit, size_t max)
+{
+	if (printed < 0)
+		node_refuse(n, NODE_LOSS_FORMAT, 1, "format %s: %s", f->type->name,
+			    *format_error(f) ? format_error(f) : strerror(-printed));
+	else
+		node_refuse(n, NODE_LOSS_TOO_LONG, 1, "a sample of %u values is %zu bytes, %s %zu",
+			    smp->length, bytes ? bytes : sample_size(f, smp), limit, max);
 }

@@ -27,7 +27,12 @@ struct message {
 unsigned message_scan(struct message *m, struct format *f, struct sample *smps[], unsigned cnt,
 		      struct fault_counters *faults);
 
-/* The bytes of one sample that found no room in a buffer; 0: unknown. Slow. */
-size_t message_sample_size(struct format *f, struct sample *smp);
+/*
+ * Counts a sample that print() of the format has refused (`printed` is its negative errno), or
+ * that is longer than a message may be. `bytes`: its length; 0: it found no room in a buffer.
+ * `limit` and `max` tell how long a message may be: "a datagram has at most". Slow.
+ */
+void message_refuse(struct node *n, struct format *f, struct sample *smp, int printed,
+		    size_t bytes, const char *limit, size_t max);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "gateway/part/socket_option.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -69,18 +70,6 @@ int multicast_merge(struct multicast *in, json_t *in_cfg, struct multicast *out,
 	return 0;
 }
 
-static int set_option(int fd, int level, int option, const void *value, size_t size,
-		      const char *node, const char *name)
-{
-	int err;
-
-	if (!setsockopt(fd, level, option, value, (socklen_t)size))
-		return 0;
-	err = errno;
-	log_error("%s: %s: %s", node, name, strerror(err));
-	return -err;
-}
-
 /* An index from a name or, of IPv4, an address; 0: let the kernel choose. */
 static int find_interface(const char *text, struct ip_mreqn *request, const char *node)
 {
@@ -99,7 +88,7 @@ int multicast_join(int fd, const struct multicast *m, const char *node)
 {
 	struct ip_mreqn request = { 0 };
 	struct ipv6_mreq request6 = { 0 };
-	int zero = 0, ret;
+	int ret;
 
 	if (!m->enabled || !m->group)
 		return 0;
@@ -108,15 +97,16 @@ int multicast_join(int fd, const struct multicast *m, const char *node)
 		return ret;
 	if (inet_pton(AF_INET, m->group, &request.imr_multiaddr) == 1) {
 		/* Not what other programs of this host have joined. */
-		if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero)))
-			log_debug("%s: IP_MULTICAST_ALL: %s", node, strerror(errno));
-		return set_option(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request,
-				  sizeof(request), node, "multicast.group cannot be joined");
+		socket_option_try(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0, node,
+				  "IP_MULTICAST_ALL");
+		return socket_option_set(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request,
+					 sizeof(request), node,
+					 "multicast.group cannot be joined");
 	}
 	inet_pton(AF_INET6, m->group, &request6.ipv6mr_multiaddr);
 	request6.ipv6mr_interface = (unsigned)request.imr_ifindex;
-	return set_option(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request6,
-			  sizeof(request6), node, "multicast.group cannot be joined");
+	return socket_option_set(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request6,
+				 sizeof(request6), node, "multicast.group cannot be joined");
 }
 
 int multicast_set_out(int fd, const struct multicast *m, int family, const char *node)
@@ -124,23 +114,22 @@ int multicast_set_out(int fd, const struct multicast *m, int family, const char 
 	struct ip_mreqn request = { 0 };
 	int loop = m->loop, ttl = (int)m->ttl, ret;
 	bool v6 = family == AF_INET6;
+	int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
 
 	if (!m->enabled)
 		return 0;
 	ret = find_interface(m->interface, &request, node);
 	if (!ret)
-		ret = set_option(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-				 v6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL,
-				 &ttl, sizeof(ttl), node, "multicast.ttl");
+		ret = socket_option_set(fd, level, v6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL,
+					&ttl, sizeof(ttl), node, "multicast.ttl");
 	if (!ret)
-		ret = set_option(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-				 v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP,
-				 &loop, sizeof(loop), node, "multicast.loop");
+		ret = socket_option_set(fd, level, v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP,
+					&loop, sizeof(loop), node, "multicast.loop");
 	if (ret || (!request.imr_ifindex && !request.imr_address.s_addr))
 		return ret;
-	return v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF,
-			       &request.imr_ifindex, sizeof(int), node,
-			       "multicast.interface") :
-		    set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &request,
-			       sizeof(request), node, "multicast.interface");
+	if (v6)
+		return socket_option_set(fd, level, IPV6_MULTICAST_IF, &request.imr_ifindex,
+					 sizeof(int), node, "multicast.interface");
+	return socket_option_set(fd, level, IP_MULTICAST_IF, &request, sizeof(request), node,
+				 "multicast.interface");
 }

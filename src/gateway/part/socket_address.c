@@ -19,6 +19,17 @@
 #define HOST_MAX 256
 #define ETHERTYPE_MIN 0x600 /* below it the field is a length */
 
+const char *const socket_layer_names[] = {
+	[LAYER_UDP] = "udp",
+	[LAYER_IP] = "ip",
+	[LAYER_ETH] = "eth",
+	[LAYER_UNIX] = "unix",
+	[LAYER_LOCAL] = "local",
+	[LAYER_TCP_CLIENT] = "tcp-client",
+	[LAYER_TCP_SERVER] = "tcp-server",
+	NULL,
+};
+
 static int fail(char *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

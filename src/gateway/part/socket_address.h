@@ -29,6 +29,9 @@ enum socket_layer {
 	LAYER_TCP_SERVER,
 };
 
+/* As configurations write them; NULL at the end. */
+extern const char *const socket_layer_names[];
+
 static inline bool layer_is_stream(int layer)
 {
 	return layer == LAYER_TCP_CLIENT || layer == LAYER_TCP_SERVER;

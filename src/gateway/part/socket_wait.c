@@ -54,6 +54,15 @@ void socket_wait_interrupt(struct socket_wait *w)
 	socket_wait_kick(w);
 }
 
+bool socket_wait_set_polled(struct socket_wait *w, bool possible)
+{
+	possible = possible && w->polling != POLLING_BUSY;
+	/* Messages from before the wait must not be missed. */
+	if (atomic_exchange(&w->polled, possible) != possible && possible)
+		socket_wait_kick(w);
+	return possible;
+}
+
 bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle)
 {
 	if (w->polling == POLLING_EVENT || w->polling == POLLING_AUTO)

@@ -43,6 +43,10 @@ void socket_wait_interrupt(struct socket_wait *w);
 void socket_wait_kick(struct socket_wait *w);
 void socket_wait_clear(struct socket_wait *w);
 
+/* poll_fds() of a node (node.h): a path waits for the descriptors from now on, if that is
+ * `possible`. False: it does not, because that is not possible or the settings say to spin. */
+bool socket_wait_set_polled(struct socket_wait *w, bool possible);
+
 /* Has somebody asked the reader to return since it last did? */
 static inline bool socket_wait_interrupted(struct socket_wait *w)
 {

@@ -94,12 +94,12 @@ void rtcp_note_collision(struct rtp_node *r, enum rtp_verdict v,
 	char text[SOCKET_ADDRESS_MAX];
 
 	if (v != RTP_DROP_COLLIDED) {
-		node_figure_add(r->node, RTP_FIGURE_LOOPED, 1);
+		node_figure_add(r->ends.node, RTP_FIGURE_LOOPED, 1);
 		return;
 	}
-	node_figure_add(r->node, RTP_FIGURE_COLLISIONS, 1);
+	node_figure_add(r->ends.node, RTP_FIGURE_COLLISIONS, 1);
 	log_warn("%s: %s sends with the SSRC of this node, which goes on with another one",
-		 r->node->name, socket_address_print(from, text));
+		 r->ends.node->name, socket_address_print(from, text));
 	kick(r);
 }
 
@@ -113,12 +113,12 @@ static void send_compound(struct rtp_node *r, const struct rtcp_compound *c)
 
 	if (sendto(t->fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL, &t->remote.sa,
 		   t->remote.len) < 0) {
-		log_debug("%s: a report is not sent: %s", r->node->name, strerror(errno));
+		log_debug("%s: a report is not sent: %s", r->ends.node->name, strerror(errno));
 		return;
 	}
 	t->sent = true;
 	rtcp_interval_size(&t->interval, (double)len + LOWER_HEADERS);
-	node_figure_add(r->node, RTP_FIGURE_RTCP_SENT, 1);
+	node_figure_add(r->ends.node, RTP_FIGURE_RTCP_SENT, 1);
 }
 
 static void send_report(struct rtp_node *r, bool bye)
@@ -173,7 +173,7 @@ static void count_members(struct rtp_node *r, uint64_t now)
 	}
 	senders = rtp_session_senders(&r->session,
 				      now > 2 * interval_ns ? now - 2 * interval_ns : 0);
-	node_figure_set(r->node, RTP_FIGURE_SOURCES, senders);
+	node_figure_set(r->ends.node, RTP_FIGURE_SOURCES, senders);
 	t->interval.members = 1 + MAX(members, senders);
 	t->interval.senders = senders + t->interval.we_sent;
 }
@@ -233,8 +233,8 @@ static void set_rate(struct rtp_node *r, double loss, uint64_t now)
 	t->loss = 0;
 	atomic_store_explicit(&r->step, rtp_rate_step(rate, rtp_throttle(r)),
 			      memory_order_relaxed);
-	node_figure_set(r->node, RTP_FIGURE_RATE, (uint64_t)(rate->rate + 0.5));
-	log_debug("%s: loss %g, sending rate %g", r->node->name, loss, rate->rate);
+	node_figure_set(r->ends.node, RTP_FIGURE_RATE, (uint64_t)(rate->rate + 0.5));
+	log_debug("%s: loss %g, sending rate %g", r->ends.node->name, loss, rate->rate);
 	if (t->log) {
 		fprintf(t->log, "%ju\t%g\t%g\n", (uintmax_t)t->reports, loss, rate->rate);
 		fflush(t->log);
@@ -246,7 +246,7 @@ static void show_report(struct rtp_node *r, const struct rtcp_report *report)
 	int64_t round_trip = rtcp_round_trip(report, rtcp_ntp_middle(rtcp_ntp_from_ns(
 							    timespec_to_ns(clock_realtime()))));
 	double jitter_s = report->jitter / (double)r->clock_rate;
-	struct node *n = r->node;
+	struct node *n = r->ends.node;
 
 	node_figure_set(n, RTP_FIGURE_LOSS_FRACTION, report->fraction);
 	node_figure_set(n, RTP_FIGURE_PKTS_LOST,
@@ -297,7 +297,7 @@ static void take_reports(struct rtp_node *r, const struct rtcp_part *part,
 		struct rtcp_report report = rtcp_part_report(part, i);
 
 		if (report.ssrc == own && !take_report(r, m, &report, a->now_ns))
-			node_figure_add(r->node, RTP_FIGURE_RTCP_IGNORED, 1);
+			node_figure_add(r->ends.node, RTP_FIGURE_RTCP_IGNORED, 1);
 	}
 }
 
@@ -309,7 +309,7 @@ static void take_bye(struct rtp_node *r, uint32_t ssrc, const struct socket_addr
 		if (r->rtcp->members[i].ssrc == ssrc)
 			r->rtcp->members[i].used = false;
 	if (rtp_session_bye(&r->session, ssrc, from))
-		log_info("%s: the source 0x%08x at %s has ended", r->node->name, ssrc,
+		log_info("%s: the source 0x%08x at %s has ended", r->ends.node->name, ssrc,
 			 socket_address_print(from, text));
 }
 
@@ -322,10 +322,10 @@ static void take_compound(struct rtp_node *r, const uint8_t *data, size_t len,
 	size_t at = 0;
 
 	if (rtcp_check(data, len, &why)) {
-		fault_note(&r->faults, FAULT_MALFORMED, 1, "RTCP: %s", why);
+		fault_note(&r->ends.faults, FAULT_MALFORMED, 1, "RTCP: %s", why);
 		return;
 	}
-	node_figure_add(r->node, RTP_FIGURE_RTCP_RECEIVED, 1);
+	node_figure_add(r->ends.node, RTP_FIGURE_RTCP_RECEIVED, 1);
 	rtcp_interval_size(&t->interval, (double)len + LOWER_HEADERS);
 	while (rtcp_next(data, len, &at, &part)) {
 		if (part.type == RTCP_SR || part.type == RTCP_RR)
@@ -334,7 +334,7 @@ static void take_compound(struct rtp_node *r, const uint8_t *data, size_t len,
 			take_bye(r, rtcp_part_bye(&part, i), a->from);
 	}
 	if (at < len)
-		fault_note(&r->faults, FAULT_MALFORMED, 1,
+		fault_note(&r->ends.faults, FAULT_MALFORMED, 1,
 			   "RTCP: a packet is shorter than what it says to hold");
 }
 
@@ -356,11 +356,11 @@ static unsigned receive(struct rtp_node *r)
 		if (len < 0)
 			break;
 		if (len > (ssize_t)sizeof(buf)) {
-			fault_note(&r->faults, FAULT_TRUNCATED, 1,
+			fault_note(&r->ends.faults, FAULT_TRUNCATED, 1,
 				   "RTCP: more than %u bytes", RX_SIZE);
 			continue;
 		}
-		if (t->group || rtp_is_peer(r, &from, r->verify_source ? 1 : -1))
+		if (t->group || rtp_is_peer(r, &from, r->ends.verify_source ? 1 : -1))
 			take_compound(r, buf, (size_t)len, &a);
 	}
 	return n;
@@ -412,13 +412,13 @@ static int open_log(struct rtp_node *r)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* that is the point */
 	if (!strftime(path, sizeof(path), r->aimd.log, &tm)) {
 #pragma GCC diagnostic pop
-		log_error("%s: aimd.log: the name is empty or too long", r->node->name);
+		log_error("%s: aimd.log: the name is empty or too long", r->ends.node->name);
 		return -ENAMETOOLONG;
 	}
 	r->rtcp->log = fopen(path, "we");
 	if (!r->rtcp->log) {
 		err = errno;
-		log_error("%s: aimd.log: '%s': %s", r->node->name, path, strerror(err));
+		log_error("%s: aimd.log: '%s': %s", r->ends.node->name, path, strerror(err));
 		return -err;
 	}
 	fputs("# cnt\tfrac_loss\trate\n", r->rtcp->log);
@@ -435,7 +435,7 @@ static void make_cname(struct rtp_node *r)
 			 r->rtcp_settings.cname);
 	else
 		snprintf(r->rtcp->cname, sizeof(r->rtcp->cname), "%.100s-%08x@%s",
-			 r->node->name, rtp_random(), *host ? host : "localhost");
+			 r->ends.node->name, rtp_random(), *host ? host : "localhost");
 }
 
 int rtcp_open(struct rtp_node *r)
@@ -451,7 +451,7 @@ int rtcp_open(struct rtp_node *r)
 	t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->wake_fd < 0) {
 		ret = -errno;
-		log_error("%s: no event descriptor: %s", r->node->name, strerror(-ret));
+		log_error("%s: no event descriptor: %s", r->ends.node->name, strerror(-ret));
 		return ret;
 	}
 	ret = rtp_open_rtcp(r, &t->fd, &t->remote);
@@ -470,12 +470,12 @@ int rtcp_open(struct rtp_node *r)
 	};
 	rtp_rate_begin(&r->aimd.rate, r->aimd.rate_init);
 	atomic_store(&r->step, rtp_rate_step(&r->aimd.rate, rtp_throttle(r)));
-	node_figure_set(r->node, RTP_FIGURE_RATE, (uint64_t)(r->aimd.rate.rate + 0.5));
+	node_figure_set(r->ends.node, RTP_FIGURE_RATE, (uint64_t)(r->aimd.rate.rate + 0.5));
 	t->last_ns = now;
 	t->next_ns = now + wait_ns(t);
 	ret = thread_start(&t->thread, "rtcp", THREAD_AS_CALLER, run, r);
 	if (ret)
-		log_error("%s: no thread for reports: %s", r->node->name, strerror(-ret));
+		log_error("%s: no thread for reports: %s", r->ends.node->name, strerror(-ret));
 	t->running = !ret;
 	return ret;
 }

@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "util/clock.h"
 #include "util/log.h"
 
 extern const struct node_type node_rtp;
@@ -61,9 +59,9 @@ static const struct config_key aimd_keys[] = {
 };
 
 static const struct config_key rtp_keys[] = {
-	{ "format", CONFIG_JSON, OFFSET(format),
-	  .help = "Format of both directions, " RTP_DEFAULT_FORMAT },
-	{ "verify_source", CONFIG_BOOL, OFFSET(verify_source), "false",
+	{ "format", CONFIG_JSON, OFFSET(ends.format),
+	  .help = "Format of both directions, " SOCKET_DEFAULT_FORMAT },
+	{ "verify_source", CONFIG_BOOL, OFFSET(ends.verify_source), "false",
 	  .help = "Take only what comes from out.address" },
 	{ "payload_type", CONFIG_INT, OFFSET(payload_type), "21", .min = 0, .max = 127,
 	  .help = "Of all packets; others are not read" },
@@ -75,36 +73,28 @@ static const struct config_key rtp_keys[] = {
 };
 
 static const struct config_key rtp_in_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(in.address), .help = "Where to receive" },
-	{ "format", CONFIG_JSON, OFFSET(in.format), .help = "Format of what is received" },
-	{ "verify_source", CONFIG_BOOL, OFFSET(in.verify_source), "false",
+	{ "address", CONFIG_STRING, OFFSET(ends.in.address), .help = "Where to receive" },
+	{ "format", CONFIG_JSON, OFFSET(ends.in.format), .help = "Format of what is received" },
+	{ "verify_source", CONFIG_BOOL, OFFSET(ends.in.verify_source), "false",
 	  .help = "As on the node" },
-	{ "multicast", CONFIG_JSON, OFFSET(in.multicast_cfg),
+	{ "multicast", CONFIG_JSON, OFFSET(ends.in.multicast_cfg),
 	  .help = "Multicast group to join" },
-	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "4194304", .min = 4096,
+	{ "buffer_size", CONFIG_INT, OFFSET(ends.in.buffer_size), "4194304", .min = 4096,
 	  .max = 1 << 30, .help = "Bytes that may wait in the kernel" },
 };
 
 static const struct config_key rtp_out_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(out.address), .help = "Where to send" },
-	{ "format", CONFIG_JSON, OFFSET(out.format), .help = "Format of what is sent" },
-	{ "multicast", CONFIG_JSON, OFFSET(out.multicast_cfg),
+	{ "address", CONFIG_STRING, OFFSET(ends.out.address), .help = "Where to send" },
+	{ "format", CONFIG_JSON, OFFSET(ends.out.format), .help = "Format of what is sent" },
+	{ "multicast", CONFIG_JSON, OFFSET(ends.out.multicast_cfg),
 	  .help = "The same as in.multicast" },
-	{ "packet_size", CONFIG_INT, OFFSET(out.packet_size), "1400", .min = 64, .max = 65507,
+	{ "packet_size", CONFIG_INT, OFFSET(packet_size), "1400", .min = 64, .max = 65507,
 	  .help = "Samples of one write are put together into packets of this many bytes" },
-	{ "netem", CONFIG_JSON, OFFSET(out.netem), .help = "Refused: of node-type socket" },
-	{ "fwmark", CONFIG_JSON, OFFSET(out.fwmark), .help = "Refused: of node-type socket" },
+	{ "netem", CONFIG_JSON, OFFSET(netem), .help = "Refused: of node-type socket" },
+	{ "fwmark", CONFIG_JSON, OFFSET(fwmark), .help = "Refused: of node-type socket" },
 };
 
-static bool can_read(const struct node *n)
-{
-	return n->in.present && n->in.enabled;
-}
-
-static bool can_write(const struct node *n)
-{
-	return n->out.present && n->out.enabled;
-}
+_Static_assert(offsetof(struct rtp_node, ends) == 0, "socket_ends.h");
 
 static int parse_rtcp(struct rtp_node *r, struct config *c, json_t *cfg)
 {
@@ -154,57 +144,14 @@ static int parse_aimd(struct rtp_node *r, struct config *c, json_t *cfg)
 	return 0;
 }
 
-static int parse_multicasts(struct rtp_node *r, struct config *c)
-{
-	if (multicast_parse(&r->in.multicast, c, r->in.multicast_cfg) ||
-	    multicast_parse(&r->out.multicast, c, r->out.multicast_cfg))
-		return -EINVAL;
-	return multicast_merge(&r->in.multicast, r->in.multicast_cfg, &r->out.multicast,
-			       r->out.multicast_cfg,
-			       can_read(r->node) && !can_write(r->node), c);
-}
-
-static int make_formats(struct rtp_node *r, struct config *c)
-{
-	struct node *n = r->node;
-	int ret = 0;
-
-	r->in_format = r->in.format ? r->in.format : r->format;
-	r->out_format = r->out.format ? r->out.format : r->format;
-	if (can_read(n))
-		ret = format_new(&r->reader, c, r->in_format, RTP_DEFAULT_FORMAT,
-				 n->in.signals);
-	if (!ret && can_write(n))
-		ret = format_new(&r->writer, c, r->out_format, RTP_DEFAULT_FORMAT,
-				 n->out.signals);
-	if (ret)
-		return ret;
-	if (r->reader)
-		r->reader->message = true;
-	if (r->writer)
-		r->writer->message = true;
-	return 0;
-}
-
-static int rtp_init(struct node *n)
-{
-	struct rtp_node *r = n->private_data;
-
-	r->node = n;
-	r->fd = -1;
-	r->wait.wake_fd = -1;
-	r->faults.node = n;
-	return 0;
-}
-
 static int refuse_emulation(struct rtp_node *r, struct config *c)
 {
-	bool off = json_is_false(json_object_get(r->out.netem, "enabled"));
-	const char *key = r->out.netem && !off ? "netem" : r->out.fwmark ? "fwmark" : NULL;
+	bool off = json_is_false(json_object_get(r->netem, "enabled"));
+	const char *key = r->netem && !off ? "netem" : r->fwmark ? "fwmark" : NULL;
 
 	if (!key)
 		return 0;
-	config_fail(c, r->node->out.cfg, key,
+	config_fail(c, r->ends.node->out.cfg, key,
 		    "is not for this node-type: use tc(8) or nft(8), or node-type socket");
 	return -EINVAL;
 }
@@ -213,82 +160,24 @@ static int rtp_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct rtp_node *r = n->private_data;
 
-	r->node = n;
-	r->config = c;
-	r->verify_source |= r->in.verify_source;
-	if (!can_read(n) && !can_write(n)) {
-		config_fail(c, cfg, NULL,
-			    "needs `in = { address = ... }` to receive, or `out = { address = ... }` to send");
+	r->ends.node = n;
+	if (refuse_emulation(r, c) || parse_rtcp(r, c, cfg) || parse_aimd(r, c, cfg))
 		return -EINVAL;
-	}
-	if (refuse_emulation(r, c) || parse_rtcp(r, c, cfg) || parse_aimd(r, c, cfg) ||
-	    parse_multicasts(r, c))
-		return -EINVAL;
-	return make_formats(r, c);
-}
-
-/* An address that is there has to be right; `why_needed`: it has to be there. */
-static int check_address(struct config *c, json_t *group, json_t *cfg, const char *key,
-			 const char *text, const char *why_needed)
-{
-	char why[SOCKET_WHY_MAX];
-
-	if (text && socket_address_check(LAYER_UDP, text, why)) {
-		config_fail(c, group, "address", "%s", why);
-		return -EINVAL;
-	}
-	if (text || !why_needed)
-		return 0;
-	config_fail(c, group ? group : cfg, group ? "address" : NULL, "%s is required: %s", key,
-		    why_needed);
-	return -EINVAL;
-}
-
-static int check_addresses(struct rtp_node *r, struct config *c, json_t *cfg)
-{
-	struct node *n = r->node;
-	bool rtcp = r->rtcp_settings.enabled;
-	int in_family, out_family;
-
-	if (check_address(c, n->in.cfg, cfg, "in.address", r->in.address,
-			  can_read(n) ? "where to receive" :
-			  rtcp ? "where the peer's reports come (rtcp)" : NULL) ||
-	    check_address(c, n->out.cfg, cfg, "out.address", r->out.address,
-			  can_write(n) ? "where to send" :
-			  rtcp ? "where the reports go (rtcp)" :
-			  r->verify_source ? "whom to take packets from (verify_source)" : NULL))
-		return -EINVAL;
-	if (r->out.address && socket_address_is_any(r->out.address)) {
-		config_fail(c, n->out.cfg, "address", "'%.60s' names no host to send to",
-			    r->out.address);
-		return -EINVAL;
-	}
-	in_family = r->in.address ? socket_address_family(r->in.address) : 0;
-	out_family = r->out.address ? socket_address_family(r->out.address) : 0;
-	if (in_family && out_family && in_family != out_family) {
-		config_fail(c, n->out.cfg, "address",
-			    "is of IPv%d, in.address of IPv%d; one node has one of them",
-			    out_family == AF_INET ? 4 : 6, in_family == AF_INET ? 4 : 6);
-		return -EINVAL;
-	}
-	return 0;
+	return socket_ends_parse(n, c, cfg);
 }
 
 static int rtp_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct rtp_node *r = n->private_data;
+	bool rtcp = r->rtcp_settings.enabled;
 
-	if (check_addresses(r, c, cfg))
-		return -EINVAL;
-	if (r->reader && !r->reader->type->scan) {
-		config_fail(c, cfg, "format", "'%s' cannot be read", r->reader->type->name);
-		return -EINVAL;
-	}
-	if (r->writer && !r->writer->type->print) {
-		config_fail(c, cfg, "format", "'%s' cannot be written", r->writer->type->name);
-		return -EINVAL;
-	}
-	return 0;
+	return socket_ends_check(&r->ends, c, cfg,
+				 r->ends.reader ? "where to receive" :
+				 rtcp ? "where the peer's reports come (rtcp)" : NULL,
+				 r->ends.writer ? "where to send" :
+				 rtcp ? "where the reports go (rtcp)" :
+				 r->ends.verify_source ? "whom to take packets from (verify_source)" :
+						    NULL);
 }
 
 /* A sample has to fit into a packet. */
@@ -299,38 +188,20 @@ static int rtp_check_signals(struct node *n, struct config *c, json_t *cfg)
 	struct format_sizes sizes;
 	int ret;
 
-	if (!r->writer)
+	if (!r->ends.writer)
 		return 0;
-	ret = format_check_signals(r->writer, c, cfg, n->out.hooked);
+	ret = format_check_signals(r->ends.writer, c, cfg, n->out.hooked);
 	if (ret || !n->is_destination || !n->out.hooked)
 		return ret;
-	if (format_check_sizes(r->writer, c, cfg, n->out.hooked, &sizes))
+	if (format_check_sizes(r->ends.writer, c, cfg, n->out.hooked, &sizes))
 		return -EINVAL;
 	if (sizes.bytes_min > max) {
 		config_fail(c, n->out.cfg ? n->out.cfg : cfg, NULL,
 			    "a sample of %u values takes %zu bytes at least in the format %s, a packet has %zu at most; use another format, or fewer signals",
-			    n->out.hooked->count, sizes.bytes_min, r->writer->type->name, max);
+			    n->out.hooked->count, sizes.bytes_min, r->ends.writer->type->name, max);
 		return -EINVAL;
 	}
 	return 0;
-}
-
-static int rtp_reverse(struct node *n)
-{
-	struct rtp_node *r = n->private_data;
-	const char *was = r->in.address;
-
-	r->in.address = r->out.address;
-	r->out.address = was;
-	return 0;
-}
-
-static void rtp_destroy(struct node *n)
-{
-	struct rtp_node *r = n->private_data;
-
-	format_destroy(r->reader);
-	format_destroy(r->writer);
 }
 
 static int rtp_stop(struct node *n)
@@ -338,33 +209,24 @@ static int rtp_stop(struct node *n)
 	struct rtp_node *r = n->private_data;
 
 	rtcp_close(r);
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
 	rtp_receiver_close(r);
 	rtp_sender_close(r);
-	socket_wait_close(&r->wait);
-	fault_finish(&r->faults);
+	socket_ends_stop(&r->ends);
 	return 0;
 }
 
 static int rtp_start(struct node *n)
 {
 	struct rtp_node *r = n->private_data;
-	int ret;
+	int ret = socket_ends_start(n);
 
-	r->node = n;
-	r->faults.node = n;
 	rtp_session_begin(&r->session, (uint32_t)r->clock_rate);
 	atomic_store(&r->step, 0);
-	ret = socket_wait_open(&r->wait);
-	if (ret)
-		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
 	if (!ret)
 		ret = rtp_open(r);
-	if (!ret && r->reader)
+	if (!ret && r->ends.reader)
 		ret = rtp_receiver_open(r);
-	if (!ret && r->writer)
+	if (!ret && r->ends.writer)
 		ret = rtp_sender_open(r);
 	if (!ret && r->rtcp_settings.enabled)
 		ret = rtcp_open(r);
@@ -373,32 +235,22 @@ static int rtp_start(struct node *n)
 	return ret;
 }
 
-static void rtp_sleep(struct node *n, uint64_t until_ns)
-{
-	struct rtp_node *r = n->private_data;
-	uint64_t now = clock_now_ns();
-
-	if (r->reader && until_ns > now)
-		socket_wait_sleep(&r->wait, r->fd,
-				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
-}
-
-static void rtp_interrupt(struct node *n)
+static int rtp_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct rtp_node *r = n->private_data;
 
-	socket_wait_interrupt(&r->wait);
+	return likely(r->receiver) ? datagram_read(r->receiver, smps, cnt) : -ENODATA;
 }
 
 static void rtp_print(struct node *n, char *buf, size_t size)
 {
 	const struct rtp_node *r = n->private_data;
-	const struct format *f = r->reader ? r->reader : r->writer;
+	const struct format *f = r->ends.reader ? r->ends.reader : r->ends.writer;
 
 	snprintf(buf, size, "%s%.80s%s%.80s, format %s, reports %s %s",
-		 r->in.address ? "in " : "", r->in.address ? r->in.address : "",
-		 r->out.address ? r->in.address ? ", out " : "out " : "",
-		 r->out.address ? r->out.address : "", f ? f->type->name : "none",
+		 r->ends.in.address ? "in " : "", r->ends.in.address ? r->ends.in.address : "",
+		 r->ends.out.address ? r->ends.in.address ? ", out " : "out " : "",
+		 r->ends.out.address ? r->ends.out.address : "", f ? f->type->name : "none",
 		 r->rtcp_settings.enabled ? mode_names[r->rtcp_settings.mode] : "off",
 		 r->rtcp_settings.enabled ? throttle_names[r->aimd.throttle] : "");
 }
@@ -442,8 +294,8 @@ const struct node_type node_rtp = {
 	.out_key_count = ARRAY_SIZE(rtp_out_keys),
 	.figures = rtp_figures,
 	.figure_count = ARRAY_SIZE(rtp_figures),
-	.init = rtp_init,
-	.destroy = rtp_destroy,
+	.init = socket_ends_init,
+	.destroy = socket_ends_destroy,
 	.parse = rtp_parse,
 	.check = rtp_check,
 	.check_signals = rtp_check_signals,
@@ -451,10 +303,10 @@ const struct node_type node_rtp = {
 	.stop = rtp_stop,
 	.read = rtp_read,
 	.write = rtp_write,
-	.sleep = rtp_sleep,
-	.interrupt = rtp_interrupt,
+	.sleep = socket_ends_sleep,
+	.interrupt = socket_ends_interrupt,
 	.rearm = node_rearm_nothing,
-	.reverse = rtp_reverse,
-	.poll_fds = rtp_poll_fds,
+	.reverse = socket_ends_reverse,
+	.poll_fds = socket_ends_poll_fds,
 	.print = rtp_print,
 };

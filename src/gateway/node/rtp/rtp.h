@@ -20,16 +20,7 @@
 
 #include "gateway/node/rtp/rtp_rate.h"
 #include "gateway/node/rtp/rtp_session.h"
-#include "gateway/part/fault.h"
-#include "gateway/part/message.h"
-#include "gateway/part/multicast.h"
-#include "gateway/part/socket_address.h"
-#include "gateway/part/socket_wait.h"
-#include "gateway/plugin/format.h"
-#include "gateway/plugin/node.h"
-
-#define RTP_DEFAULT_FORMAT "villas.binary"
-#define RTP_DATAGRAM_MAX 65536u
+#include "gateway/part/datagrams.h"
 
 enum rtp_figure {
 	RTP_FIGURE_LOSS_FRACTION = FAULT_KINDS,
@@ -54,21 +45,6 @@ enum rtp_figure {
 	RTP_FIGURES,
 };
 
-struct rtp_config_in {
-	const char *address;
-	json_t *format, *multicast_cfg;
-	bool verify_source;
-	int64_t buffer_size;
-	struct multicast multicast;
-};
-
-struct rtp_config_out {
-	const char *address;
-	json_t *format, *multicast_cfg, *netem, *fwmark;
-	int64_t packet_size;
-	struct multicast multicast;
-};
-
 struct rtp_config_rtcp {
 	bool enabled;
 	int mode, throttle;
@@ -84,31 +60,21 @@ struct rtp_config_aimd {
 	int throttle;
 };
 
-struct rtp_receiver;
 struct rtp_sender;
 struct rtcp;
 
 struct rtp_node {
-	struct node *node;
-	json_t *format, *rtcp_cfg, *aimd_cfg;
-	bool verify_source;
-	int64_t payload_type, clock_rate;
-	struct rtp_config_in in;
-	struct rtp_config_out out;
+	struct socket_ends ends;        /* the first member: socket_ends.h */
+	json_t *rtcp_cfg, *aimd_cfg, *netem, *fwmark;
+	int64_t payload_type, clock_rate, packet_size;
 	struct rtp_config_rtcp rtcp_settings;
 	struct rtp_config_aimd aimd;
-	json_t *in_format, *out_format; /* what holds, NULL: the default */
-	struct config *config;
-	struct format *reader, *writer;
 
 	/* From start to stop. */
-	struct socket_address local, remote;
-	bool has_local, has_remote;
-	int fd;
 	struct rtp_session session;
-	struct socket_wait wait;
-	struct fault_counters faults;
-	struct rtp_receiver *receiver;
+	struct datagram_reader *receiver;
+	/* A format that keeps something between messages keeps it of each source. */
+	struct format *readers[RTP_PEERS];
 	struct rtp_sender *sender;
 	struct rtcp *rtcp;              /* NULL: without reports */
 	_Atomic uint64_t step;          /* of rtp_gate_admits(); 0: all samples go */
@@ -131,8 +97,6 @@ bool rtp_is_peer(struct rtp_node *r, const struct socket_address *from, int port
 /* rtp_receive.c */
 int rtp_receiver_open(struct rtp_node *r);
 void rtp_receiver_close(struct rtp_node *r);
-int rtp_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
-int rtp_poll_fds(struct node *n, int fds[], int max);
 
 /* rtp_send.c */
 int rtp_sender_open(struct rtp_node *r);

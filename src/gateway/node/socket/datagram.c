@@ -1,222 +1,251 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Writing datagrams: the samples of one write in as few as they fit in (or in one
- * each), all of them with one system call.
- */
+/* Sockets of datagrams: how they are opened, and which datagrams are read. */
 #define LOG_ROOM "gateway/socket"
 #include "gateway/node/socket/datagram.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "gateway/part/socket_option.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-/* A peer that takes one datagram in two seconds would delay each one by two seconds. */
+/* How long a peer that takes no datagram may hold up a write. A peer that takes one datagram
+ * in that time would delay each one by as much, so it has to take some first. */
+#define STUCK_NS (2 * NSEC_PER_SEC)
 #define STUCK_UNTIL 16
+#define BUSY_POLL_US 50
 
-/* The destination does not exist (yet), as far as the system knows. */
-static bool is_absence(int err)
+static int fail_errno(const struct socket_node *s, const char *what)
 {
-	return err == ECONNREFUSED || err == ENOENT || err == ENETUNREACH ||
-	       err == EHOSTUNREACH || err == ENETDOWN || err == EHOSTDOWN ||
-	       err == ENOTCONN;
+	int err = errno;
+	const char *hint = "";
+
+	if (err == EPERM && (s->ends.layer == LAYER_IP || s->ends.layer == LAYER_ETH))
+		hint = "; layer ip and eth need root or CAP_NET_RAW";
+	log_error("%s: %s: %s%s", s->ends.node->name, what, strerror(err), hint);
+	return -err;
 }
 
-/* `lose`: node_refuse() or node_lose(). */
-static void note_unsent(struct socket_node *s, size_t len, int err,
-			unsigned samples,
-			void (*lose)(struct node *n, enum node_loss cause,
-				     uint64_t count, const char *fmt, ...))
+/* The request about the interface of an address of layer eth; as ioctl(2). */
+static int ask_interface(struct socket_node *s, const struct socket_address *a,
+			 unsigned long request, struct ifreq *answer)
 {
-	char text[SOCKET_ADDRESS_MAX];
-
-	socket_address_print(&s->remote, text);
-	if (err == EMSGSIZE)
-		lose(s->node, NODE_LOSS_TOO_LONG, samples,
-		     "%zu bytes are more than the network to %s takes; out.datagram_size limits what is put together",
-		     len, text);
-	else if (err == EAGAIN)
-		lose(s->node, s->out.full == FULL_DROP ? NODE_LOSS_FULL :
-							 NODE_LOSS_STUCK,
-		     samples, "%s takes too little", text);
-	else
-		lose(s->node, is_absence(err) ? NODE_LOSS_ABSENT :
-						NODE_LOSS_REFUSED,
-		     samples, "to %s: %s", text, strerror(err));
+	*answer = (struct ifreq){ 0 };
+	if_indextoname((unsigned)a->ll.sll_ifindex, answer->ifr_name);
+	return ioctl(s->ends.fd, request, answer);
 }
 
-/*
- * One datagram that the first attempt had no room for. SO_SNDTIMEO lets the
- * attempts look around now and then. 0 or a positive errno.
- */
-static int send_patiently(struct socket_node *s, struct msghdr *h)
+static int open_socket(struct socket_node *s)
 {
-	struct datagram_tx *tx = &s->datagram->tx;
-	unsigned asked = atomic_load(&s->write_interrupts);
-	uint64_t since_ns = clock_now_ns();
-	bool block = s->out.full == FULL_BLOCK && !tx->stuck;
+	struct socket_ends *e = &s->ends;
+	const struct socket_address *a = e->has_local ? &e->local : &e->remote;
+	int type = e->layer == LAYER_IP ? SOCK_RAW : SOCK_DGRAM, protocol = 0;
+	struct ifreq answer;
 
-	for (;;) {
-		if (sendmsg(s->datagram->fd, h,
-			    MSG_NOSIGNAL | (block ? 0 : MSG_DONTWAIT)) >= 0) {
-			tx->stuck -= tx->stuck > 0;
+	if (e->layer == LAYER_IP)
+		protocol = a->protocol;
+	else if (e->layer == LAYER_ETH)
+		protocol = a->ll.sll_protocol;
+	e->fd = socket(a->sa.sa_family, type | SOCK_CLOEXEC, protocol);
+	if (e->fd < 0)
+		return fail_errno(s, "cannot open a socket");
+	if (e->layer == LAYER_ETH)
+		s->datagram->accept_others = !ask_interface(s, a, SIOCGIFFLAGS, &answer) &&
+					     answer.ifr_flags & IFF_LOOPBACK;
+	return 0;
+}
+
+static int set_options(struct socket_node *s)
+{
+	const char *node = s->ends.node->name;
+	int fd = s->ends.fd, polling = s->ends.wait.polling, one = 1;
+	int ret = socket_ends_tune(&s->ends);
+
+	if (!ret && s->in.stamp == STAMP_KERNEL)
+		ret = socket_option_set(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one), node,
+					"in.received = kernel");
+	if (polling == POLLING_BUSY || polling == POLLING_ADAPTIVE)
+		socket_option_try(fd, SOL_SOCKET, SO_BUSY_POLL,
+				  polling == POLLING_BUSY ? BUSY_POLL_US :
+							    (int)MIN(s->in.spin_us, 1000),
+				  node, "SO_BUSY_POLL");
+	return ret ? ret : socket_set_mark(s, fd);
+}
+
+static int bind_socket(struct socket_node *s)
+{
+	struct socket_ends *e = &s->ends;
+	const struct socket_address *a = e->has_local ? &e->local : &e->remote;
+	bool makes_path = e->has_local && e->layer == LAYER_UNIX && e->local.un.sun_path[0];
+	int ret = makes_path ? unix_path_clear(e) : 0;
+
+	if (!ret)
+		ret = socket_ends_bind(e, e->fd, a, "");
+	if (!ret && makes_path)
+		s->datagram->unlink_path = strdup(e->local.un.sun_path);
+	return ret;
+}
+
+/* The bytes that one datagram may have; 0: unknown, which was logged. */
+static size_t find_size_max(struct socket_node *s)
+{
+	const struct socket_address *a = &s->ends.remote;
+	bool v6 = a->sa.sa_family == AF_INET6;
+	struct ifreq answer;
+	size_t max = DATAGRAM_MAX;
+
+	if (s->ends.layer == LAYER_UDP) {
+		max = v6 ? 65527 : 65507;
+	} else if (s->ends.layer == LAYER_IP) {
+		max = v6 ? 65535 : 65515;
+	} else if (s->ends.layer == LAYER_ETH) {
+		if (ask_interface(s, a, SIOCGIFMTU, &answer)) {
+			fail_errno(s, "the interface's MTU");
 			return 0;
 		}
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN && errno != ENOBUFS)
-			return errno;
-		if (!block)
-			return EAGAIN;
-		if (clock_now_ns() - since_ns > SOCKET_STUCK_NS ||
-		    atomic_load(&s->write_interrupts) - asked >= SOCKET_INTERRUPTS) {
-			tx->stuck = STUCK_UNTIL;
-			return EAGAIN;
-		}
+		max = (size_t)answer.ifr_mtu;
 	}
+	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) : max;
 }
 
-/* A datagram was refused; 0 when it went after all, else a positive errno. */
-static int repair(struct socket_node *s, struct msghdr *h, int err)
+static bool is_wanted(struct socket_node *s, const struct socket_address *from)
 {
-	/* ECONNREFUSED of UDP tells of an earlier one, this one did not go. */
-	if (err == EAGAIN || err == ENOBUFS || err == EINTR ||
-	    (err == ECONNREFUSED && s->layer != LAYER_UNIX))
-		err = send_patiently(s, h);
-	return err;
-}
+	struct socket_ends *e = &s->ends;
+	char text[SOCKET_ADDRESS_MAX];
 
-/* Sends what has been put together; returns the samples that went. */
-static unsigned flush(struct socket_node *s)
-{
-	struct datagram_tx *tx = &s->datagram->tx;
-	unsigned done = 0, samples = 0;
-
-	while (done < tx->count) {
-		struct mmsghdr *h = &tx->headers[done];
-		unsigned left = tx->count - done;
-		int n = left == 1 ?
-			(sendmsg(s->datagram->fd, &h->msg_hdr,
-				 MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1) :
-			sendmmsg(s->datagram->fd, h, left,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (unlikely(n <= 0)) {
-			int err = repair(s, &h->msg_hdr, errno);
-
-			if (!err)
-				samples += tx->samples[done];
-			else
-				note_unsent(s, h->msg_hdr.msg_iov->iov_len, err,
-					    tx->samples[done], node_refuse);
-			done++;
-			continue;
-		}
-		tx->stuck -= MIN(tx->stuck, (unsigned)n);
-		for (int i = 0; i < n; i++)
-			samples += tx->samples[done++];
+	if (e->layer == LAYER_ETH) {
+		if (from->ll.sll_pkttype == PACKET_OUTGOING)
+			return false;
+		/* Another program has set the card to promiscuous mode. */
+		if (from->ll.sll_pkttype == PACKET_OTHERHOST && !s->datagram->accept_others)
+			return false;
 	}
-	tx->count = 0;
-	tx->used = 0;
-	return samples;
-}
-
-void datagram_send_delayed(void *node, char *buf, size_t len)
-{
-	struct socket_node *s = node;
-	struct iovec piece = { .iov_base = buf, .iov_len = len };
-	struct msghdr h = {
-		.msg_name = &s->remote.storage,
-		.msg_namelen = s->remote.len,
-		.msg_iov = &piece,
-		.msg_iovlen = 1,
-	};
-
-	int err = 0;
-
-	if (sendmsg(s->datagram->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		err = repair(s, &h, errno);
-	/* How many samples are in it is not known any more: one at least. */
-	if (err)
-		note_unsent(s, len, err, 1, node_lose);
-}
-
-/* Through the emulated network: what it loses was accepted all the same. */
-static unsigned flush_netem(struct socket_node *s)
-{
-	struct datagram_tx *tx = &s->datagram->tx;
-	unsigned samples = 0;
-
-	for (unsigned i = 0; i < tx->count; i++) {
-		netem_put(s->netem, tx->pieces[i].iov_base,
-			  tx->pieces[i].iov_len);
-		samples += tx->samples[i];
-	}
-	tx->count = 0;
-	tx->used = 0;
-	return samples;
-}
-
-static unsigned flush_either(struct socket_node *s)
-{
-	return unlikely(s->netem != NULL) ? flush_netem(s) : flush(s);
-}
-
-/*
- * A format asks for the room that a sample may need; what it does need may be less.
- * Prints one sample with ample room. False after it has told that it is too long.
- */
-static bool print_amply(struct socket_node *s, struct sample *smp, size_t *used)
-{
-	struct datagram_tx *tx = &s->datagram->tx;
-	struct format *f = s->writer;
-	int n = f->type->print(f, tx->arena, TX_ARENA, used, &smp, 1);
-
-	if (n == 1 && *used <= tx->size_max)
+	if (!e->verify_source ||
+	    socket_address_equal(from, &e->remote,
+				 e->layer == LAYER_UDP && e->remote.in4.sin_port))
 		return true;
-	if (n < 0)
-		node_refuse(s->node, NODE_LOSS_FORMAT, 1, "format %s: %s",
-			    f->type->name,
-			    *format_error(f) ? format_error(f) : strerror(-n));
-	else
-		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
-			    "a sample of %u values is %zu bytes, a datagram has at most %zu",
-			    smp->length,
-			    n ? *used : message_sample_size(f, smp), tx->size_max);
+	fault_note(&e->faults, FAULT_FOREIGN, 1, "from %s", socket_address_print(from, text));
 	return false;
 }
 
-int datagram_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
+static bool take(struct socket_ends *e, struct datagram *d)
 {
-	struct datagram_tx *tx = &s->datagram->tx;
-	struct format *f = s->writer;
-	unsigned done = 0, sent = 0;
+	struct message *m = &d->message;
+	size_t header;
 
-	while (done < cnt) {
-		size_t room = MIN(tx->size_max, TX_ARENA - tx->used), used = 0;
-		int n = f->type->print(f, tx->arena + tx->used, room, &used,
-				       smps + done, s->out.pack ? cnt - done : 1);
-
-		if (n <= 0 && tx->count) {
-			/* Perhaps for want of room only. */
-			sent += flush_either(s);
-			continue;
-		}
-		if (unlikely(n <= 0)) {
-			n = print_amply(s, smps[done], &used);
-			done += !n;
-			if (!n)
-				continue;
-		}
-		tx->pieces[tx->count].iov_base = tx->arena + tx->used;
-		tx->pieces[tx->count].iov_len = used;
-		tx->samples[tx->count++] = (unsigned)n;
-		tx->used += used;
-		done += (unsigned)n;
-		if (tx->count == TX_BATCH)
-			sent += flush_either(s);
+	if (!is_wanted(container_of(e, struct socket_node, ends), d->from))
+		return false;
+	/* A raw socket of IPv4 delivers the header, too. */
+	if (e->layer != LAYER_IP || d->from->sa.sa_family != AF_INET)
+		return true;
+	header = m->len ? (size_t)(m->at[0] & 15) * 4 : 0;
+	if (header < 20 || header > m->len) {
+		fault_note(&e->faults, FAULT_MALFORMED, 1, "no IPv4 header in %zu bytes",
+			   m->len);
+		return false;
 	}
-	return (int)(sent + flush_either(s));
+	m->at += header;
+	m->len -= header;
+	return true;
+}
+
+static int open_reader(struct socket_node *s)
+{
+	struct socket_ends *e = &s->ends;
+	struct datagram_reader *r = datagram_reader_new(e);
+
+	s->datagram->reader = r;
+	if (!r)
+		return -ENOMEM;
+	if (e->layer == LAYER_ETH || e->layer == LAYER_IP || e->verify_source)
+		r->take = take;
+	/* A format that keeps nothing between messages needs no reader for each sender. */
+	if (!e->reader->type->reset)
+		return 0;
+	r->scan = sources_scan;
+	return sources_open(s);
+}
+
+static void send_delayed(void *node, char *buf, size_t len)
+{
+	struct socket_node *s = node;
+
+	datagram_send_late(s->datagram->writer, buf, len);
+}
+
+/* Through the emulated network: what it loses was accepted all the same. */
+static unsigned send_emulated(struct socket_ends *e, unsigned first)
+{
+	struct socket_node *s = container_of(e, struct socket_node, ends);
+	const struct iovec *piece = &s->datagram->writer->pieces[first];
+
+	netem_put(s->netem, piece->iov_base, piece->iov_len);
+	return 1;
+}
+
+static int open_writer(struct socket_node *s)
+{
+	struct datagram_writer *w = datagram_writer_new(&s->ends);
+
+	s->datagram->writer = w;
+	if (!w)
+		return -ENOMEM;
+	w->size_max = w->pack_max = find_size_max(s);
+	if (!w->size_max)
+		return -EINVAL;
+	if (!s->out.pack)
+		w->samples_max = 1;
+	w->drop = s->out.full == FULL_DROP;
+	w->patience_ns = STUCK_NS;
+	w->stuck_max = STUCK_UNTIL;
+	w->limit = "a datagram has at most";
+	w->size_key = "out.datagram_size";
+	if (!s->out.netem.enabled)
+		return 0;
+	w->send = send_emulated;
+	return netem_open(&s->netem, &s->out.netem, send_delayed, s);
+}
+
+int datagram_start(struct socket_node *s)
+{
+	int ret;
+
+	s->datagram = calloc(1, sizeof(*s->datagram));
+	if (!s->datagram)
+		return -ENOMEM;
+	ret = socket_ends_resolve(&s->ends);
+	if (!ret)
+		ret = open_socket(s);
+	if (!ret)
+		ret = set_options(s);
+	if (!ret)
+		ret = bind_socket(s);
+	if (!ret && s->ends.reader)
+		ret = open_reader(s);
+	if (!ret && s->ends.writer)
+		ret = open_writer(s);
+	return ret;
+}
+
+void datagram_stop(struct socket_node *s)
+{
+	struct socket_datagrams *d = s->datagram;
+
+	if (!d)
+		return;
+	netem_close(s->netem, s->ends.node->name);
+	s->netem = NULL;
+	if (d->unlink_path)
+		unlink(d->unlink_path);
+	free(d->unlink_path);
+	sources_close(s);
+	datagram_reader_free(d->reader);
+	datagram_writer_free(d->writer);
+	free(d);
+	s->datagram = NULL;
 }

@@ -2,27 +2,14 @@
 /* Node-type `socket`: its settings and callbacks; see socket.h. */
 #define LOG_ROOM "gateway/socket"
 #include "gateway/node/socket/datagram.h"
-#include "gateway/node/socket/socket.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "util/log.h"
 
 extern const struct node_type node_socket;
-
-static const char *const layer_names[] = {
-	[LAYER_UDP] = "udp",
-	[LAYER_IP] = "ip",
-	[LAYER_ETH] = "eth",
-	[LAYER_UNIX] = "unix",
-	[LAYER_LOCAL] = "local",
-	[LAYER_TCP_CLIENT] = "tcp-client",
-	[LAYER_TCP_SERVER] = "tcp-server",
-	NULL,
-};
 
 static const char *const framing_names[] = { "auto", "none", "length", NULL };
 static const char *const full_names[] = { "block", "drop", NULL };
@@ -38,11 +25,11 @@ static const char *const polling_names[] = {
 #define OFFSET(field) offsetof(struct socket_node, field)
 
 static const struct config_key socket_keys[] = {
-	{ "layer", CONFIG_ENUM, OFFSET(layer), "udp", .names = layer_names,
+	{ "layer", CONFIG_ENUM, OFFSET(ends.layer), "udp", .names = socket_layer_names,
 	  .help = "What carries the samples; local is another name of unix" },
-	{ "format", CONFIG_JSON, OFFSET(format),
+	{ "format", CONFIG_JSON, OFFSET(ends.format),
 	  .help = "Format of both directions, " SOCKET_DEFAULT_FORMAT },
-	{ "verify_source", CONFIG_BOOL, OFFSET(verify_source), "false",
+	{ "verify_source", CONFIG_BOOL, OFFSET(ends.verify_source), "false",
 	  .help = "Take only what comes from out.address" },
 	{ "framing", CONFIG_ENUM, OFFSET(framing), "auto",
 	  .names = framing_names,
@@ -52,15 +39,15 @@ static const struct config_key socket_keys[] = {
 };
 
 static const struct config_key socket_in_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(in.address),
+	{ "address", CONFIG_STRING, OFFSET(ends.in.address),
 	  .help = "Where to receive" },
-	{ "format", CONFIG_JSON, OFFSET(in.format),
+	{ "format", CONFIG_JSON, OFFSET(ends.in.format),
 	  .help = "Format of what is received" },
-	{ "verify_source", CONFIG_BOOL, OFFSET(in.verify_source), "false",
+	{ "verify_source", CONFIG_BOOL, OFFSET(ends.in.verify_source), "false",
 	  .help = "As on the node" },
-	{ "multicast", CONFIG_JSON, OFFSET(in.multicast_cfg),
+	{ "multicast", CONFIG_JSON, OFFSET(ends.in.multicast_cfg),
 	  .help = "Multicast group to join" },
-	{ "polling", CONFIG_ENUM, OFFSET(in.polling), "auto",
+	{ "polling", CONFIG_ENUM, OFFSET(ends.wait.polling), "auto",
 	  .names = polling_names,
 	  .help = "How reading waits: as seems best, asleep (event), asking all "
 		  "the time (busy), or one after the other (adaptive)" },
@@ -71,7 +58,7 @@ static const struct config_key socket_in_keys[] = {
 	  .names = stamp_names,
 	  .help = "Receive time: when the gateway reads it, or when the kernel "
 		  "got it" },
-	{ "buffer_size", CONFIG_INT, OFFSET(in.buffer_size), "4194304",
+	{ "buffer_size", CONFIG_INT, OFFSET(ends.in.buffer_size), "4194304",
 	  .min = 4096, .max = 1 << 30,
 	  .help = "Bytes that may wait: in the kernel (datagrams), in a "
 		  "connection's buffer (TCP)" },
@@ -84,10 +71,10 @@ static const struct config_key socket_in_keys[] = {
 };
 
 static const struct config_key socket_out_keys[] = {
-	{ "address", CONFIG_STRING, OFFSET(out.address), .help = "Where to send" },
-	{ "format", CONFIG_JSON, OFFSET(out.format),
+	{ "address", CONFIG_STRING, OFFSET(ends.out.address), .help = "Where to send" },
+	{ "format", CONFIG_JSON, OFFSET(ends.out.format),
 	  .help = "Format of what is sent" },
-	{ "multicast", CONFIG_JSON, OFFSET(out.multicast_cfg),
+	{ "multicast", CONFIG_JSON, OFFSET(ends.out.multicast_cfg),
 	  .help = "The same as in.multicast" },
 	{ "netem", CONFIG_JSON, OFFSET(out.netem_cfg),
 	  .help = "Emulation of a bad network" },
@@ -101,7 +88,7 @@ static const struct config_key socket_out_keys[] = {
 	{ "datagram_size", CONFIG_INT, OFFSET(out.datagram_size), "0",
 	  .min = 0, .max = 65536,
 	  .help = "Bytes of a datagram at most; 0: as many as the layer takes" },
-	{ "buffer_size", CONFIG_INT, OFFSET(out.buffer_size), "1048576",
+	{ "buffer_size", CONFIG_INT, OFFSET(ends.out.buffer_size), "1048576",
 	  .min = 4096, .max = 1 << 30,
 	  .help = "TCP: bytes that may wait for a peer" },
 	{ "slow_timeout", CONFIG_INT, OFFSET(out.slow_timeout_ms), "2000",
@@ -113,266 +100,132 @@ static const struct config_key socket_out_keys[] = {
 	  .help = "tcp-client: milliseconds between attempts to connect" },
 };
 
-static bool can_read(const struct node *n)
-{
-	return n->in.present && n->in.enabled;
-}
+_Static_assert(offsetof(struct socket_node, ends) == 0, "socket_ends.h");
 
-static bool can_write(const struct node *n)
+int socket_set_mark(struct socket_node *s, int fd)
 {
-	return n->out.present && n->out.enabled;
-}
+	int mark = (int)(uint32_t)s->out.fwmark, err;
 
-static int parse_multicast(struct socket_node *s, struct config *c, json_t *cfg,
-			   struct multicast *m)
-{
-	if (multicast_parse(m, c, cfg))
-		return -EINVAL;
-	if (!cfg || s->layer == LAYER_UDP || s->layer == LAYER_IP)
+	if (s->out.fwmark < 0 || !setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
 		return 0;
-	config_fail(c, cfg, NULL, "is for layer udp and ip, not %s",
-		    layer_names[s->layer]);
-	return -EINVAL;
-}
-
-/* A setting in one group holds for both. */
-static int parse_multicasts(struct socket_node *s, struct config *c)
-{
-	struct multicast *in = &s->in.multicast, *out = &s->out.multicast;
-
-	if (parse_multicast(s, c, s->in.multicast_cfg, in) ||
-	    parse_multicast(s, c, s->out.multicast_cfg, out))
-		return -EINVAL;
-	return multicast_merge(in, s->in.multicast_cfg, out, s->out.multicast_cfg,
-			       can_read(s->node) && !can_write(s->node), c);
-}
-
-static int make_formats(struct socket_node *s, struct config *c)
-{
-	struct node *n = s->node;
-	int ret = 0;
-
-	s->in_format = s->in.format ? s->in.format : s->format;
-	s->out_format = s->out.format ? s->out.format : s->format;
-	if (can_read(n))
-		ret = format_new(&s->reader, c, s->in_format,
-				 SOCKET_DEFAULT_FORMAT, n->in.signals);
-	if (!ret && can_write(n))
-		ret = format_new(&s->writer, c, s->out_format,
-				 SOCKET_DEFAULT_FORMAT, n->out.signals);
-	if (ret)
-		return ret;
-	if (s->reader)
-		s->reader->message = !layer_is_stream(s->layer);
-	if (s->writer)
-		s->writer->message = !layer_is_stream(s->layer);
-	return 0;
-}
-
-static int socket_init(struct node *n)
-{
-	struct socket_node *s = n->private_data;
-
-	s->node = n;
-	s->wait.wake_fd = -1;
-	s->faults.node = n;
-	return 0;
+	err = errno;
+	log_error("%s: out.fwmark: %s%s", s->ends.node->name, strerror(err),
+		  err == EPERM ? "; a mark needs root or CAP_NET_ADMIN" : "");
+	return -err;
 }
 
 static int socket_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct socket_node *s = n->private_data;
+	struct socket_ends *e = &s->ends;
 	int ret;
 
-	s->node = n;
-	s->config = c;
-	if (s->layer == LAYER_LOCAL)
-		s->layer = LAYER_UNIX;
-	s->verify_source |= s->in.verify_source;
-	s->wait.polling = s->in.polling;
-	n->in.waits_itself = s->in.polling != POLLING_AUTO ||
-			     s->layer == LAYER_TCP_CLIENT ||
-			     s->layer == LAYER_TCP_SERVER;
-	s->wait.spin_ns = (uint64_t)s->in.spin_us * 1000;
-	if (!can_read(n) && !can_write(n)) {
-		config_fail(c, cfg, NULL,
-			    "needs `in = { address = ... }` to receive, or `out = { address = ... }` to send");
-		return -EINVAL;
-	}
-	ret = parse_multicasts(s, c);
-	if (s->out.netem_cfg &&
-	    netem_parse(&s->out.netem, c, s->out.netem_cfg))
+	if (e->layer == LAYER_LOCAL)
+		e->layer = LAYER_UNIX;
+	n->in.waits_itself = e->wait.polling != POLLING_AUTO || layer_is_stream(e->layer);
+	e->wait.spin_ns = (uint64_t)s->in.spin_us * 1000;
+	ret = socket_ends_parse(n, c, cfg);
+	if (s->out.netem_cfg && netem_parse(&s->out.netem, c, s->out.netem_cfg))
 		ret = -EINVAL;
-	return ret ? ret : make_formats(s, c);
+	return ret;
 }
 
-/* Reports what is wrong with an address; 0 when nothing is. */
-static int check_address(struct socket_node *s, struct config *c, json_t *group,
-			 const char *text)
+static const char *why_in_needed(const struct socket_ends *e)
 {
-	char why[SOCKET_WHY_MAX];
-
-	if (!text || !socket_address_check(s->layer, text, why))
-		return 0;
-	config_fail(c, group, "address", "%s", why);
-	return -EINVAL;
+	return e->layer == LAYER_TCP_SERVER	       ? "where to listen" :
+	       e->layer != LAYER_TCP_CLIENT && e->reader ? "where to receive" :
+							 NULL;
 }
 
-static int check_needed(struct socket_node *s, struct config *c, json_t *cfg)
+static const char *why_out_needed(const struct socket_ends *e)
 {
-	struct node *n = s->node;
-	bool need_in = can_read(n) && s->layer != LAYER_TCP_CLIENT;
-	bool need_out = can_write(n) && s->layer != LAYER_TCP_SERVER;
-
-	if (s->layer == LAYER_TCP_SERVER)
-		need_in = true;
-	if (s->layer == LAYER_TCP_CLIENT || s->verify_source)
-		need_out = true;
-	if (need_in && !s->in.address) {
-		config_fail(c, n->in.cfg ? n->in.cfg : cfg,
-			    n->in.cfg ? "address" : NULL,
-			    "in.address is required: %s",
-			    s->layer == LAYER_TCP_SERVER ? "where to listen" :
-							   "where to receive");
-		return -EINVAL;
-	}
-	if (need_out && !s->out.address) {
-		config_fail(c, n->out.cfg ? n->out.cfg : cfg,
-			    n->out.cfg ? "address" : NULL,
-			    "out.address is required: %s",
-			    s->layer == LAYER_TCP_CLIENT ? "where to connect to" :
-			    can_write(n) ? "where to send" :
-					   "whom to take samples from (verify_source)");
-		return -EINVAL;
-	}
-	return 0;
+	return e->layer == LAYER_TCP_CLIENT		? "where to connect to" :
+	       e->layer != LAYER_TCP_SERVER && e->writer ? "where to send" :
+	       e->verify_source ? "whom to take samples from (verify_source)" :
+				  NULL;
 }
 
-/* Both addresses belong to one socket. */
-static int check_pair(struct socket_node *s, struct config *c)
+/* Fails if a key has a value that the layer, the formats or another key do not allow. */
+static int check_keys(struct socket_node *s, struct config *c, json_t *cfg)
 {
-	struct node *n = s->node;
-	int in_family, out_family;
-
-	if (!s->in.address || !s->out.address)
-		return 0;
-	if (layer_is_internet(s->layer)) {
-		in_family = socket_address_family(s->in.address);
-		out_family = socket_address_family(s->out.address);
-		if (in_family && out_family && in_family != out_family) {
-			config_fail(c, n->out.cfg, "address",
-				    "is of IPv%d, in.address of IPv%d; one node has one of them",
-				    out_family == AF_INET ? 4 : 6,
-				    in_family == AF_INET ? 4 : 6);
-			return -EINVAL;
-		}
-	}
-	/* Numbers only: nothing is asked of anybody. */
-	if (s->layer == LAYER_IP &&
-	    strcmp(strrchr(s->in.address, ':'), strrchr(s->out.address, ':'))) {
-		config_fail(c, n->out.cfg, "address",
-			    "has another protocol than in.address; one node has one of them");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int check_formats(struct socket_node *s, struct config *c, json_t *cfg)
-{
-	struct format *reader = s->reader, *writer = s->writer;
-
-	if (reader && !reader->type->scan) {
-		config_fail(c, cfg, "format", "'%s' cannot be read",
-			    reader->type->name);
-		return -EINVAL;
-	}
-	if (writer && !writer->type->print) {
-		config_fail(c, cfg, "format", "'%s' cannot be written",
-			    writer->type->name);
-		return -EINVAL;
-	}
-	if (layer_is_stream(s->layer) && s->framing == FRAMING_AUTO && reader &&
-	    writer && tcp_delimits(reader->type) != tcp_delimits(writer->type)) {
-		config_fail(c, cfg, "framing",
-			    "has to be said: '%s' and '%s' would take different ones",
-			    reader->type->name, writer->type->name);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int socket_check(struct node *n, struct config *c, json_t *cfg)
-{
-	struct socket_node *s = n->private_data;
+	struct socket_ends *e = &s->ends;
+	bool stream = layer_is_stream(e->layer);
 	int ret = 0;
 
-	if (check_address(s, c, n->in.cfg, s->in.address) ||
-	    check_address(s, c, n->out.cfg, s->out.address))
-		return -EINVAL;
-	if (check_needed(s, c, cfg) || check_pair(s, c) ||
-	    check_formats(s, c, cfg))
-		ret = -EINVAL;
-	if (s->out.address && layer_is_internet(s->layer) &&
-	    (s->layer != LAYER_TCP_SERVER || s->verify_source) &&
-	    socket_address_is_any(s->out.address)) {
-		config_fail(c, n->out.cfg, "address",
-			    "'%.60s' names no host to send to", s->out.address);
+	if (e->layer == LAYER_IP && e->in.address && e->out.address &&
+	    strcmp(strrchr(e->in.address, ':'), strrchr(e->out.address, ':'))) {
+		config_fail(c, e->node->out.cfg, "address",
+			    "has another protocol than in.address; one node has one of them");
 		ret = -EINVAL;
 	}
-	if (layer_is_stream(s->layer) && s->in.stamp == STAMP_KERNEL) {
-		config_fail(c, n->in.cfg, "received",
+	if (stream && s->framing == FRAMING_AUTO && e->reader && e->writer &&
+	    tcp_delimits(e->reader->type) != tcp_delimits(e->writer->type)) {
+		config_fail(c, cfg, "framing",
+			    "has to be said: '%s' and '%s' would take different ones",
+			    e->reader->type->name, e->writer->type->name);
+		ret = -EINVAL;
+	}
+	if (stream && s->in.stamp == STAMP_KERNEL) {
+		config_fail(c, e->node->in.cfg, "received",
 			    "kernel is for datagrams: the bytes of a stream have no times");
 		ret = -EINVAL;
 	}
-	if (s->framing != FRAMING_AUTO && !layer_is_stream(s->layer)) {
-		config_fail(c, cfg, "framing",
-			    "is for TCP; a datagram is a frame already");
+	if (!stream && s->framing != FRAMING_AUTO) {
+		config_fail(c, cfg, "framing", "is for TCP; a datagram is a frame already");
 		ret = -EINVAL;
 	}
 	return ret;
 }
 
+static int socket_check(struct node *n, struct config *c, json_t *cfg)
+{
+	struct socket_node *s = n->private_data;
+	int ret = socket_ends_check(&s->ends, c, cfg, why_in_needed(&s->ends),
+				    why_out_needed(&s->ends));
+
+	return ret ? ret : check_keys(s, c, cfg);
+}
+
 /* Of a datagram of its layer, as far as it is known before it is opened. */
 static size_t datagram_max(const struct socket_node *s)
 {
-	size_t max = s->layer == LAYER_UDP ? 65527 :
-		     s->layer == LAYER_IP  ? 65535 :
-					     65536;
+	size_t max = s->ends.layer == LAYER_UDP ? 65527 :
+		     s->ends.layer == LAYER_IP	? 65535 :
+						  65536;
 
-	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) :
-				      max;
+	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) : max;
 }
 
 /* A sample has to fit into a message. */
 static int check_size(struct socket_node *s, struct config *c, json_t *cfg,
 		      struct signal_list *signals)
 {
-	struct node *n = s->node;
+	const char *format = s->ends.writer->type->name;
+	struct node *n = s->ends.node;
 	struct format_sizes sizes;
 	int64_t need;
 
-	if (format_check_sizes(s->writer, c, cfg, signals, &sizes))
+	if (format_check_sizes(s->ends.writer, c, cfg, signals, &sizes))
 		return -EINVAL;
 	need = (int64_t)sizes.room_max + 4; /* with the length of a frame */
-	if (layer_is_stream(s->layer) && need > s->out.buffer_size) {
+	if (layer_is_stream(s->ends.layer)) {
+		if (need <= s->ends.out.buffer_size)
+			return 0;
 		log_info("node %s: out.buffer_size %lld is raised to %lld, for samples of %u values",
-			 n->name, (long long)s->out.buffer_size, (long long)need,
+			 n->name, (long long)s->ends.out.buffer_size, (long long)need,
 			 signals->count);
-		s->out.buffer_size = need;
-	}
-	if (layer_is_stream(s->layer))
+		s->ends.out.buffer_size = need;
 		return 0;
+	}
 	if (sizes.bytes_min > datagram_max(s)) {
 		config_fail(c, n->out.cfg ? n->out.cfg : cfg, NULL,
 			    "a sample of %u values takes %zu bytes at least in the format %s, a datagram has %zu at most; use another format, layer tcp-client, or fewer signals",
-			    signals->count, sizes.bytes_min,
-			    s->writer->type->name, datagram_max(s));
+			    signals->count, sizes.bytes_min, format, datagram_max(s));
 		return -EINVAL;
 	}
 	if (sizes.room_max - sizes.room_max / 64 > datagram_max(s))
 		log_warn("node %s: a sample of %u values may take %zu bytes in the format %s, a datagram has %zu at most; those that take more will be lost",
-			 n->name, signals->count, sizes.room_max,
-			 s->writer->type->name, datagram_max(s));
+			 n->name, signals->count, sizes.room_max, format, datagram_max(s));
 	return 0;
 }
 
@@ -381,30 +234,12 @@ static int socket_check_signals(struct node *n, struct config *c, json_t *cfg)
 	struct socket_node *s = n->private_data;
 	int ret;
 
-	if (!s->writer)
+	if (!s->ends.writer)
 		return 0;
-	ret = format_check_signals(s->writer, c, cfg, n->out.hooked);
+	ret = format_check_signals(s->ends.writer, c, cfg, n->out.hooked);
 	if (ret || !n->is_destination || !n->out.hooked)
 		return ret;
 	return check_size(s, c, cfg, n->out.hooked);
-}
-
-static int socket_reverse(struct node *n)
-{
-	struct socket_node *s = n->private_data;
-	const char *was = s->in.address;
-
-	s->in.address = s->out.address;
-	s->out.address = was;
-	return 0;
-}
-
-static void socket_destroy(struct node *n)
-{
-	struct socket_node *s = n->private_data;
-
-	format_destroy(s->reader);
-	format_destroy(s->writer);
 }
 
 static int socket_stop(struct node *n)
@@ -413,24 +248,17 @@ static int socket_stop(struct node *n)
 
 	tcp_stop(s);
 	datagram_stop(s);
-	socket_wait_close(&s->wait);
-	fault_finish(&s->faults);
+	socket_ends_stop(&s->ends);
 	return 0;
 }
 
 static int socket_start(struct node *n)
 {
 	struct socket_node *s = n->private_data;
-	int ret;
+	int ret = socket_ends_start(n);
 
-	s->node = n;
-	s->faults.node = n;
-	ret = socket_wait_open(&s->wait);
-	if (ret) {
-		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
-		return ret;
-	}
-	ret = layer_is_stream(s->layer) ? tcp_start(s) : datagram_start(s);
+	if (!ret)
+		ret = layer_is_stream(s->ends.layer) ? tcp_start(s) : datagram_start(s);
 	if (ret)
 		socket_stop(n);
 	return ret;
@@ -441,9 +269,9 @@ static int socket_read(struct node *n, struct sample *smps[], unsigned cnt,
 {
 	struct socket_node *s = n->private_data;
 
-	if (unlikely(!s->reader))
+	if (unlikely(!s->ends.reader))
 		return -ENODATA;
-	return s->tcp ? tcp_read(s, smps, cnt) : datagram_read(s, smps, cnt);
+	return s->tcp ? tcp_read(s, smps, cnt) : datagram_read(s->datagram->reader, smps, cnt);
 }
 
 static int socket_write(struct node *n, struct sample *smps[], unsigned cnt,
@@ -451,22 +279,9 @@ static int socket_write(struct node *n, struct sample *smps[], unsigned cnt,
 {
 	struct socket_node *s = n->private_data;
 
-	if (unlikely(!s->writer))
+	if (unlikely(!s->ends.writer))
 		return -EBADF;
-	return s->tcp ? tcp_write(s, smps, cnt) :
-			   datagram_write(s, smps, cnt);
-}
-
-/* Datagrams only. */
-static void socket_sleep(struct node *n, uint64_t until_ns)
-{
-	struct socket_node *s = n->private_data;
-	uint64_t now = clock_now_ns();
-
-	if (s->reader && until_ns > now)
-		socket_wait_sleep(&s->wait, s->datagram->fd,
-				  until_ns == UINT64_MAX ? until_ns :
-							   until_ns - now);
+	return s->tcp ? tcp_write(s, smps, cnt) : datagram_write(s->datagram->writer, smps, cnt);
 }
 
 static bool socket_may_wait(struct node *n)
@@ -476,32 +291,22 @@ static bool socket_may_wait(struct node *n)
 	return s->tcp;
 }
 
-static void socket_interrupt(struct node *n)
-{
-	struct socket_node *s = n->private_data;
-
-	atomic_fetch_add(&s->write_interrupts, 1);
-	socket_wait_interrupt(&s->wait);
-}
-
 static int socket_poll_fds(struct node *n, int fds[], int max)
 {
 	struct socket_node *s = n->private_data;
 
-	return s->tcp ? tcp_poll_fds(s, fds, max) :
-			   datagram_poll_fds(s, fds, max);
+	return s->tcp ? tcp_poll_fds(s, fds, max) : socket_ends_poll_fds(n, fds, max);
 }
 
 static void socket_print(struct node *n, char *buf, size_t size)
 {
 	const struct socket_node *s = n->private_data;
-	const struct format *f = s->reader ? s->reader : s->writer;
+	const struct socket_ends *e = &s->ends;
+	const struct format *f = e->reader ? e->reader : e->writer;
 
-	snprintf(buf, size, "layer %s%s%.80s%s%.80s, format %s",
-		 layer_names[s->layer], s->in.address ? ", in " : "",
-		 s->in.address ? s->in.address : "",
-		 s->out.address ? ", out " : "",
-		 s->out.address ? s->out.address : "",
+	snprintf(buf, size, "layer %s%s%.80s%s%.80s, format %s", socket_layer_names[e->layer],
+		 e->in.address ? ", in " : "", e->in.address ? e->in.address : "",
+		 e->out.address ? ", out " : "", e->out.address ? e->out.address : "",
 		 f ? f->type->name : "none");
 }
 
@@ -530,8 +335,8 @@ const struct node_type node_socket = {
 	.out_key_count = ARRAY_SIZE(socket_out_keys),
 	.figures = socket_figures,
 	.figure_count = ARRAY_SIZE(socket_figures),
-	.init = socket_init,
-	.destroy = socket_destroy,
+	.init = socket_ends_init,
+	.destroy = socket_ends_destroy,
 	.parse = socket_parse,
 	.check = socket_check,
 	.check_signals = socket_check_signals,
@@ -539,11 +344,11 @@ const struct node_type node_socket = {
 	.stop = socket_stop,
 	.read = socket_read,
 	.write = socket_write,
-	.sleep = socket_sleep,
+	.sleep = socket_ends_sleep,
 	.may_wait = socket_may_wait,
-	.interrupt = socket_interrupt,
+	.interrupt = socket_ends_interrupt,
 	.rearm = node_rearm_nothing,
-	.reverse = socket_reverse,
+	.reverse = socket_ends_reverse,
 	.poll_fds = socket_poll_fds,
 	.print = socket_print,
 };

@@ -23,21 +23,11 @@ int sources_open(struct socket_node *s)
 	struct datagram_sources *t = &s->datagram->sources;
 	int ret = 0;
 
-	/* A format that keeps nothing needs no reader beside the node's own. */
-	if (!s->reader || !s->reader->type->reset)
-		return 0;
 	t->at = calloc(SOURCES_MAX, sizeof(*t->at));
 	if (!t->at)
 		return -ENOMEM;
-	for (t->size = 0; t->size < SOURCES_MAX && !ret; t->size++) {
-		struct format **reader = &t->at[t->size].reader;
-
-		ret = format_new(reader, s->config, s->in_format,
-				 SOCKET_DEFAULT_FORMAT, s->node->in.signals);
-		if (ret)
-			break;
-		(*reader)->message = true;
-	}
+	for (; t->size < SOURCES_MAX && !ret; t->size++)
+		ret = socket_ends_new_reader(&s->ends, &t->at[t->size].reader);
 	return ret;
 }
 
@@ -78,8 +68,7 @@ static void tell_full(struct socket_node *s, const struct datagram_source *gone)
 		return;
 	t->said_full = true;
 	log_warn("%s: more than %u senders: what the format kept of %s is forgotten, and so on; verify_source takes only what comes from out.address",
-		 s->node->name, t->size,
-		 socket_address_print(&gone->address, text));
+		 s->ends.node->name, t->size, socket_address_print(&gone->address, text));
 }
 
 static struct datagram_source *find(struct socket_node *s,
@@ -103,20 +92,22 @@ static struct datagram_source *find(struct socket_node *s,
 	}
 	victim->address = *from;
 	/* A sender that the configuration names is always accepted. */
-	victim->proven = s->has_remote &&
-			 socket_address_equal(from, &s->remote, true);
+	victim->proven = s->ends.has_remote &&
+			 socket_address_equal(from, &s->ends.remote, true);
 	return victim;
 }
 
-struct format *sources_reader(struct socket_node *s,
-			      const struct socket_address *from)
+unsigned sources_scan(struct socket_ends *e, struct datagram *d, struct sample *smps[],
+		      unsigned cnt)
 {
+	struct socket_node *s = container_of(e, struct socket_node, ends);
 	struct datagram_sources *t = &s->datagram->sources;
+	unsigned n;
 
-	if (likely(!t->size))
-		return s->reader;
-	if (unlikely(!t->last || !same_source(&t->last->address, from)))
-		t->last = find(s, from);
+	if (unlikely(!t->last || !same_source(&t->last->address, d->from)))
+		t->last = find(s, d->from);
 	t->last->used = ++t->clock;
-	return t->last->reader;
+	n = message_scan(&d->message, t->last->reader, smps, cnt, &e->faults);
+	t->last->proven |= n > 0;
+	return n;
 }

@@ -48,7 +48,7 @@ void tcp_break(struct tcp *st, struct tcp_connection *c,
 
 static bool framed(const struct socket_node *s)
 {
-	const struct format *f = s->reader ? s->reader : s->writer;
+	const struct format *f = s->ends.reader ? s->ends.reader : s->ends.writer;
 
 	if (s->framing != FRAMING_AUTO)
 		return s->framing == FRAMING_LENGTH;
@@ -73,15 +73,14 @@ static int make_places(struct tcp *st)
 		struct tcp_connection *c = &st->places[i];
 
 		/* Memory that is never used costs nothing. */
-		c->rx.size = (size_t)s->in.buffer_size;
+		c->rx.size = (size_t)s->ends.in.buffer_size;
 		c->rx.at = malloc(c->rx.size + 1);
 		if (!c->rx.at)
 			return -ENOMEM;
-		if (!s->reader)
+		if (!s->ends.reader)
 			continue;
 		/* Each peer's bytes are a stream of their own. */
-		ret = format_new(&c->reader, s->config, s->in_format,
-				 SOCKET_DEFAULT_FORMAT, s->node->in.signals);
+		ret = socket_ends_new_reader(&s->ends, &c->reader);
 		if (ret)
 			return ret;
 		c->reader->message = st->framed;
@@ -97,7 +96,7 @@ static int open_descriptors(struct tcp *st)
 	st->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	st->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (st->rx_epoll < 0 || st->epoll_fd < 0 || st->wake_fd < 0 ||
-	    epoll_ctl(st->rx_epoll, EPOLL_CTL_ADD, st->node->wait.wake_fd, &e) ||
+	    epoll_ctl(st->rx_epoll, EPOLL_CTL_ADD, st->node->ends.wait.wake_fd, &e) ||
 	    epoll_ctl(st->epoll_fd, EPOLL_CTL_ADD, st->wake_fd, &e))
 		return -errno;
 	return 0;
@@ -121,21 +120,21 @@ int tcp_start(struct socket_node *s)
 		return -ENOMEM;
 	s->tcp = st;
 	st->node = s;
-	st->server = s->layer == LAYER_TCP_SERVER;
+	st->server = s->ends.layer == LAYER_TCP_SERVER;
 	st->framed = framed(s);
-	st->read = s->node->is_source;
+	st->read = s->ends.node->is_source;
 	st->rx_epoll = st->epoll_fd = st->wake_fd = -1;
 	st->listener = st->attempt = -1;
 	pthread_mutex_init(&st->rx_lock, NULL);
 	pthread_mutex_init(&st->tx_lock, NULL);
-	if (s->writer)
-		s->writer->message = st->framed;
+	if (s->ends.writer)
+		s->ends.writer->message = st->framed;
 	ret = make_places(st);
 	if (!ret)
 		ret = open_descriptors(st);
 	if (!ret && st->server)
 		ret = tcp_listen(st);
-	if (!ret && s->writer && s->out.netem.enabled) {
+	if (!ret && s->ends.writer && s->out.netem.enabled) {
 		s->out.netem.keep_order = true;
 		s->out.netem.spare = st->framed ? FRAME_HEADER : 0;
 		ret = netem_open(&s->netem, &s->out.netem, tcp_send_delayed, s);
@@ -208,7 +207,7 @@ static void say_end(struct tcp *st)
 
 		if (c->socket.fd >= 0 && !c->said_end_ns)
 			log_warn("%s: %zu bytes to %s are lost: it did not take them within a second of the end",
-				 st->node->node->name,
+				 st->node->ends.node->name,
 				 stream_buffer_filled(&c->socket.out),
 				 socket_address_print(&c->peer, text));
 	}
@@ -220,7 +219,7 @@ void tcp_stop(struct socket_node *s)
 
 	if (!st)
 		return;
-	netem_close(s->netem, s->node->name);
+	netem_close(s->netem, s->ends.node->name);
 	s->netem = NULL;
 	atomic_store(&st->stop, true);
 	if (st->has_thread) {
@@ -235,7 +234,7 @@ void tcp_stop(struct socket_node *s)
 		format_destroy(c->reader);
 		free(c->rx.at);
 	}
-	node_figure_set(s->node, SOCKET_CONNECTIONS, 0);
+	node_figure_set(s->ends.node, SOCKET_CONNECTIONS, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		const int fds[] = { st->rx_epoll, st->epoll_fd, st->wake_fd,
 				    st->listener, st->attempt };

@@ -117,8 +117,10 @@ void *tcp_run(void *tcp);
 /* Closes one under both locks. */
 void tcp_close_place(struct tcp *st, struct tcp_connection *c);
 
-/* tcp_write.c, under tx_lock */
-/* Sends what waits; true when nothing is left. */
+/* tcp_write.c */
+/* Sends to all peers what netem has delayed. */
+void tcp_send_delayed(void *node, char *buf, size_t len);
+/* Under tx_lock: sends what waits; true when nothing is left. */
 bool tcp_flush(struct tcp *st, struct tcp_connection *c);
 
 #endif

@@ -22,12 +22,12 @@
 
 static const char *name_of(const struct tcp *st)
 {
-	return st->node->node->name;
+	return st->node->ends.node->name;
 }
 
 static void tell_state(struct tcp *st)
 {
-	struct node *n = st->node->node;
+	struct node *n = st->node->ends.node;
 	bool connected = atomic_load(&st->connected) > 0;
 
 	if ((st->shown && st->shown_connected == connected) ||
@@ -142,9 +142,9 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 	/* Its end is seen by who reads it. */
 	watch(st->epoll_fd, EPOLL_CTL_ADD, fd,
 	      st->read ? EPOLLONESHOT : EPOLLIN, tcp_event_data(st, c));
-	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
+	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
 			atomic_fetch_add(&st->connected, 1) + 1);
-	node_figure_add(st->node->node, SOCKET_CONNECTED, 1);
+	node_figure_add(st->node->ends.node, SOCKET_CONNECTED, 1);
 	pthread_mutex_unlock(&st->tx_lock);
 	pthread_mutex_unlock(&st->rx_lock);
 	return true;
@@ -163,7 +163,7 @@ void tcp_close_place(struct tcp *st, struct tcp_connection *c)
 	 * would leave it in the set. */
 	watch(st->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, 0, 0);
 	stream_close(&c->socket);
-	node_figure_set(st->node->node, SOCKET_CONNECTIONS,
+	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
 			atomic_fetch_sub(&st->connected, 1) - 1);
 	pthread_mutex_unlock(&st->tx_lock);
 	pthread_mutex_unlock(&st->rx_lock);
@@ -193,13 +193,13 @@ static void attempt_failed(struct tcp *st, const char *why)
 	}
 	st->address = 0;
 	atomic_store(&st->tried, true);
-	node_figure_add(st->node->node, SOCKET_UNREACHABLE, 1);
+	node_figure_add(st->node->ends.node, SOCKET_UNREACHABLE, 1);
 	schedule(st);
 	if (st->said_unreachable)
 		return;
 	st->said_unreachable = true;
 	log_info("%s: cannot reach %s: %s; trying again every %lld ms",
-		 name_of(st), st->node->out.address, why,
+		 name_of(st), st->node->ends.out.address, why,
 		 (long long)st->node->out.reconnect_interval_ms);
 }
 
@@ -213,7 +213,7 @@ static void attempt_succeeded(struct tcp *st)
 	/* Ports for outgoing calls and the peer's may be the same range: then
 	 * a call to a peer that is not there can reach itself. */
 	if (!getsockname(fd, &own.sa, &own.len) &&
-	    socket_address_equal(&own, &s->remote, true)) {
+	    socket_address_equal(&own, &s->ends.remote, true)) {
 		attempt_failed(st, strerror(ECONNREFUSED));
 		return;
 	}
@@ -223,8 +223,8 @@ static void attempt_succeeded(struct tcp *st)
 	backoff_reset(&st->retry);
 	st->said_unreachable = false;
 	log_info("%s: connected to %s", name_of(st),
-		 socket_address_print(&s->remote, text));
-	adopt(st, fd, &s->remote);
+		 socket_address_print(&s->ends.remote, text));
+	adopt(st, fd, &s->ends.remote);
 	atomic_store(&st->tried, true);
 }
 
@@ -233,16 +233,16 @@ static int resolve(struct tcp *st, char *why)
 	struct socket_node *s = st->node;
 	int family = AF_UNSPEC, ret;
 
-	if (s->in.address)
-		family = socket_address_family(s->in.address);
-	ret = socket_address_resolve_nth(s->layer, s->out.address, family, st->address,
-					 &st->address_count, &s->remote, why);
-	s->has_local = false;
-	if (ret || !s->in.address)
+	if (s->ends.in.address)
+		family = socket_address_family(s->ends.in.address);
+	ret = socket_address_resolve_nth(s->ends.layer, s->ends.out.address, family, st->address,
+					 &st->address_count, &s->ends.remote, why);
+	s->ends.has_local = false;
+	if (ret || !s->ends.in.address)
 		return ret;
-	ret = socket_address_resolve(s->layer, s->in.address,
-				     s->remote.sa.sa_family, &s->local, why);
-	s->has_local = !ret;
+	ret = socket_address_resolve(s->ends.layer, s->ends.in.address,
+				     s->ends.remote.sa.sa_family, &s->ends.local, why);
+	s->ends.has_local = !ret;
 	return ret;
 }
 
@@ -258,21 +258,21 @@ static void attempt(struct tcp *st)
 		attempt_failed(st, why);
 		return;
 	}
-	st->attempt = socket(s->remote.sa.sa_family,
+	st->attempt = socket(s->ends.remote.sa.sa_family,
 			     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (st->attempt < 0 || socket_set_mark(s, st->attempt)) {
 		attempt_failed(st, strerror(errno));
 		return;
 	}
-	if (s->has_local &&
+	if (s->ends.has_local &&
 	    (setsockopt(st->attempt, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	     bind(st->attempt, &s->local.sa, s->local.len))) {
+	     bind(st->attempt, &s->ends.local.sa, s->ends.local.len))) {
 		snprintf(why, sizeof(why), "in.address: %s", strerror(errno));
 		attempt_failed(st, why);
 		return;
 	}
 	st->attempt_end_ns = clock_now_ns() + ATTEMPT_NS;
-	if (!connect(st->attempt, &s->remote.sa, s->remote.len))
+	if (!connect(st->attempt, &s->ends.remote.sa, s->ends.remote.len))
 		attempt_succeeded(st);
 	else if (errno != EINPROGRESS)
 		attempt_failed(st, strerror(errno));
@@ -300,11 +300,11 @@ int tcp_listen(struct tcp *st)
 {
 	struct socket_node *s = st->node;
 	char text[SOCKET_ADDRESS_MAX];
-	int one = 1, zero = 0, ret = socket_resolve(s);
+	int one = 1, zero = 0, ret = socket_ends_resolve(&s->ends);
 
 	if (ret)
 		return ret;
-	st->listener = socket(s->local.sa.sa_family,
+	st->listener = socket(s->ends.local.sa.sa_family,
 			      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (st->listener < 0)
 		goto err_log;
@@ -313,21 +313,21 @@ int tcp_listen(struct tcp *st)
 		return ret;
 	/* Connections of an earlier run that are not in use any more. */
 	setsockopt(st->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (s->local.sa.sa_family == AF_INET6)
+	if (s->ends.local.sa.sa_family == AF_INET6)
 		setsockopt(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero,
 			   sizeof(zero));
-	if (bind(st->listener, &s->local.sa, s->local.len) ||
+	if (bind(st->listener, &s->ends.local.sa, s->ends.local.len) ||
 	    listen(st->listener, 16))
 		goto err_log;
 	log_info("%s: listening on %s", name_of(st),
-		 socket_address_print(&s->local, text));
+		 socket_address_print(&s->ends.local, text));
 	return watch(st->epoll_fd, EPOLL_CTL_ADD, st->listener, EPOLLIN,
 		     EVENT_LISTENER);
 
 err_log:
 	ret = -errno;
 	log_error("%s: in.address: cannot listen on %s: %s", name_of(st),
-		  socket_address_print(&s->local, text), strerror(-ret));
+		  socket_address_print(&s->ends.local, text), strerror(-ret));
 	return ret;
 }
 
@@ -342,15 +342,15 @@ static void accept_one(struct tcp *st)
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-			fault_note(&s->faults, FAULT_DROPPED, 1,
+			fault_note(&s->ends.faults, FAULT_DROPPED, 1,
 				   "cannot accept a peer: %s", strerror(errno));
 			nanosleep(&pause, NULL);
 		}
 		return;
 	}
-	if (s->verify_source && !socket_address_equal(&peer, &s->remote, false)) {
+	if (s->ends.verify_source && !socket_address_equal(&peer, &s->ends.remote, false)) {
 		close(fd);
-		fault_note(&s->faults, FAULT_FOREIGN, 1, "a connection from %s",
+		fault_note(&s->ends.faults, FAULT_FOREIGN, 1, "a connection from %s",
 			   socket_address_print(&peer, text));
 		return;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "gateway/part/message.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -30,7 +31,7 @@ static void drop_rest(struct tcp *st, struct tcp_connection *c)
 
 	if (!filled || (!c->at_end && filled < c->rx.size))
 		return;
-	fault_note(&st->node->faults, FAULT_MALFORMED, 1, "%zu bytes %s", filled,
+	fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1, "%zu bytes %s", filled,
 		   c->at_end ? "behind the last whole sample" :
 			       "without the end of a sample");
 	c->rx.start = c->rx.end = 0;
@@ -66,7 +67,7 @@ static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
 			drop_rest(st, c);
 			return n;
 		} else {
-			fault_note(&st->node->faults, FAULT_MALFORMED, 1, "%s",
+			fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1, "%s",
 				   format_error(f));
 			if (used)
 				continue;
@@ -99,7 +100,7 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 		uint32_t len = filled >= FRAME_HEADER ? frame_length(b) : 0;
 
 		if (len > b->size - FRAME_HEADER) {
-			fault_note(&st->node->faults, FAULT_MALFORMED, 1,
+			fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1,
 				   "a frame of %u bytes; in.buffer_size allows %zu",
 				   len, b->size - FRAME_HEADER);
 			/* The start of the next message is unknown. */
@@ -117,7 +118,7 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 		m.len = len;
 		/* The samples of one frame may be more than are asked for. */
 		n += message_scan(&m, c->reader, smps + n, cnt - n,
-				  &st->node->faults);
+				  &st->node->ends.faults);
 		if (m.pos < m.len) {
 			/* A shorter frame takes its place. */
 			uint32_t left = (uint32_t)(m.len - m.pos);
@@ -245,7 +246,7 @@ static void wait_and_receive(struct tcp *st, int timeout_ms)
 		struct tcp_connection *c;
 
 		if (events[i].data.u64 == EVENT_WAKE) {
-			socket_wait_clear(&st->node->wait);
+			socket_wait_clear(&st->node->ends.wait);
 			continue;
 		}
 		/* It may have been closed since. */
@@ -288,7 +289,7 @@ static int read_polled(struct tcp *st, struct sample *smps[], unsigned cnt)
 	}
 	/* Not seen at the sockets any more. */
 	if (anything_pending(st))
-		socket_wait_kick(&st->node->wait);
+		socket_wait_kick(&st->node->ends.wait);
 	return (int)n;
 }
 
@@ -297,16 +298,16 @@ int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 	struct tcp *st = s->tcp;
 	struct socket_idle idle = { 0 };
 
-	if (atomic_load_explicit(&s->wait.polled, memory_order_relaxed))
+	if (atomic_load_explicit(&s->ends.wait.polled, memory_order_relaxed))
 		return read_polled(st, smps, cnt);
 	for (;;) {
 		unsigned n = take_locked(st, smps, cnt);
 
 		if (n)
 			return (int)n;
-		if (socket_wait_interrupted(&s->wait))
+		if (socket_wait_interrupted(&s->ends.wait))
 			return -EINTR;
-		if (s->wait.polling != POLLING_EVENT) {
+		if (s->ends.wait.polling != POLLING_EVENT) {
 			pthread_mutex_lock(&st->rx_lock);
 			if (receive_all(st))
 				idle = (struct socket_idle){ 0 };
@@ -314,7 +315,7 @@ int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 			pthread_mutex_unlock(&st->rx_lock);
 			if (n)
 				return (int)n;
-			if (socket_wait_spin(&s->wait, &idle))
+			if (socket_wait_spin(&s->ends.wait, &idle))
 				continue;
 		}
 		wait_and_receive(st, -1);
@@ -323,11 +324,7 @@ int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 
 int tcp_poll_fds(struct socket_node *s, int fds[], int max)
 {
-	bool possible = max >= 1 && s->wait.polling != POLLING_BUSY;
-
-	if (atomic_exchange(&s->wait.polled, possible) != possible && possible)
-		socket_wait_kick(&s->wait);
-	if (!possible)
+	if (!socket_wait_set_polled(&s->ends.wait, max >= 1))
 		return 0;
 	fds[0] = s->tcp->rx_epoll;
 	return 1;

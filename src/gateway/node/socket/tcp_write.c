@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "gateway/part/message.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -47,14 +48,14 @@ bool tcp_flush(struct tcp *st, struct tcp_connection *c)
 
 	if (ret)
 		dead(st, c, -ret);
-	if (stream_buffer_filled(b) <= (size_t)st->node->out.buffer_size / 2)
+	if (stream_buffer_filled(b) <= (size_t)st->node->ends.out.buffer_size / 2)
 		c->missing_since_ns = c->patience_ns = 0; /* it has caught up */
 	return b->start == b->end;
 }
 
 static size_t room(const struct tcp *st, const struct tcp_connection *c)
 {
-	return (size_t)st->node->out.buffer_size - stream_buffer_filled(&c->socket.out);
+	return (size_t)st->node->ends.out.buffer_size - stream_buffer_filled(&c->socket.out);
 }
 
 /* The connecting thread sends the rest when there is room. */
@@ -170,7 +171,7 @@ static void give_up_all(struct tcp *st, size_t len)
 static void wait_for_room(struct tcp *st, size_t len)
 {
 	struct socket_node *s = st->node;
-	unsigned asked = atomic_load(&s->write_interrupts), n;
+	unsigned asked = atomic_load(&s->ends.write_interrupts), n;
 	uint64_t since_ns = clock_now_ns(), before_ns = since_ns, now;
 	bool starved;
 
@@ -183,7 +184,7 @@ static void wait_for_room(struct tcp *st, size_t len)
 		before_ns = now;
 		if (given_up)
 			continue;
-		if (atomic_load(&s->write_interrupts) - asked >= SOCKET_INTERRUPTS) {
+		if (atomic_load(&s->ends.write_interrupts) - asked >= SOCKET_INTERRUPTS) {
 			give_up_all(st, len);
 			return;
 		}
@@ -199,7 +200,7 @@ static void note_missed(struct tcp *st, struct tcp_connection *c)
 	char text[SOCKET_ADDRESS_MAX];
 
 	c->missed++;
-	fault_note(&st->node->faults, FAULT_DROPPED, 1, "%s",
+	fault_note(&st->node->ends.faults, FAULT_DROPPED, 1, "%s",
 		   socket_address_print(&c->peer, text));
 	if (c->missing_since_ns &&
 	    clock_now_ns() - c->missing_since_ns >= slow_timeout_ns(st))
@@ -271,13 +272,13 @@ void tcp_send_delayed(void *node, char *buf, size_t len)
 static bool wait_for_first(struct tcp *st)
 {
 	struct socket_node *s = st->node;
-	unsigned asked = atomic_load(&s->write_interrupts);
+	unsigned asked = atomic_load(&s->ends.write_interrupts);
 	uint64_t end_ns = clock_now_ns() + FIRST_NS;
 	const struct timespec pause = { .tv_nsec = 200 * 1000 };
 
 	while (!st->server && s->out.full == FULL_BLOCK &&
 	       !atomic_load(&st->tried) && clock_now_ns() < end_ns &&
-	       atomic_load(&s->write_interrupts) - asked < SOCKET_INTERRUPTS)
+	       atomic_load(&s->ends.write_interrupts) - asked < SOCKET_INTERRUPTS)
 		nanosleep(&pause, NULL);
 	return atomic_load(&st->connected) > 0;
 }
@@ -288,7 +289,7 @@ static bool grow(struct tcp *st)
 	size_t size = st->message_size ? 2 * st->message_size : MESSAGE_FIRST;
 	char *larger;
 
-	size = MIN(size, (size_t)st->node->out.buffer_size);
+	size = MIN(size, (size_t)st->node->ends.out.buffer_size);
 	if (size == st->message_size)
 		return false;
 	larger = realloc(st->message, size);
@@ -307,31 +308,15 @@ static void put_length(char *at, size_t len)
 	at[3] = (char)len;
 }
 
-/* The format refused a sample, or it is longer than any message. */
-static void note_unwritten(struct socket_node *s, struct sample *smp, int ret)
-{
-	const struct format *f = s->writer;
-
-	if (ret < 0)
-		node_refuse(s->node, NODE_LOSS_FORMAT, 1, "format %s: %s",
-			    f->type->name,
-			    *format_error(f) ? format_error(f) : strerror(-ret));
-	else
-		node_refuse(s->node, NODE_LOSS_TOO_LONG, 1,
-			    "a sample of %u values is %zu bytes, out.buffer_size is %zu",
-			    smp->length, message_sample_size(s->writer, smp),
-			    (size_t)s->out.buffer_size);
-}
-
 /* No peer got them. A server does without clients that are too slow; the one peer
  * of a client is waited for, unless `full` says otherwise. */
 static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
 {
 	if (!slow)
-		node_refuse(s->node, NODE_LOSS_ABSENT, count, "%s",
+		node_refuse(s->ends.node, NODE_LOSS_ABSENT, count, "%s",
 			    "no peer is connected");
 	else
-		node_refuse(s->node,
+		node_refuse(s->ends.node,
 			    s->tcp->server || s->out.full == FULL_DROP ?
 				    NODE_LOSS_FULL : NODE_LOSS_STUCK,
 			    count, "%s", "no peer takes as much");
@@ -340,7 +325,7 @@ static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
 int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
 	struct tcp *st = s->tcp;
-	struct format *f = s->writer;
+	struct format *f = s->ends.writer;
 	size_t head = st->framed ? FRAME_HEADER : 0;
 	unsigned done = 0, sent = 0;
 	bool slow;
@@ -360,7 +345,8 @@ int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 		if (unlikely(n <= 0)) {
 			if (!n && grow(st))
 				continue;
-			note_unwritten(s, smps[done], n);
+			message_refuse(s->ends.node, f, smps[done], n, 0, "out.buffer_size is",
+				       (size_t)s->ends.out.buffer_size);
 			done++;
 			continue;
 		}
