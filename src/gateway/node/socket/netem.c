@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The emulator; see netem.h. Delayed messages stand in slots that were allocated
- * before; a heap over them knows which one is due next, and a thread sends it.
+ * before. Those that wait are a heap at the start of the array, so the one that is due
+ * next is the first; a thread sends it.
  */
 #define LOG_ROOM "gateway/socket"
 #include "gateway/node/socket/netem.h"
@@ -11,12 +12,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "gateway/base/thread.h"
+#include "gateway/base/waiting.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/prng.h"
 
 #define SLOT_SIZE 2048 /* a larger message makes its slot grow, once */
 #define CLOSE_NS NSEC_PER_SEC
@@ -37,20 +39,17 @@ struct netem {
 	netem_send_fn send;
 	void *context;
 	struct netem_counters counters;
-	uint64_t random;
+	struct prng random;
+	struct slot current;    /* what is sent now, without the lock */
 
 	/* With a delay only. */
 	pthread_t thread;
 	bool has_thread, stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct slot *slots;
-	unsigned *heap, *spare; /* indices of slots: waiting, free */
-	unsigned waiting, spare_count, limit;
+	struct slot *slots;     /* settings.limit of them; the first ones wait */
+	unsigned waiting;
 	uint64_t order, last_due_ns, end_ns;
-
-	char *damaged;          /* a copy, when there is no delay */
-	size_t damaged_size;
 };
 
 #define KEY(field) offsetof(struct netem_settings, field)
@@ -100,19 +99,10 @@ int netem_parse(struct netem_settings *s, struct config *c, json_t *cfg)
 	return 0;
 }
 
-static uint64_t next_random(struct netem *n)
-{
-	uint64_t z = (n->random += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 /* In [0, 1). */
 static double uniform(struct netem *n)
 {
-	return (double)(next_random(n) >> 11) * 0x1p-53;
+	return (double)(prng_next(&n->random) >> 11) * 0x1p-53;
 }
 
 static bool happens(struct netem *n, double percent)
@@ -137,160 +127,120 @@ static double spread(struct netem *n)
 		       pareto : 0.25 * normal + 0.75 * pareto;
 }
 
-/* The heap: the slot that is due first stands at index 0. */
-
-static bool before(const struct netem *n, unsigned a, unsigned b)
+static bool before(const struct slot *a, const struct slot *b)
 {
-	const struct slot *x = &n->slots[a], *y = &n->slots[b];
-
-	return x->due_ns != y->due_ns ? x->due_ns < y->due_ns :
-					x->order < y->order;
+	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
 }
 
-static void swap(unsigned *a, unsigned *b)
+static void swap(struct slot *a, struct slot *b)
 {
-	unsigned was = *a;
+	struct slot was = *a;
 
 	*a = *b;
 	*b = was;
 }
 
-static void heap_push(struct netem *n, unsigned slot)
+/* The slot behind those that wait has been filled. */
+static void push(struct netem *n)
 {
 	unsigned at = n->waiting++;
 
-	n->heap[at] = slot;
-	while (at > 0 && before(n, n->heap[at], n->heap[(at - 1) / 2])) {
-		swap(&n->heap[at], &n->heap[(at - 1) / 2]);
-		at = (at - 1) / 2;
-	}
+	for (; at > 0 && before(&n->slots[at], &n->slots[(at - 1) / 2]); at = (at - 1) / 2)
+		swap(&n->slots[at], &n->slots[(at - 1) / 2]);
 }
 
-static unsigned heap_pop(struct netem *n)
+/* Takes the first one into n->current. */
+static void pop(struct netem *n)
 {
-	unsigned first = n->heap[0], at = 0;
+	unsigned at = 0, least = 0;
 
-	n->heap[0] = n->heap[--n->waiting];
-	for (;;) {
-		unsigned least = at, child = 2 * at + 1;
-
-		for (unsigned c = child; c < child + 2 && c < n->waiting; c++)
-			if (before(n, n->heap[c], n->heap[least]))
-				least = c;
-		if (least == at)
-			return first;
-		swap(&n->heap[at], &n->heap[least]);
+	swap(&n->current, &n->slots[0]);
+	swap(&n->slots[0], &n->slots[--n->waiting]);
+	do {
 		at = least;
-	}
-}
-
-static void sleep_until(struct netem *n, uint64_t due_ns)
-{
-	struct timespec t = timespec_from_ns(due_ns);
-
-	pthread_cond_clockwait(&n->changed, &n->lock, CLOCK_MONOTONIC, &t);
+		for (unsigned c = 2 * at + 1; c < 2 * at + 3 && c < n->waiting; c++)
+			if (before(&n->slots[c], &n->slots[least]))
+				least = c;
+		swap(&n->slots[at], &n->slots[least]);
+	} while (least != at);
 }
 
 static void *run(void *arg)
 {
 	struct netem *n = arg;
 
-	prctl(PR_SET_TIMERSLACK, 1UL);
+	waiting_sharpen_sleep();
 	pthread_mutex_lock(&n->lock);
 	while (!n->stopping || n->waiting) {
-		struct slot *s;
-		unsigned slot;
+		uint64_t due_ns = n->waiting ? n->slots[0].due_ns : UINT64_MAX;
+		struct timespec due = timespec_from_ns(due_ns);
 
-		if (!n->waiting) {
-			pthread_cond_wait(&n->changed, &n->lock);
-			continue;
-		}
-		s = &n->slots[n->heap[0]];
-		if (n->stopping && s->due_ns > n->end_ns) {
+		if (n->stopping && due_ns > n->end_ns) {
 			/* So are all others. */
 			n->counters.overflown += n->waiting;
 			break;
 		}
-		if (s->due_ns > clock_monotonic_ns_slow()) {
-			sleep_until(n, s->due_ns);
-			continue;
+		if (!n->waiting) {
+			pthread_cond_wait(&n->changed, &n->lock);
+		} else if (due_ns > clock_monotonic_ns_slow()) {
+			pthread_cond_clockwait(&n->changed, &n->lock, CLOCK_MONOTONIC, &due);
+		} else {
+			pop(n);
+			pthread_mutex_unlock(&n->lock);
+			n->send(n->context, n->current.buf, n->current.len);
+			pthread_mutex_lock(&n->lock);
 		}
-		slot = heap_pop(n);
-		pthread_mutex_unlock(&n->lock);
-		n->send(n->context, s->buf, s->len);
-		pthread_mutex_lock(&n->lock);
-		n->spare[n->spare_count++] = slot;
 	}
 	pthread_mutex_unlock(&n->lock);
 	return NULL;
 }
 
-static void damage(struct netem *n, char *buf, size_t len)
+/* Copies a message into a slot; false if there is no memory for it. */
+static bool fill(struct netem *n, struct slot *s, const char *buf, size_t len, bool corrupt)
 {
 	size_t spare = n->settings.spare;
-	uint64_t r = next_random(n);
+	uint64_t r;
 
-	if (len <= spare)
-		return;
-	buf[spare + r / 8 % (len - spare)] ^= (char)(1 << r % 8);
+	if (unlikely(len > s->size)) {
+		char *larger = realloc(s->buf, len);
+
+		if (!larger) {
+			n->counters.overflown++;
+			return false;
+		}
+		s->buf = larger;
+		s->size = len;
+	}
+	memcpy(s->buf, buf, len);
+	s->len = len;
+	if (!corrupt)
+		return true;
+	r = prng_next(&n->random);
+	if (len > spare)
+		s->buf[spare + r / 8 % (len - spare)] ^= (char)(1 << r % 8);
+	return true;
 }
 
 static void enqueue(struct netem *n, const char *buf, size_t len, bool corrupt)
 {
 	double us = n->settings.delay_us + n->settings.jitter_us * spread(n);
 	struct slot *s;
-	unsigned slot;
 
 	pthread_mutex_lock(&n->lock);
-	if (!n->spare_count) {
+	s = &n->slots[n->waiting];
+	if (n->waiting == n->settings.limit) {
 		n->counters.overflown++;
-		goto out;
+	} else if (fill(n, s, buf, len, corrupt)) {
+		s->due_ns = clock_monotonic_ns_slow() + (uint64_t)(MAX(us, 0.0) * 1e3);
+		if (n->settings.keep_order)
+			s->due_ns = MAX(s->due_ns, n->last_due_ns);
+		n->last_due_ns = s->due_ns;
+		s->order = n->order++;
+		push(n);
+		if (n->slots[0].order == n->order - 1)
+			pthread_cond_signal(&n->changed);
 	}
-	slot = n->spare[n->spare_count - 1];
-	s = &n->slots[slot];
-	if (unlikely(len > s->size)) {
-		char *larger = realloc(s->buf, len);
-
-		if (!larger) {
-			n->counters.overflown++;
-			goto out;
-		}
-		s->buf = larger;
-		s->size = len;
-	}
-	memcpy(s->buf, buf, len);
-	if (corrupt)
-		damage(n, s->buf, len);
-	s->len = len;
-	s->due_ns = clock_monotonic_ns_slow() + (uint64_t)(MAX(us, 0.0) * 1e3);
-	if (n->settings.keep_order)
-		s->due_ns = MAX(s->due_ns, n->last_due_ns);
-	n->last_due_ns = s->due_ns;
-	s->order = n->order++;
-	n->spare_count--;
-	heap_push(n, slot);
-	if (n->heap[0] == slot)
-		pthread_cond_signal(&n->changed);
-out:
 	pthread_mutex_unlock(&n->lock);
-}
-
-static void send_now(struct netem *n, const char *buf, size_t len, bool corrupt)
-{
-	if (len > n->damaged_size) {
-		char *larger = realloc(n->damaged, len);
-
-		if (!larger) {
-			n->counters.overflown++;
-			return;
-		}
-		n->damaged = larger;
-		n->damaged_size = len;
-	}
-	memcpy(n->damaged, buf, len);
-	if (corrupt)
-		damage(n, n->damaged, len);
-	n->send(n->context, n->damaged, len);
 }
 
 void netem_put(struct netem *n, const char *buf, size_t len)
@@ -309,29 +259,28 @@ void netem_put(struct netem *n, const char *buf, size_t len)
 	for (unsigned i = 0; i < 1 + (unsigned)twice; i++) {
 		if (n->has_thread)
 			enqueue(n, buf, len, corrupt);
-		else
-			send_now(n, buf, len, corrupt);
+		else if (fill(n, &n->current, buf, len, corrupt))
+			n->send(n->context, n->current.buf, n->current.len);
 	}
+}
+
+static bool allocate(struct slot *s)
+{
+	s->buf = malloc(SLOT_SIZE);
+	s->size = s->buf ? SLOT_SIZE : 0;
+	return s->buf;
 }
 
 static int start_thread(struct netem *n)
 {
 	int ret;
 
-	n->limit = (unsigned)n->settings.limit;
-	n->slots = calloc(n->limit, sizeof(*n->slots));
-	n->heap = calloc(n->limit, sizeof(*n->heap));
-	n->spare = calloc(n->limit, sizeof(*n->spare));
-	if (!n->slots || !n->heap || !n->spare)
+	n->slots = calloc((size_t)n->settings.limit, sizeof(*n->slots));
+	if (!n->slots)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n->limit; i++) {
-		n->spare[i] = i;
-		n->slots[i].buf = malloc(SLOT_SIZE);
-		n->slots[i].size = SLOT_SIZE;
-		if (!n->slots[i].buf)
+	for (int64_t i = 0; i < n->settings.limit; i++)
+		if (!allocate(&n->slots[i]))
 			return -ENOMEM;
-	}
-	n->spare_count = n->limit;
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->changed, NULL);
 	ret = thread_start(&n->thread, "socket-netem", THREAD_AS_CALLER, run, n);
@@ -341,12 +290,10 @@ static int start_thread(struct netem *n)
 
 static void netem_free(struct netem *n)
 {
-	for (unsigned i = 0; n->slots && i < n->limit; i++)
+	for (int64_t i = 0; n->slots && i < n->settings.limit; i++)
 		free(n->slots[i].buf);
 	free(n->slots);
-	free(n->heap);
-	free(n->spare);
-	free(n->damaged);
+	free(n->current.buf);
 	free(n);
 }
 
@@ -361,8 +308,10 @@ int netem_open(struct netem **out, const struct netem_settings *settings,
 	n->settings = *settings;
 	n->send = send;
 	n->context = context;
-	n->random = settings->seed ? (uint64_t)settings->seed : clock_ticks();
-	if (settings->delay_us > 0 || settings->jitter_us > 0)
+	n->random.state = settings->seed ? (uint64_t)settings->seed : clock_ticks();
+	if (!allocate(&n->current))
+		ret = -ENOMEM;
+	else if (settings->delay_us > 0 || settings->jitter_us > 0)
 		ret = start_thread(n);
 	if (ret) {
 		log_error("cannot emulate a network: %s", strerror(-ret));
