@@ -51,7 +51,8 @@ struct socket_ends {
 	/* From start to stop. */
 	struct socket_address local, remote;
 	bool has_local, has_remote;
-	int fd;                      /* of datagrams; -1: none */
+	int fd;                      /* readable when something has come; -1: none. Of
+				      * datagrams the socket itself */
 	struct socket_wait wait;
 	struct fault_counters faults;
 	atomic_uint write_interrupts;
@@ -68,7 +69,6 @@ int socket_ends_init(struct node *n);
 void socket_ends_destroy(struct node *n);
 int socket_ends_reverse(struct node *n);
 void socket_ends_interrupt(struct node *n);
-/* For datagrams. */
 void socket_ends_sleep(struct node *n, uint64_t until_ns);
 int socket_ends_poll_fds(struct node *n, int fds[], int max);
 

@@ -91,28 +91,6 @@ static int bind_socket(struct socket_node *s)
 	return ret;
 }
 
-/* The bytes that one datagram may have; 0: unknown, which was logged. */
-static size_t find_size_max(struct socket_node *s)
-{
-	const struct socket_address *a = &s->ends.remote;
-	bool v6 = a->sa.sa_family == AF_INET6;
-	struct ifreq answer;
-	size_t max = DATAGRAM_MAX;
-
-	if (s->ends.layer == LAYER_UDP) {
-		max = v6 ? 65527 : 65507;
-	} else if (s->ends.layer == LAYER_IP) {
-		max = v6 ? 65535 : 65515;
-	} else if (s->ends.layer == LAYER_ETH) {
-		if (ask_interface(s, a, SIOCGIFMTU, &answer)) {
-			fail_errno(s, "the interface's MTU");
-			return 0;
-		}
-		max = (size_t)answer.ifr_mtu;
-	}
-	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) : max;
-}
-
 static bool is_wanted(struct socket_node *s, const struct socket_address *from)
 {
 	struct socket_ends *e = &s->ends;
@@ -188,16 +166,32 @@ static unsigned send_emulated(struct socket_ends *e, unsigned first)
 	return 1;
 }
 
+size_t datagram_max(const struct socket_node *s)
+{
+	/* IPv6, whose headers do not count, until the address is known. */
+	bool v4 = s->ends.remote.sa.sa_family == AF_INET;
+	size_t max = s->ends.layer == LAYER_UDP ? (v4 ? 65507 : 65527) :
+		     s->ends.layer == LAYER_IP  ? (v4 ? 65515 : 65535) :
+						  DATAGRAM_MAX;
+
+	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) : max;
+}
+
 static int open_writer(struct socket_node *s)
 {
 	struct datagram_writer *w = datagram_writer_new(&s->ends);
+	struct ifreq answer;
 
 	s->datagram->writer = w;
 	if (!w)
 		return -ENOMEM;
-	w->size_max = w->pack_max = find_size_max(s);
-	if (!w->size_max)
-		return -EINVAL;
+	w->size_max = datagram_max(s);
+	if (s->ends.layer == LAYER_ETH) {
+		if (ask_interface(s, &s->ends.remote, SIOCGIFMTU, &answer))
+			return fail_errno(s, "the interface's MTU");
+		w->size_max = MIN(w->size_max, (size_t)answer.ifr_mtu);
+	}
+	w->pack_max = w->size_max;
 	if (!s->out.pack)
 		w->samples_max = 1;
 	w->drop = s->out.full == FULL_DROP;

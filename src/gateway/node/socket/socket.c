@@ -130,21 +130,6 @@ static int socket_parse(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
-static const char *why_in_needed(const struct socket_ends *e)
-{
-	return e->layer == LAYER_TCP_SERVER	       ? "where to listen" :
-	       e->layer != LAYER_TCP_CLIENT && e->reader ? "where to receive" :
-							 NULL;
-}
-
-static const char *why_out_needed(const struct socket_ends *e)
-{
-	return e->layer == LAYER_TCP_CLIENT		? "where to connect to" :
-	       e->layer != LAYER_TCP_SERVER && e->writer ? "where to send" :
-	       e->verify_source ? "whom to take samples from (verify_source)" :
-				  NULL;
-}
-
 /* Fails if a key has a value that the layer, the formats or another key do not allow. */
 static int check_keys(struct socket_node *s, struct config *c, json_t *cfg)
 {
@@ -180,20 +165,17 @@ static int check_keys(struct socket_node *s, struct config *c, json_t *cfg)
 static int socket_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct socket_node *s = n->private_data;
-	int ret = socket_ends_check(&s->ends, c, cfg, why_in_needed(&s->ends),
-				    why_out_needed(&s->ends));
+	struct socket_ends *e = &s->ends;
+	bool server = e->layer == LAYER_TCP_SERVER, client = e->layer == LAYER_TCP_CLIENT;
+	int ret = socket_ends_check(e, c, cfg,
+				    server ? "where to listen" :
+				    e->reader && !client ? "where to receive" : NULL,
+				    client ? "where to connect to" :
+				    e->writer && !server ? "where to send" :
+				    e->verify_source ?
+					    "whom to take samples from (verify_source)" : NULL);
 
 	return ret ? ret : check_keys(s, c, cfg);
-}
-
-/* Of a datagram of its layer, as far as it is known before it is opened. */
-static size_t datagram_max(const struct socket_node *s)
-{
-	size_t max = s->ends.layer == LAYER_UDP ? 65527 :
-		     s->ends.layer == LAYER_IP	? 65535 :
-						  65536;
-
-	return s->out.datagram_size ? MIN(max, (size_t)s->out.datagram_size) : max;
 }
 
 /* A sample has to fit into a message. */
@@ -291,13 +273,6 @@ static bool socket_may_wait(struct node *n)
 	return s->tcp;
 }
 
-static int socket_poll_fds(struct node *n, int fds[], int max)
-{
-	struct socket_node *s = n->private_data;
-
-	return s->tcp ? tcp_poll_fds(s, fds, max) : socket_ends_poll_fds(n, fds, max);
-}
-
 static void socket_print(struct node *n, char *buf, size_t size)
 {
 	const struct socket_node *s = n->private_data;
@@ -349,6 +324,6 @@ const struct node_type node_socket = {
 	.interrupt = socket_ends_interrupt,
 	.rearm = node_rearm_nothing,
 	.reverse = socket_ends_reverse,
-	.poll_fds = socket_poll_fds,
+	.poll_fds = socket_ends_poll_fds,
 	.print = socket_print,
 };

@@ -59,6 +59,8 @@ int socket_set_mark(struct socket_node *s, int fd);
 /* datagram.c. 0 or a negative errno; after an error datagram_stop() is to be called. */
 int datagram_start(struct socket_node *s);
 void datagram_stop(struct socket_node *s);
+/* The bytes that a datagram of its layer has at most, as far as that is known. */
+size_t datagram_max(const struct socket_node *s);
 
 /* tcp.c, likewise */
 int tcp_start(struct socket_node *s);
@@ -67,7 +69,6 @@ void tcp_stop(struct socket_node *s);
 bool tcp_delimits(const struct format_type *type);
 /* tcp_read.c */
 int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt);
-int tcp_poll_fds(struct socket_node *s, int fds[], int max);
 /* tcp_write.c */
 int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt);
 

@@ -5,45 +5,31 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "gateway/base/thread.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 /* How long the end waits for all peers. */
 #define END_NS NSEC_PER_SEC
 /* And for one to say its own end. */
 #define LINGER_NS (500 * MS)
-/* Pieces that are taken from one peer before it is the next one's turn. */
-#define TAKE_AT_ONCE 64
 
 bool tcp_delimits(const struct format_type *type)
 {
 	return type->carries.traits & FORMAT_SELF_DELIMITING;
 }
 
-void tcp_wake_thread(struct tcp *st)
+void tcp_break(struct tcp *st, struct tcp_connection *c, const char *why)
 {
-	uint64_t one = 1;
+	const char *works = NULL;
 
-	if (write(st->wake_fd, &one, sizeof(one)) < 0) {
-		/* It is readable, which is all we want. */
-	}
-}
-
-void tcp_break(struct tcp *st, struct tcp_connection *c,
-		  const char *why)
-{
-	if (atomic_exchange(&c->breaking, true))
-		return;
-	snprintf(c->why, sizeof(c->why), "%s", why);
-	atomic_store(&c->broken, true); /* now the thread may look at `why` */
-	tcp_wake_thread(st);
+	if (atomic_compare_exchange_strong(&c->broken, &works, why))
+		wakeup_post(st->wake_fd);
 }
 
 static bool framed(const struct socket_node *s)
@@ -63,7 +49,9 @@ static int make_places(struct tcp *st)
 	st->place_count = st->server ? (unsigned)s->in.max_connections : 1;
 	st->places = calloc(st->place_count, sizeof(*st->places));
 	st->slow = calloc(st->place_count, sizeof(*st->slow));
-	if (!st->places || !st->slow) {
+	/* Memory that is never used costs nothing. */
+	st->message = malloc((size_t)s->ends.out.buffer_size);
+	if (!st->places || !st->slow || !st->message) {
 		st->place_count = 0;
 		return -ENOMEM;
 	}
@@ -72,7 +60,6 @@ static int make_places(struct tcp *st)
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		/* Memory that is never used costs nothing. */
 		c->rx.size = (size_t)s->ends.in.buffer_size;
 		c->rx.at = malloc(c->rx.size + 1);
 		if (!c->rx.at)
@@ -91,24 +78,16 @@ static int make_places(struct tcp *st)
 static int open_descriptors(struct tcp *st)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = EVENT_WAKE };
+	struct socket_ends *ends = &st->node->ends;
 
-	st->rx_epoll = epoll_create1(EPOLL_CLOEXEC);
+	ends->fd = epoll_create1(EPOLL_CLOEXEC);
 	st->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	st->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (st->rx_epoll < 0 || st->epoll_fd < 0 || st->wake_fd < 0 ||
-	    epoll_ctl(st->rx_epoll, EPOLL_CTL_ADD, st->node->ends.wait.wake_fd, &e) ||
+	st->wake_fd = wakeup_open_signal();
+	if (ends->fd < 0 || st->epoll_fd < 0 || st->wake_fd < 0 ||
+	    epoll_ctl(ends->fd, EPOLL_CTL_ADD, ends->wait.wake_fd, &e) ||
 	    epoll_ctl(st->epoll_fd, EPOLL_CTL_ADD, st->wake_fd, &e))
 		return -errno;
 	return 0;
-}
-
-static int start_thread(struct tcp *st)
-{
-	int ret = thread_start(&st->thread, "socket-stream", THREAD_AS_CALLER,
-			       tcp_run, st);
-
-	st->has_thread = !ret;
-	return ret;
 }
 
 int tcp_start(struct socket_node *s)
@@ -123,8 +102,7 @@ int tcp_start(struct socket_node *s)
 	st->server = s->ends.layer == LAYER_TCP_SERVER;
 	st->framed = framed(s);
 	st->read = s->ends.node->is_source;
-	st->rx_epoll = st->epoll_fd = st->wake_fd = -1;
-	st->listener = st->attempt = -1;
+	st->epoll_fd = st->wake_fd = st->listener = -1;
 	pthread_mutex_init(&st->rx_lock, NULL);
 	pthread_mutex_init(&st->tx_lock, NULL);
 	if (s->ends.writer)
@@ -140,40 +118,24 @@ int tcp_start(struct socket_node *s)
 		ret = netem_open(&s->netem, &s->out.netem, tcp_send_delayed, s);
 	}
 	if (!ret)
-		ret = start_thread(st);
-	if (ret)
-		tcp_stop(s);
+		ret = thread_start(&st->thread, "socket-stream", THREAD_AS_CALLER, tcp_run, st);
+	st->has_thread = !ret;
 	return ret;
 }
 
-/* Takes what the peer still says; true when it has said its end. */
-static bool take_rest(struct tcp_connection *c)
-{
-	char rest[4096];
-	ssize_t n;
-
-	for (unsigned i = 0; i < TAKE_AT_ONCE; i++) {
-		n = recv(c->socket.fd, rest, sizeof(rest), MSG_DONTWAIT);
-		if (n <= 0)
-			return !n || errno != EAGAIN;
-	}
-	return false;
-}
-
 /* One round of the end of a connection: the events to wait for, 0 when it is over. */
-static short end_events(struct tcp *st, struct tcp_connection *c,
-			uint64_t now)
+static short end_events(struct tcp *st, struct tcp_connection *c, uint64_t now)
 {
+	const char *why;
+	bool heard_end = !tcp_discard(c, &why);
+
 	if (!c->said_end_ns && (c->tx_dead || tcp_flush(st, c))) {
-		shutdown(c->socket.fd, SHUT_WR);
+		stream_shut(&c->socket);
 		c->said_end_ns = now;
 	}
-	if (!c->heard_end)
-		c->heard_end = take_rest(c);
-	if (c->said_end_ns && (c->heard_end || now - c->said_end_ns > LINGER_NS))
-		return 0;
-	return (short)((c->said_end_ns ? 0 : POLLOUT) |
-		       (c->heard_end ? 0 : POLLIN));
+	if (!c->said_end_ns)
+		return heard_end ? POLLOUT : POLLIN | POLLOUT;
+	return heard_end || now - c->said_end_ns > LINGER_NS ? 0 : POLLIN;
 }
 
 /*
@@ -223,7 +185,7 @@ void tcp_stop(struct socket_node *s)
 	s->netem = NULL;
 	atomic_store(&st->stop, true);
 	if (st->has_thread) {
-		tcp_wake_thread(st);
+		wakeup_post(st->wake_fd);
 		pthread_join(st->thread, NULL);
 		say_end(st);
 	}
@@ -235,9 +197,8 @@ void tcp_stop(struct socket_node *s)
 		free(c->rx.at);
 	}
 	node_figure_set(s->ends.node, SOCKET_CONNECTIONS, 0);
-	for (unsigned i = 0; i < 5; i++) {
-		const int fds[] = { st->rx_epoll, st->epoll_fd, st->wake_fd,
-				    st->listener, st->attempt };
+	for (unsigned i = 0; i < 3; i++) {
+		const int fds[] = { st->epoll_fd, st->wake_fd, st->listener };
 
 		if (fds[i] >= 0)
 			close(fds[i]);

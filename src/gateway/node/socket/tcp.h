@@ -2,18 +2,19 @@
 /*
  * TCP connections of a socket node. Private to this folder.
  *
- * Three threads meet here: the reader and the writer (of paths) and the
- * connecting thread, which alone opens and closes connections. It does so under
- * both locks; the reader and the writer hold their own one while they use
- * connections, never while they sleep. Who finds a connection broken says so and
- * leaves the rest to the connecting thread.
+ * Three threads use them: the reader and the writer (of paths), and the connecting thread,
+ * which alone opens and closes connections. It does so under both locks; the reader and the
+ * writer hold their own lock while they use connections, never while they sleep. A thread
+ * that finds a connection broken marks it, and the connecting thread closes it.
  */
 #ifndef GATEWAY_NODE_SOCKET_TCP_H
 #define GATEWAY_NODE_SOCKET_TCP_H
 
+#include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "gateway/node/socket/socket.h"
 #include "gateway/part/backoff.h"
@@ -22,17 +23,15 @@
 
 #define TCP_EVENTS 16
 #define FRAME_HEADER 4
-#define TCP_WHY_MAX 120
+#define TCP_CLOSED "it has closed the connection"
 #define MS (NSEC_PER_SEC / 1000)
 
 struct tcp_connection {
 	struct stream socket;        /* fd -1: a free place; `out` is under tx_lock */
-	unsigned generation;         /* of the place: changes with each peer */
 	struct socket_address peer;
 	struct format *reader;
-	atomic_bool breaking;        /* somebody has found it broken ... */
-	atomic_bool broken;          /* ... the connecting thread is to close it */
-	char why[TCP_WHY_MAX];    /* what broke it first */
+	_Atomic(const char *) broken; /* why the connecting thread is to close it; NULL: it
+				      * works */
 
 	/* Under rx_lock. */
 	struct stream_buffer rx;
@@ -48,9 +47,8 @@ struct tcp_connection {
 	/* Under tx_lock. */
 	bool tx_dead;                /* it cannot be written any more */
 	bool watched;                /* the connecting thread waits for room */
-	uint64_t said_end_ns;        /* at the node's end: when we said it */
-	bool heard_end;              /* and the peer has said its own */
-	bool slow;                   /* this is why it was broken */
+	uint64_t said_end_ns;        /* when the node ended it; 0: not yet */
+	char slow_why[120];          /* the value of `broken` if it takes too little */
 	uint64_t missing_since_ns;   /* it has missed a message and has not caught
 				      * up since: not waited for; 0: all is well */
 	uint64_t patience_ns;        /* how long others were kept waiting for it
@@ -58,6 +56,7 @@ struct tcp_connection {
 	uint64_t missed;             /* messages */
 };
 
+/* node->ends.fd is an epoll descriptor, of readable connections and of node->ends.wait. */
 struct tcp {
 	struct socket_node *node;
 	bool server, framed, read;   /* read: by a path */
@@ -66,61 +65,69 @@ struct tcp {
 	unsigned place_count;
 	atomic_uint connected;       /* places in use */
 	unsigned next;               /* place to read first; reader */
-	int rx_epoll;                /* readable connections, wake_fd */
 
 	/* Of the writer. */
 	struct pollfd *slow;         /* place_count: whom it waits for */
-	char *message;
-	size_t message_size;
+	char *message;               /* out.buffer_size bytes */
 
 	/* Of the connecting thread. */
 	pthread_t thread;
 	bool has_thread;
-	int epoll_fd, wake_fd, listener, attempt;
-	atomic_bool stop, tried;     /* tried: the first attempt's end is known */
-	uint64_t attempt_end_ns;
-	unsigned address, address_count; /* of the peer's name: which one is tried */
+	int epoll_fd, wake_fd, listener;
+	atomic_bool stop, tried;     /* tried: the first attempt to connect has ended */
 	struct backoff retry;
 	bool said_unreachable;
-	bool shown_connected, shown; /* the node's state, when it was told */
+	enum node_state shown;       /* the node's state as it was last told; 0: not yet */
 };
 
-/* Numbers of what is no place, in events. */
-enum { EVENT_WAKE = 0x10000, EVENT_LISTENER, EVENT_ATTEMPT };
-
-/* An event's place, NULL when its connection is gone. */
-static inline uint64_t tcp_event_data(const struct tcp *st,
-					 const struct tcp_connection *c)
+/* A frame: its length in network byte order, then a message. */
+static inline uint32_t tcp_frame_get(const char *at)
 {
-	return (uint64_t)c->generation << 32 | (uint64_t)(c - st->places);
+	uint32_t len;
+
+	memcpy(&len, at, sizeof(len));
+	return ntohl(len);
 }
 
-static inline struct tcp_connection *tcp_event_place(struct tcp *st,
-							   uint64_t data)
+static inline void tcp_frame_put(char *at, size_t len)
 {
-	unsigned i = (unsigned)data & 0xffffffff;
-	struct tcp_connection *c = i < st->place_count ? &st->places[i] : NULL;
+	uint32_t raw = htonl((uint32_t)len);
 
-	return c && c->socket.fd >= 0 && c->generation == (unsigned)(data >> 32) ? c :
-									     NULL;
+	memcpy(at, &raw, sizeof(raw));
 }
 
-void tcp_wake_thread(struct tcp *st);
+/* Events that are not of a place. */
+enum { EVENT_WAKE = 0x10000, EVENT_LISTENER };
 
-/* Has the connecting thread close it; `why` is told. Under either lock. */
-void tcp_break(struct tcp *st, struct tcp_connection *c,
-		  const char *why);
+static inline uint64_t tcp_event_data(const struct tcp *st, const struct tcp_connection *c)
+{
+	return (uint64_t)(c - st->places);
+}
+
+/* An event's place, NULL when its connection has been closed. An event may be older than the
+ * connection in its place: those who handle it never wait for the socket. */
+static inline struct tcp_connection *tcp_event_place(struct tcp *st, uint64_t data)
+{
+	return data < st->place_count && st->places[data].socket.fd >= 0 ? &st->places[data] :
+									    NULL;
+}
+
+/* Has the connecting thread close it, and log `why`, which has to stay. Any thread. */
+void tcp_break(struct tcp *st, struct tcp_connection *c, const char *why);
 
 /* tcp_connect.c */
 int tcp_listen(struct tcp *st); /* logs */
 void *tcp_run(void *tcp);
-/* Closes one under both locks. */
-void tcp_close_place(struct tcp *st, struct tcp_connection *c);
+/* Drops what has come. False: the peer sends nothing any more, for the reason *why. */
+bool tcp_discard(struct tcp_connection *c, const char **why);
 
 /* tcp_write.c */
 /* Sends to all peers what netem has delayed. */
 void tcp_send_delayed(void *node, char *buf, size_t len);
 /* Under tx_lock: sends what waits; true when nothing is left. */
 bool tcp_flush(struct tcp *st, struct tcp_connection *c);
+/* Under tx_lock: has the connecting thread wait for c->watched, and for what comes if no path
+ * reads. */
+void tcp_watch(struct tcp *st, const struct tcp_connection *c);
 
 #endif

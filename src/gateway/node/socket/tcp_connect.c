@@ -9,15 +9,21 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "gateway/part/socket_option.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
-/* Until the super-node has started the node its state cannot be told. */
+#define BACKLOG 16
+/* So much is dropped from one peer before it is the next one's turn. */
+#define DISCARD_BYTES (1 << 20)
+/* How often the thread looks whether it can tell the node's state. */
 #define STATE_MS 20
 
 static const char *name_of(const struct tcp *st)
@@ -28,47 +34,66 @@ static const char *name_of(const struct tcp *st)
 static void tell_state(struct tcp *st)
 {
 	struct node *n = st->node->ends.node;
-	bool connected = atomic_load(&st->connected) > 0;
+	enum node_state state = atomic_load(&st->connected) > 0 ? NODE_CONNECTED :
+								   NODE_PENDING_CONNECT;
 
-	if ((st->shown && st->shown_connected == connected) ||
-	    !node_is_running(n))
+	if (st->shown == state || !node_is_running(n))
 		return;
-	st->shown = true;
-	st->shown_connected = connected;
-	node_set_state(n, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
+	st->shown = state;
+	node_set_state(n, state);
 }
 
-static void set_int(const struct tcp *st, int fd, int level, int option,
-		    int value, const char *what)
-{
-	if (setsockopt(fd, level, option, &value, sizeof(value)))
-		log_debug("%s: %s: %s", name_of(st), what, strerror(errno));
-}
-
-/* A peer whose host went down says no end: it is asked, and what is under way to
- * it is not repeated for ever. */
+/* A host that went down does not end its connections. So the kernel probes the peer, and
+ * does not repeat for ever what it has sent. */
 static void set_options(const struct tcp *st, int fd)
 {
-	set_int(st, fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
-	set_int(st, fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
-	set_int(st, fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE");
-	set_int(st, fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL");
-	set_int(st, fd, IPPROTO_TCP, TCP_KEEPCNT, 3, "TCP_KEEPCNT");
-	set_int(st, fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000,
-		"TCP_USER_TIMEOUT");
+	static const struct {
+		int level, option, value;
+		const char *name;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY" },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE" },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE" },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL" },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 3, "TCP_KEEPCNT" },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, "TCP_USER_TIMEOUT" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
+		socket_option_try(fd, options[i].level, options[i].option, options[i].value,
+				  name_of(st), options[i].name);
 }
 
-static int watch(int epoll_fd, int op, int fd, uint32_t events, uint64_t data)
+static int watch(int epoll_fd, int fd, uint32_t events, uint64_t data)
 {
 	struct epoll_event e = { .events = events, .data.u64 = data };
 
-	return epoll_ctl(epoll_fd, op, fd, &e) ? -errno : 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static void close_place(struct tcp *st, struct tcp_connection *c)
+{
+	pthread_mutex_lock(&st->rx_lock);
+	pthread_mutex_lock(&st->tx_lock);
+	/* A thread that looks at the socket in an epoll_wait() has a reference to it (Linux 6.9 and
+	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
+	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
+	if (st->read)
+		epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
+	 * would leave it in the set. */
+	epoll_ctl(st->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	stream_close(&c->socket);
+	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
+			atomic_fetch_sub(&st->connected, 1) - 1);
+	pthread_mutex_unlock(&st->tx_lock);
+	pthread_mutex_unlock(&st->rx_lock);
 }
 
 /*
- * The one that has been silent for longer than in.idle_timeout, for longest; who has
- * never sent a sample comes before who has. NULL: none. Who is only written to has
- * nothing to say.
+ * The connection that has been silent longest, and for longer than in.idle_timeout; one that
+ * has never sent a sample comes first. NULL: none. Peers that are only written to need not send
+ * anything.
  */
 static struct tcp_connection *most_silent(struct tcp *st)
 {
@@ -108,7 +133,7 @@ static struct tcp_connection *find_place(struct tcp *st)
 		 name_of(st), socket_address_print(&c->peer, text),
 		 c->heard ? "has come from it" : "has ever come from it,",
 		 (uintmax_t)((clock_now_ns() - c->heard_ns) / MS));
-	tcp_close_place(st, c);
+	close_place(st, c);
 	return c;
 }
 
@@ -124,24 +149,19 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 	set_options(st, fd);
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
-	stream_init(&c->socket, fd);
-	c->generation++;
-	c->peer = *peer;
-	c->rx.start = c->rx.end = 0;
-	c->pending = c->at_end = c->tx_dead = c->slow = c->watched = false;
-	c->waits_for_end = c->heard = false;
-	c->heard_ns = clock_now_ns();
-	c->missing_since_ns = c->patience_ns = c->missed = 0;
-	atomic_store(&c->breaking, false);
-	atomic_store(&c->broken, false);
+	*c = (struct tcp_connection){
+		.socket.fd = fd,
+		.peer = *peer,
+		.reader = c->reader,
+		.rx = { .at = c->rx.at, .size = c->rx.size },
+		.heard_ns = clock_now_ns(),
+	};
 	if (c->reader && c->reader->type->reset)
 		c->reader->type->reset(c->reader);
 	if (st->read)
-		watch(st->rx_epoll, EPOLL_CTL_ADD, fd, EPOLLIN,
-		      tcp_event_data(st, c));
-	/* Its end is seen by who reads it. */
-	watch(st->epoll_fd, EPOLL_CTL_ADD, fd,
-	      st->read ? EPOLLONESHOT : EPOLLIN, tcp_event_data(st, c));
+		watch(st->node->ends.fd, fd, EPOLLIN, tcp_event_data(st, c));
+	/* A path that reads it notices its end. */
+	watch(st->epoll_fd, fd, st->read ? EPOLLONESHOT : EPOLLIN, tcp_event_data(st, c));
 	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
 			atomic_fetch_add(&st->connected, 1) + 1);
 	node_figure_add(st->node->ends.node, SOCKET_CONNECTED, 1);
@@ -150,184 +170,158 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 	return true;
 }
 
-void tcp_close_place(struct tcp *st, struct tcp_connection *c)
-{
-	pthread_mutex_lock(&st->rx_lock);
-	pthread_mutex_lock(&st->tx_lock);
-	/* A thread that looks at the socket in an epoll_wait() has a reference to it (Linux 6.9 and
-	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
-	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
-	if (st->read)
-		epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
-	 * would leave it in the set. */
-	watch(st->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, 0, 0);
-	stream_close(&c->socket);
-	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
-			atomic_fetch_sub(&st->connected, 1) - 1);
-	pthread_mutex_unlock(&st->tx_lock);
-	pthread_mutex_unlock(&st->rx_lock);
-}
-
-/* The client. */
-
 static void schedule(struct tcp *st)
 {
-	backoff_plan(&st->retry,
-		     (uint64_t)st->node->out.reconnect_interval_ms * MS,
+	backoff_plan(&st->retry, (uint64_t)st->node->out.reconnect_interval_ms * MS,
 		     clock_now_ns());
 }
 
-static void attempt_failed(struct tcp *st, const char *why)
+/* Waits for the end of connect(). 0 or a negative errno. */
+static int wait_connected(struct tcp *st, int fd)
 {
-	if (st->attempt >= 0) {
-		/* For the same reason: its events would be taken for those of the next attempt. */
-		watch(st->epoll_fd, EPOLL_CTL_DEL, st->attempt, 0, 0);
-		close(st->attempt);
-	}
-	st->attempt = -1;
-	/* A server may listen at one of the addresses of its name only. */
-	if (++st->address < st->address_count) {
-		st->retry.at_ns = clock_now_ns();
-		return;
-	}
-	st->address = 0;
-	atomic_store(&st->tried, true);
-	node_figure_add(st->node->ends.node, SOCKET_UNREACHABLE, 1);
-	schedule(st);
-	if (st->said_unreachable)
-		return;
-	st->said_unreachable = true;
-	log_info("%s: cannot reach %s: %s; trying again every %lld ms",
-		 name_of(st), st->node->ends.out.address, why,
-		 (long long)st->node->out.reconnect_interval_ms);
-}
-
-static void attempt_succeeded(struct tcp *st)
-{
-	struct socket_node *s = st->node;
-	struct socket_address own = { .len = sizeof(own.storage) };
-	char text[SOCKET_ADDRESS_MAX];
-	int fd = st->attempt;
-
-	/* Ports for outgoing calls and the peer's may be the same range: then
-	 * a call to a peer that is not there can reach itself. */
-	if (!getsockname(fd, &own.sa, &own.len) &&
-	    socket_address_equal(&own, &s->ends.remote, true)) {
-		attempt_failed(st, strerror(ECONNREFUSED));
-		return;
-	}
-	watch(st->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
-	st->attempt = -1;
-	st->address = 0;
-	backoff_reset(&st->retry);
-	st->said_unreachable = false;
-	log_info("%s: connected to %s", name_of(st),
-		 socket_address_print(&s->ends.remote, text));
-	adopt(st, fd, &s->ends.remote);
-	atomic_store(&st->tried, true);
-}
-
-static int resolve(struct tcp *st, char *why)
-{
-	struct socket_node *s = st->node;
-	int family = AF_UNSPEC, ret;
-
-	if (s->ends.in.address)
-		family = socket_address_family(s->ends.in.address);
-	ret = socket_address_resolve_nth(s->ends.layer, s->ends.out.address, family, st->address,
-					 &st->address_count, &s->ends.remote, why);
-	s->ends.has_local = false;
-	if (ret || !s->ends.in.address)
-		return ret;
-	ret = socket_address_resolve(s->ends.layer, s->ends.in.address,
-				     s->ends.remote.sa.sa_family, &s->ends.local, why);
-	s->ends.has_local = !ret;
-	return ret;
-}
-
-static void attempt(struct tcp *st)
-{
-	struct socket_node *s = st->node;
-	char why[SOCKET_WHY_MAX];
-	int one = 1;
-
-	st->retry.at_ns = 0;
-	/* Again each time: the name may have moved. */
-	if (resolve(st, why)) {
-		attempt_failed(st, why);
-		return;
-	}
-	st->attempt = socket(s->ends.remote.sa.sa_family,
-			     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (st->attempt < 0 || socket_set_mark(s, st->attempt)) {
-		attempt_failed(st, strerror(errno));
-		return;
-	}
-	if (s->ends.has_local &&
-	    (setsockopt(st->attempt, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	     bind(st->attempt, &s->ends.local.sa, s->ends.local.len))) {
-		snprintf(why, sizeof(why), "in.address: %s", strerror(errno));
-		attempt_failed(st, why);
-		return;
-	}
-	st->attempt_end_ns = clock_now_ns() + ATTEMPT_NS;
-	if (!connect(st->attempt, &s->ends.remote.sa, s->ends.remote.len))
-		attempt_succeeded(st);
-	else if (errno != EINPROGRESS)
-		attempt_failed(st, strerror(errno));
-	else
-		watch(st->epoll_fd, EPOLL_CTL_ADD, st->attempt, EPOLLOUT,
-		      EVENT_ATTEMPT);
-}
-
-static void attempt_ended(struct tcp *st)
-{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLOUT },
+				{ .fd = st->wake_fd, .events = POLLIN } };
+	uint64_t end_ns = clock_now_ns() + ATTEMPT_NS, now;
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	if (getsockopt(st->attempt, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
-	if (err)
-		attempt_failed(st, strerror(err));
-	else
-		attempt_succeeded(st);
+	while (!fds[0].revents) {
+		now = clock_now_ns();
+		if (atomic_load(&st->stop))
+			return -ECANCELED;
+		if (now >= end_ns)
+			return -ETIMEDOUT;
+		tell_state(st);
+		poll(fds, 2, st->shown ? (int)((end_ns - now) / MS) + 1 : STATE_MS);
+		if (fds[1].revents)
+			wakeup_drain(st->wake_fd);
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -errno;
+	return -err;
 }
 
-/* The server. */
+/* Binds the socket to in.address, if there is one. 0, or a negative errno with *why. */
+static int bind_own(struct socket_ends *e, int fd, char *why)
+{
+	int one = 1, ret;
+
+	if (!e->in.address)
+		return 0;
+	ret = socket_address_resolve(e->layer, e->in.address, e->remote.sa.sa_family, &e->local,
+				     why);
+	if (ret)
+		return ret;
+	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) &&
+	    !bind(fd, &e->local.sa, e->local.len))
+		return 0;
+	ret = -errno;
+	snprintf(why, SOCKET_WHY_MAX, "in.address: %s", strerror(-ret));
+	return ret;
+}
+
+/* Ports for outgoing connections and the peer's may be in the same range: then a connection to
+ * a peer that is not there can reach its own socket. */
+static bool is_own(const struct socket_address *peer, int fd)
+{
+	struct socket_address own = { .len = sizeof(own.storage) };
+
+	return !getsockname(fd, &own.sa, &own.len) && socket_address_equal(&own, peer, true);
+}
+
+/* Connects to the peer's address number `nth`; *count: how many it has. The socket, or a
+ * negative errno with *why. */
+static int connect_to(struct tcp *st, unsigned nth, unsigned *count, char *why)
+{
+	struct socket_node *s = st->node;
+	struct socket_ends *e = &s->ends;
+	int family = e->in.address ? socket_address_family(e->in.address) : AF_UNSPEC;
+	int fd, ret = socket_address_resolve_nth(e->layer, e->out.address, family, nth, count,
+						 &e->remote, why);
+
+	if (ret)
+		return ret;
+	fd = socket(e->remote.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = fd < 0 ? -errno : socket_set_mark(s, fd);
+	if (ret)
+		goto err_why;
+	ret = bind_own(e, fd, why);
+	if (ret)
+		goto err_close;
+	if (connect(fd, &e->remote.sa, e->remote.len))
+		ret = errno == EINPROGRESS ? wait_connected(st, fd) : -errno;
+	if (!ret && is_own(&e->remote, fd))
+		ret = -ECONNREFUSED;
+	if (!ret)
+		return fd;
+err_why:
+	snprintf(why, SOCKET_WHY_MAX, "%s", strerror(-ret));
+err_close:
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* A server may listen at one of the addresses of its name only, so all are tried. Again each
+ * time: the name may have moved. */
+static void attempt(struct tcp *st)
+{
+	struct socket_node *s = st->node;
+	char text[SOCKET_ADDRESS_MAX], why[SOCKET_WHY_MAX];
+	int fd = -1;
+
+	for (unsigned nth = 0, count = 1; nth < count && fd < 0; nth++) {
+		fd = connect_to(st, nth, &count, why);
+		if (atomic_load(&st->stop))
+			break;
+	}
+	if (fd >= 0) {
+		backoff_reset(&st->retry);
+		st->said_unreachable = false;
+		log_info("%s: connected to %s", name_of(st),
+			 socket_address_print(&s->ends.remote, text));
+		adopt(st, fd, &s->ends.remote);
+	} else if (!atomic_load(&st->stop)) {
+		node_figure_add(s->ends.node, SOCKET_UNREACHABLE, 1);
+		schedule(st);
+		if (!st->said_unreachable)
+			log_info("%s: cannot reach %s: %s; trying again every %lld ms",
+				 name_of(st), s->ends.out.address, why,
+				 (long long)s->out.reconnect_interval_ms);
+		st->said_unreachable = true;
+	}
+	atomic_store(&st->tried, true);
+}
 
 int tcp_listen(struct tcp *st)
 {
-	struct socket_node *s = st->node;
+	const struct socket_address *own = &st->node->ends.local;
 	char text[SOCKET_ADDRESS_MAX];
-	int one = 1, zero = 0, ret = socket_ends_resolve(&s->ends);
+	int ret = socket_ends_resolve(&st->node->ends);
 
 	if (ret)
 		return ret;
-	st->listener = socket(s->ends.local.sa.sa_family,
-			      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	st->listener = socket(own->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (st->listener < 0)
 		goto err_log;
-	ret = socket_set_mark(s, st->listener);
+	ret = socket_set_mark(st->node, st->listener);
 	if (ret)
 		return ret;
-	/* Connections of an earlier run that are not in use any more. */
-	setsockopt(st->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (s->ends.local.sa.sa_family == AF_INET6)
-		setsockopt(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero,
-			   sizeof(zero));
-	if (bind(st->listener, &s->ends.local.sa, s->ends.local.len) ||
-	    listen(st->listener, 16))
+	/* The port may still have connections of an earlier run. */
+	socket_option_try(st->listener, SOL_SOCKET, SO_REUSEADDR, 1, name_of(st),
+			  "SO_REUSEADDR");
+	if (own->sa.sa_family == AF_INET6)
+		socket_option_try(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, 0, name_of(st),
+				  "IPV6_V6ONLY");
+	if (bind(st->listener, &own->sa, own->len) || listen(st->listener, BACKLOG))
 		goto err_log;
-	log_info("%s: listening on %s", name_of(st),
-		 socket_address_print(&s->ends.local, text));
-	return watch(st->epoll_fd, EPOLL_CTL_ADD, st->listener, EPOLLIN,
-		     EVENT_LISTENER);
+	log_info("%s: listening on %s", name_of(st), socket_address_print(own, text));
+	return watch(st->epoll_fd, st->listener, EPOLLIN, EVENT_LISTENER);
 
 err_log:
 	ret = -errno;
 	log_error("%s: in.address: cannot listen on %s: %s", name_of(st),
-		  socket_address_print(&s->ends.local, text), strerror(-ret));
+		  socket_address_print(own, text), strerror(-ret));
 	return ret;
 }
 
@@ -363,93 +357,64 @@ static void accept_one(struct tcp *st)
 			 st->place_count);
 }
 
-/* Both. */
-
 static void clear_away(struct tcp *st)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct tcp_connection *c = &st->places[i];
+		const char *why = atomic_load(&c->broken);
 
-		if (c->socket.fd < 0 || !atomic_load(&c->broken))
+		if (c->socket.fd < 0 || !why)
 			continue;
-		tcp_close_place(st, c);
-		LOG_AT(c->slow ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
-			 name_of(st), socket_address_print(&c->peer, text),
-			 c->why);
+		close_place(st, c);
+		LOG_AT(why == c->slow_why ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
+		       name_of(st), socket_address_print(&c->peer, text), why);
 		if (!st->server)
 			schedule(st);
 	}
 }
 
-/* Nobody reads: what comes must not stop up the peer, and tells of its end. */
-static void take_away(struct tcp *st, struct tcp_connection *c)
+bool tcp_discard(struct tcp_connection *c, const char **why)
 {
-	ssize_t n = recv(c->socket.fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT);
+	ssize_t n = recv(c->socket.fd, NULL, DISCARD_BYTES, MSG_TRUNC | MSG_DONTWAIT);
 
-	if (!n)
-		tcp_break(st, c, "it has closed the connection");
-	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		tcp_break(st, c, strerror(errno));
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return true;
+	*why = n ? strerrordesc_np(errno) : TCP_CLOSED;
+	return false;
 }
 
 static void place_event(struct tcp *st, const struct epoll_event *e)
 {
 	struct tcp_connection *c = tcp_event_place(st, e->data.u64);
+	const char *why;
 
 	if (!c)
 		return;
-	pthread_mutex_lock(&st->tx_lock);
 	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) {
+		pthread_mutex_lock(&st->tx_lock);
 		c->watched = !tcp_flush(st, c) && !c->tx_dead;
 		if (c->watched || !st->read)
-			watch(st->epoll_fd, EPOLL_CTL_MOD, c->socket.fd,
-			      (c->watched ? EPOLLOUT : 0) |
-				      (st->read ? EPOLLONESHOT : EPOLLIN),
-			      e->data.u64);
+			tcp_watch(st, c);
+		pthread_mutex_unlock(&st->tx_lock);
 	}
-	pthread_mutex_unlock(&st->tx_lock);
-	if (!st->read && e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		take_away(st, c);
-}
-
-static void handle(struct tcp *st, const struct epoll_event *e)
-{
-	uint64_t count;
-
-	switch (e->data.u64) {
-	case EVENT_WAKE:
-		if (read(st->wake_fd, &count, sizeof(count)) < 0) {
-			/* Nobody had written. */
-		}
-		break;
-	case EVENT_LISTENER:
-		accept_one(st);
-		break;
-	case EVENT_ATTEMPT:
-		if (st->attempt >= 0)
-			attempt_ended(st);
-		break;
-	default:
-		place_event(st, e);
-	}
+	/* What no path reads is dropped, so that the peer can go on sending. */
+	if (!st->read && e->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !tcp_discard(c, &why))
+		tcp_break(st, c, why);
 }
 
 /* Milliseconds until something is due, -1: never. */
 static int due_ms(const struct tcp *st)
 {
-	uint64_t now = clock_now_ns(), at = 0;
+	uint64_t now = clock_now_ns();
 
+	/* The state cannot be told until the super-node has started the node. */
 	if (!st->shown)
 		return STATE_MS;
-	if (st->attempt >= 0)
-		at = st->attempt_end_ns;
-	else if (!st->server && !atomic_load(&st->connected))
-		at = st->retry.at_ns;
-	if (!at)
+	if (st->server || atomic_load(&st->connected) || !st->retry.at_ns)
 		return -1;
-	return at > now ? (int)((at - now) / MS + 1) : 0;
+	return st->retry.at_ns > now ? (int)((st->retry.at_ns - now) / MS + 1) : 0;
 }
 
 void *tcp_run(void *tcp)
@@ -460,16 +425,18 @@ void *tcp_run(void *tcp)
 	if (!st->server)
 		attempt(st);
 	while (!atomic_load(&st->stop)) {
-		int n = epoll_wait(st->epoll_fd, events, TCP_EVENTS,
-				   due_ms(st));
+		int n = epoll_wait(st->epoll_fd, events, TCP_EVENTS, due_ms(st));
 
-		for (int i = 0; i < n; i++)
-			handle(st, &events[i]);
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64 == EVENT_WAKE)
+				wakeup_drain(st->wake_fd);
+			else if (events[i].data.u64 == EVENT_LISTENER)
+				accept_one(st);
+			else
+				place_event(st, &events[i]);
+		}
 		clear_away(st);
-		if (st->attempt >= 0 && clock_now_ns() > st->attempt_end_ns)
-			attempt_failed(st, strerror(ETIMEDOUT));
-		if (!st->server && st->attempt < 0 &&
-		    !atomic_load(&st->connected) &&
+		if (!st->server && !atomic_load(&st->connected) &&
 		    backoff_is_due(&st->retry, clock_now_ns()))
 			attempt(st);
 		tell_state(st);

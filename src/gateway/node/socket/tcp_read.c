@@ -79,14 +79,6 @@ static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
 	return n;
 }
 
-static uint32_t frame_length(const struct stream_buffer *b)
-{
-	const unsigned char *at = (const unsigned char *)b->at + b->start;
-
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
-	       (uint32_t)at[2] << 8 | at[3];
-}
-
 /* Each message has its length before it. */
 static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 			    struct sample *smps[], unsigned cnt)
@@ -97,7 +89,7 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 	while (n < cnt) {
 		struct message m = { .received = c->received };
 		size_t filled = stream_buffer_filled(b);
-		uint32_t len = filled >= FRAME_HEADER ? frame_length(b) : 0;
+		uint32_t len = filled >= FRAME_HEADER ? tcp_frame_get(b->at + b->start) : 0;
 
 		if (len > b->size - FRAME_HEADER) {
 			fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1,
@@ -121,13 +113,8 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 				  &st->node->ends.faults);
 		if (m.pos < m.len) {
 			/* A shorter frame takes its place. */
-			uint32_t left = (uint32_t)(m.len - m.pos);
-
 			b->start += m.pos;
-			b->at[b->start] = (char)(left >> 24);
-			b->at[b->start + 1] = (char)(left >> 16);
-			b->at[b->start + 2] = (char)(left >> 8);
-			b->at[b->start + 3] = (char)left;
+			tcp_frame_put(b->at + b->start, m.len - m.pos);
 			return n;
 		}
 		b->start += FRAME_HEADER + len;
@@ -173,7 +160,7 @@ static void at_end(struct tcp *st, struct tcp_connection *c,
 
 	c->at_end = true;
 	c->end_why = why;
-	epoll_ctl(st->rx_epoll, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
 	c->pending = b->start < b->end;
 	/* A last line may come without its end. */
 	if (c->pending && !st->framed && c->reader->type->lines &&
@@ -209,17 +196,15 @@ static bool receive(struct tcp *st, struct tcp_connection *c)
 		stream_buffer_compact(b);
 	if (b->end == b->size)
 		return false; /* pending: it is scanned first */
-	n = recv(c->socket.fd, b->at + b->end, b->size - b->end, MSG_DONTWAIT);
+	n = stream_recv(&c->socket, b->at + b->end, b->size - b->end);
+	if (n == -EAGAIN)
+		return false;
 	if (n > 0) {
 		b->end += (size_t)n;
 		c->received = clock_realtime();
 		c->pending = worth_scanning(c);
-	} else if (!n) {
-		at_end(st, c, "it has closed the connection");
-	} else if (errno != EAGAIN && errno != EINTR) {
-		at_end(st, c, strerrordesc_np(errno));
 	} else {
-		return false;
+		at_end(st, c, n ? strerrordesc_np((int)-n) : TCP_CLOSED);
 	}
 	return true;
 }
@@ -236,25 +221,24 @@ static bool receive_all(struct tcp *st)
 }
 
 /* Sleeps; then takes what has come. */
-static void wait_and_receive(struct tcp *st, int timeout_ms)
+static unsigned wait_and_take(struct tcp *st, int timeout_ms, struct sample *smps[], unsigned cnt)
 {
 	struct epoll_event events[TCP_EVENTS];
-	int n = epoll_wait(st->rx_epoll, events, TCP_EVENTS, timeout_ms);
+	int n = epoll_wait(st->node->ends.fd, events, TCP_EVENTS, timeout_ms);
+	unsigned got;
 
 	pthread_mutex_lock(&st->rx_lock);
 	for (int i = 0; i < n; i++) {
-		struct tcp_connection *c;
+		struct tcp_connection *c = tcp_event_place(st, events[i].data.u64);
 
-		if (events[i].data.u64 == EVENT_WAKE) {
-			socket_wait_clear(&st->node->ends.wait);
-			continue;
-		}
-		/* It may have been closed since. */
-		c = tcp_event_place(st, events[i].data.u64);
 		if (c)
 			receive(st, c);
+		else if (events[i].data.u64 == EVENT_WAKE)
+			socket_wait_clear(&st->node->ends.wait);
 	}
+	got = take_samples(st, smps, cnt);
 	pthread_mutex_unlock(&st->rx_lock);
+	return got;
 }
 
 static unsigned take_locked(struct tcp *st, struct sample *smps[],
@@ -283,10 +267,8 @@ static int read_polled(struct tcp *st, struct sample *smps[], unsigned cnt)
 {
 	unsigned n = take_locked(st, smps, cnt);
 
-	if (!n) {
-		wait_and_receive(st, 0);
-		n = take_locked(st, smps, cnt);
-	}
+	if (!n)
+		n = wait_and_take(st, 0, smps, cnt);
 	/* Not seen at the sockets any more. */
 	if (anything_pending(st))
 		socket_wait_kick(&st->node->ends.wait);
@@ -318,14 +300,8 @@ int tcp_read(struct socket_node *s, struct sample *smps[], unsigned cnt)
 			if (socket_wait_spin(&s->ends.wait, &idle))
 				continue;
 		}
-		wait_and_receive(st, -1);
+		n = wait_and_take(st, -1, smps, cnt);
+		if (n)
+			return (int)n;
 	}
-}
-
-int tcp_poll_fds(struct socket_node *s, int fds[], int max)
-{
-	if (!socket_wait_set_polled(&s->ends.wait, max >= 1))
-		return 0;
-	fds[0] = s->tcp->rx_epoll;
-	return 1;
 }

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -23,7 +22,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define MESSAGE_FIRST (64u << 10)
 /* How long others may be kept waiting for one that takes too little, until it has
  * caught up. */
 #define PATIENCE_NS (100 * MS)
@@ -37,8 +35,7 @@ static void dead(struct tcp *st, struct tcp_connection *c, int err)
 	c->socket.out.start = c->socket.out.end = 0;
 	/* The reader delivers data from before, and then closes the connection. */
 	if (!st->read)
-		tcp_break(st, c, err == EPIPE ? "it has closed the connection" :
-						   strerror(err));
+		tcp_break(st, c, err == EPIPE ? TCP_CLOSED : strerrordesc_np(err));
 }
 
 bool tcp_flush(struct tcp *st, struct tcp_connection *c)
@@ -58,17 +55,13 @@ static size_t room(const struct tcp *st, const struct tcp_connection *c)
 	return (size_t)st->node->ends.out.buffer_size - stream_buffer_filled(&c->socket.out);
 }
 
-/* The connecting thread sends the rest when there is room. */
-static void watch(struct tcp *st, struct tcp_connection *c)
+void tcp_watch(struct tcp *st, const struct tcp_connection *c)
 {
 	struct epoll_event e = {
-		.events = EPOLLOUT | (st->read ? EPOLLONESHOT : EPOLLIN),
+		.events = (c->watched ? EPOLLOUT : 0) | (st->read ? EPOLLONESHOT : EPOLLIN),
 		.data.u64 = tcp_event_data(st, c),
 	};
 
-	if (c->watched)
-		return;
-	c->watched = true;
 	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->socket.fd, &e);
 }
 
@@ -84,24 +77,15 @@ static uint64_t slow_timeout_ns(const struct tcp *st)
 	return ms ? (uint64_t)ms * MS : NEVER_NS;
 }
 
-/* A server does without a client that takes too little; a client has one peer only
- * and stays with it. */
-static void part_with(struct tcp *st, struct tcp_connection *c)
+/* Is it worth waiting until it has room for a message? */
+static bool is_short(const struct tcp *st, const struct tcp_connection *c, size_t len)
 {
-	char why[TCP_WHY_MAX];
-
-	if (!st->server || st->node->out.full != FULL_BLOCK)
-		return;
-	c->slow = true;
-	snprintf(why, sizeof(why),
-		 "it takes too little for %lld ms (out.slow_timeout), %ju messages were not sent to it",
-		 (long long)st->node->out.slow_timeout_ms, (uintmax_t)c->missed);
-	tcp_break(st, c, why);
+	return is_open(c) && room(st, c) < len && !c->missing_since_ns;
 }
 
 /*
- * Who has no room for a message and is worth waiting for: into st->slow; how many.
- * `starved`: somebody else has nothing left to take, so the wait is at its cost.
+ * Collects in st->slow the connections that lack room and shall be waited for; returns
+ * their number. `starved`: another one has nothing left to take, so it waits, too.
  */
 static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
 {
@@ -111,15 +95,11 @@ static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		if (!is_open(c))
-			continue;
-		if (room(st, c) < len)
+		if (is_open(c) && room(st, c) < len)
 			tcp_flush(st, c);
-		if (c->tx_dead)
-			continue;
-		if (!stream_buffer_filled(&c->socket.out))
+		if (is_open(c) && !stream_buffer_filled(&c->socket.out))
 			*starved = true;
-		else if (room(st, c) < len && !c->missing_since_ns)
+		else if (is_short(st, c, len))
 			st->slow[n++] = (struct pollfd){ .fd = c->socket.fd,
 							 .events = POLLOUT };
 	}
@@ -127,12 +107,12 @@ static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
 }
 
 /*
- * After `step_ns` of waiting: each who still has no room is charged for what it
- * cost others, and given up when that is too much, or when the time for one message
- * is `over`. True when somebody was.
+ * After `step_ns` of waiting: charges each that still has no room for what it cost others,
+ * and gives it up when that is too much, when the path is about to end (`ending`), or when
+ * the time for one message is `over`. True when one was given up.
  */
-static bool charge(struct tcp *st, size_t len, bool starved, uint64_t now,
-		   uint64_t step_ns, bool over)
+static bool charge(struct tcp *st, size_t len, bool starved, uint64_t now, uint64_t step_ns,
+		   bool ending, bool over)
 {
 	uint64_t timeout_ns = slow_timeout_ns(st);
 	bool given_up = false;
@@ -140,71 +120,58 @@ static bool charge(struct tcp *st, size_t len, bool starved, uint64_t now,
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		if (!is_open(c) || room(st, c) >= len || c->missing_since_ns)
+		if (!is_short(st, c, len))
 			continue;
 		if (starved)
 			c->patience_ns += step_ns;
 		if (over)
 			c->missing_since_ns = now - timeout_ns;
-		else if (timeout_ns != NEVER_NS && c->patience_ns > PATIENCE_NS)
+		else if (ending || (timeout_ns != NEVER_NS && c->patience_ns > PATIENCE_NS))
 			c->missing_since_ns = now;
 		given_up |= c->missing_since_ns != 0;
 	}
 	return given_up;
 }
 
-/* The path is about to end: the writer does not wait for any peer. */
-static void give_up_all(struct tcp *st, size_t len)
-{
-	for (unsigned i = 0; i < st->place_count; i++) {
-		struct tcp_connection *c = &st->places[i];
-
-		if (is_open(c) && room(st, c) < len && !c->missing_since_ns)
-			c->missing_since_ns = clock_now_ns();
-	}
-}
-
-/*
- * Waits until all have room for `len` bytes, without the lock in between; or until
- * the time for those who have none is over.
- */
+/* Waits, without the lock, until all have room for `len` bytes or are given up. */
 static void wait_for_room(struct tcp *st, size_t len)
 {
-	struct socket_node *s = st->node;
-	unsigned asked = atomic_load(&s->ends.write_interrupts), n;
-	uint64_t since_ns = clock_now_ns(), before_ns = since_ns, now;
+	struct socket_ends *e = &st->node->ends;
+	unsigned asked = atomic_load(&e->write_interrupts), n;
+	uint64_t since_ns = clock_now_ns(), before_ns = since_ns;
 	bool starved;
 
 	while ((n = find_slow(st, len, &starved)) > 0) {
-		bool over, given_up;
+		uint64_t now = clock_now_ns(), step_ns = now - before_ns;
+		bool over = now - since_ns > slow_timeout_ns(st);
+		bool ending = atomic_load(&e->write_interrupts) - asked >= SOCKET_INTERRUPTS;
 
-		now = clock_now_ns();
-		over = now - since_ns > slow_timeout_ns(st);
-		given_up = charge(st, len, starved, now, now - before_ns, over);
 		before_ns = now;
-		if (given_up)
+		if (charge(st, len, starved, now, step_ns, ending, over))
 			continue;
-		if (atomic_load(&s->ends.write_interrupts) - asked >= SOCKET_INTERRUPTS) {
-			give_up_all(st, len);
-			return;
-		}
 		pthread_mutex_unlock(&st->tx_lock);
 		poll(st->slow, n, SOCKET_BLOCK_MS);
 		pthread_mutex_lock(&st->tx_lock);
 	}
 }
 
-/* A message that found no room; whoever misses them for too long has to go. */
+/* A message that found no room. A server parts with a client that misses messages for too
+ * long; a client has one peer only and stays with it. */
 static void note_missed(struct tcp *st, struct tcp_connection *c)
 {
+	const struct socket_config_out *out = &st->node->out;
 	char text[SOCKET_ADDRESS_MAX];
 
 	c->missed++;
 	fault_note(&st->node->ends.faults, FAULT_DROPPED, 1, "%s",
 		   socket_address_print(&c->peer, text));
-	if (c->missing_since_ns &&
-	    clock_now_ns() - c->missing_since_ns >= slow_timeout_ns(st))
-		part_with(st, c);
+	if (!st->server || out->full != FULL_BLOCK || !c->missing_since_ns ||
+	    clock_now_ns() - c->missing_since_ns < slow_timeout_ns(st))
+		return;
+	snprintf(c->slow_why, sizeof(c->slow_why),
+		 "it takes too little for %lld ms (out.slow_timeout), %ju messages were not sent to it",
+		 (long long)out->slow_timeout_ms, (uintmax_t)c->missed);
+	tcp_break(st, c, c->slow_why);
 }
 
 /* One whole message, or nothing of it. */
@@ -229,8 +196,12 @@ static bool send_to(struct tcp *st, struct tcp_connection *c, const char *buf, s
 	n = MAX(n, 0);
 	if (likely((size_t)n == len))
 		return true;
+	/* The connecting thread sends the rest when there is room. */
 	stream_buffer_put(b, buf + n, len - (size_t)n);
-	watch(st, c);
+	if (!c->watched) {
+		c->watched = true;
+		tcp_watch(st, c);
+	}
 	return true;
 }
 
@@ -241,7 +212,6 @@ static bool send_to_all(struct tcp *st, const char *buf, size_t len, bool *slow)
 	bool any = false, full = false;
 
 	*slow = false;
-
 	pthread_mutex_lock(&st->tx_lock);
 	for (unsigned i = 0; i < st->place_count; i++)
 		full |= is_open(&st->places[i]) && room(st, &st->places[i]) < len;
@@ -262,7 +232,6 @@ static bool send_to_all(struct tcp *st, const char *buf, size_t len, bool *slow)
 void tcp_send_delayed(void *node, char *buf, size_t len)
 {
 	struct socket_node *s = node;
-
 	bool slow;
 
 	send_to_all(s->tcp, buf, len, &slow);
@@ -283,31 +252,6 @@ static bool wait_for_first(struct tcp *st)
 	return atomic_load(&st->connected) > 0;
 }
 
-/* Room for larger messages; false when there may be none. */
-static bool grow(struct tcp *st)
-{
-	size_t size = st->message_size ? 2 * st->message_size : MESSAGE_FIRST;
-	char *larger;
-
-	size = MIN(size, (size_t)st->node->ends.out.buffer_size);
-	if (size == st->message_size)
-		return false;
-	larger = realloc(st->message, size);
-	if (!larger)
-		return false;
-	st->message = larger;
-	st->message_size = size;
-	return true;
-}
-
-static void put_length(char *at, size_t len)
-{
-	at[0] = (char)(len >> 24);
-	at[1] = (char)(len >> 16);
-	at[2] = (char)(len >> 8);
-	at[3] = (char)len;
-}
-
 /* No peer got them. A server does without clients that are too slow; the one peer
  * of a client is waited for, unless `full` says otherwise. */
 static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
@@ -326,7 +270,7 @@ int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 {
 	struct tcp *st = s->tcp;
 	struct format *f = s->ends.writer;
-	size_t head = st->framed ? FRAME_HEADER : 0;
+	size_t head = st->framed ? FRAME_HEADER : 0, size = (size_t)s->ends.out.buffer_size;
 	unsigned done = 0, sent = 0;
 	bool slow;
 
@@ -334,24 +278,19 @@ int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 		note_undelivered(s, false, cnt);
 		return 0;
 	}
-	if (unlikely(!st->message) && !grow(st))
-		return -ENOMEM;
 	while (done < cnt) {
 		size_t used = 0;
-		int n = f->type->print(f, st->message + head,
-				       st->message_size - head, &used,
-				       smps + done, s->out.pack ? cnt - done : 1);
+		int n = f->type->print(f, st->message + head, size - head, &used, smps + done,
+				       s->out.pack ? cnt - done : 1);
 
 		if (unlikely(n <= 0)) {
-			if (!n && grow(st))
-				continue;
 			message_refuse(s->ends.node, f, smps[done], n, 0, "out.buffer_size is",
-				       (size_t)s->ends.out.buffer_size);
+				       size);
 			done++;
 			continue;
 		}
 		if (head)
-			put_length(st->message, used);
+			tcp_frame_put(st->message, used);
 		if (unlikely(s->netem != NULL)) {
 			netem_put(s->netem, st->message, used + head);
 			sent += (unsigned)n;
