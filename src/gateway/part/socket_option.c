@@ -12,12 +12,15 @@
 int socket_option_set(int fd, int level, int option, const void *value, size_t size,
 		      const char *node, const char *name)
 {
+	const char *hint = "";
 	int err;
 
 	if (!setsockopt(fd, level, option, value, (socklen_t)size))
 		return 0;
 	err = errno;
-	log_error("%s: %s: %s", node, name, strerror(err));
+	if (err == EPERM && level == SOL_SOCKET && option == SO_MARK)
+		hint = "; a mark needs root or CAP_NET_ADMIN";
+	log_error("%s: %s: %s%s", node, name, strerror(err), hint);
 	return -err;
 }
 

@@ -10,7 +10,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "gateway/part/socket_option.h"
 #include "util/clock.h"
 #include "util/log.h"
 

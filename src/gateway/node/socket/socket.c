@@ -102,18 +102,6 @@ static const struct config_key socket_out_keys[] = {
 
 _Static_assert(offsetof(struct socket_node, ends) == 0, "socket_ends.h");
 
-int socket_set_mark(struct socket_node *s, int fd)
-{
-	int mark = (int)(uint32_t)s->out.fwmark, err;
-
-	if (s->out.fwmark < 0 || !setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)))
-		return 0;
-	err = errno;
-	log_error("%s: out.fwmark: %s%s", s->ends.node->name, strerror(err),
-		  err == EPERM ? "; a mark needs root or CAP_NET_ADMIN" : "");
-	return -err;
-}
-
 static int socket_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct socket_node *s = n->private_data;

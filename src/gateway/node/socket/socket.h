@@ -20,6 +20,7 @@
 
 #include "gateway/node/socket/netem.h"
 #include "gateway/part/socket_ends.h"
+#include "gateway/part/socket_option.h"
 
 enum socket_framing { FRAMING_AUTO, FRAMING_NONE, FRAMING_LENGTH };
 enum socket_full { FULL_BLOCK, FULL_DROP };
@@ -53,8 +54,16 @@ struct socket_node {
 	struct tcp *tcp;
 };
 
-/* Names the options that the kernel refuses; logs. 0 or a negative errno. */
-int socket_set_mark(struct socket_node *s, int fd);
+/* 0 or a negative errno; logs the cause. */
+static inline int socket_set_mark(const struct socket_node *s, int fd)
+{
+	uint32_t mark = (uint32_t)s->out.fwmark;
+
+	if (s->out.fwmark < 0)
+		return 0;
+	return socket_option_set(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark),
+				 s->ends.node->name, "out.fwmark");
+}
 
 /* datagram.c. 0 or a negative errno; after an error datagram_stop() is to be called. */
 int datagram_start(struct socket_node *s);

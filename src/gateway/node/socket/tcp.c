@@ -12,7 +12,6 @@
 
 #include "gateway/base/thread.h"
 #include "util/log.h"
-#include "util/wakeup.h"
 
 /* How long the end waits for all peers. */
 #define END_NS NSEC_PER_SEC
@@ -22,14 +21,6 @@
 bool tcp_delimits(const struct format_type *type)
 {
 	return type->carries.traits & FORMAT_SELF_DELIMITING;
-}
-
-void tcp_break(struct tcp *st, struct tcp_connection *c, const char *why)
-{
-	const char *works = NULL;
-
-	if (atomic_compare_exchange_strong(&c->broken, &works, why))
-		wakeup_post(st->wake_fd);
 }
 
 static bool framed(const struct socket_node *s)

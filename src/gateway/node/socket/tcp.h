@@ -20,6 +20,7 @@
 #include "gateway/part/backoff.h"
 #include "gateway/stream/stream.h"
 #include "util/clock.h"
+#include "util/wakeup.h"
 
 #define TCP_EVENTS 16
 #define FRAME_HEADER 4
@@ -113,7 +114,13 @@ static inline struct tcp_connection *tcp_event_place(struct tcp *st, uint64_t da
 }
 
 /* Has the connecting thread close it, and log `why`, which has to stay. Any thread. */
-void tcp_break(struct tcp *st, struct tcp_connection *c, const char *why);
+static inline void tcp_break(struct tcp *st, struct tcp_connection *c, const char *why)
+{
+	const char *works = NULL;
+
+	if (atomic_compare_exchange_strong(&c->broken, &works, why))
+		wakeup_post(st->wake_fd);
+}
 
 /* tcp_connect.c */
 int tcp_listen(struct tcp *st); /* logs */

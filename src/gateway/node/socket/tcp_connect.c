@@ -15,9 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "gateway/part/socket_option.h"
 #include "util/log.h"
-#include "util/wakeup.h"
 
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
 #define BACKLOG 16
