@@ -13,9 +13,9 @@
 #include "gateway/base/thread.h"
 #include "util/log.h"
 
-/* How long the end waits for all peers. */
+/* How long the end waits for all peers together ... */
 #define END_NS NSEC_PER_SEC
-/* And for one to say its own end. */
+/* ... and for a peer to end its side after it has got all. */
 #define LINGER_NS (500 * MS)
 
 bool tcp_delimits(const struct format_type *type)
@@ -130,10 +130,9 @@ static short end_events(struct tcp *st, struct tcp_connection *c, uint64_t now)
 }
 
 /*
- * What was accepted is sent. Then it says that nothing more comes and waits for the
- * peer to do the same: to close while something unread is there would destroy what
- * is still on its way to it. All peers together have END_NS, however slowly they
- * take what is left.
+ * Sends what waits. Then ends the own side of each connection and waits for the peer to end
+ * its side: to close a socket with unread data would destroy what is still on its way to the
+ * peer.
  */
 static void say_end(struct tcp *st)
 {

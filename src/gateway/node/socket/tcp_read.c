@@ -7,7 +7,6 @@
 #include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -15,8 +14,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-static void stamp(const struct tcp_connection *c, struct sample *smps[],
-		  unsigned n)
+static void stamp(const struct tcp_connection *c, struct sample *smps[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		smps[i]->received = c->received;
@@ -24,7 +22,8 @@ static void stamp(const struct tcp_connection *c, struct sample *smps[],
 	}
 }
 
-/* Nothing that ends within the buffer, or nothing after the end. */
+/* Drops bytes that never become a whole sample: the buffer is full of them, or the peer sends
+ * no more. */
 static void drop_rest(struct tcp *st, struct tcp_connection *c)
 {
 	size_t filled = stream_buffer_filled(&c->rx);
@@ -38,7 +37,7 @@ static void drop_rest(struct tcp *st, struct tcp_connection *c)
 	c->waits_for_end = false;
 }
 
-/* The format finds the ends. */
+/* Of a stream in which the format finds the end of each sample. */
 static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
 			   struct sample *smps[], unsigned cnt)
 {
@@ -79,7 +78,7 @@ static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
 	return n;
 }
 
-/* Each message has its length before it. */
+/* Of a stream of frames. */
 static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 			    struct sample *smps[], unsigned cnt)
 {
@@ -152,9 +151,8 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 	return n;
 }
 
-/* Data from before the end are delivered first; then take_samples() breaks it. */
-static void at_end(struct tcp *st, struct tcp_connection *c,
-		   const char *why)
+/* The peer sends no more. take_samples() breaks the connection after the last sample. */
+static void at_end(struct tcp *st, struct tcp_connection *c, const char *why)
 {
 	struct stream_buffer *b = &c->rx;
 
@@ -169,9 +167,9 @@ static void at_end(struct tcp *st, struct tcp_connection *c,
 }
 
 /*
- * Is it worth scanning what has come? An unfinished sample is not scanned again with
- * each of its pieces: that would be the square of its length in work for a peer that
- * sends single bytes. A full buffer is, so that the scan drops it.
+ * Is it worth scanning what has come? Scanning an unfinished sample with each of its pieces
+ * would take time that grows with the square of its length. A full buffer is scanned, so that
+ * it is dropped.
  */
 static bool worth_scanning(struct tcp_connection *c)
 {

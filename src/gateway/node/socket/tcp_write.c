@@ -22,8 +22,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* How long others may be kept waiting for one that takes too little, until it has
- * caught up. */
+/* How long a peer that takes too little may delay the others before it has caught up. */
 #define PATIENCE_NS (100 * MS)
 #define NEVER_NS UINT64_MAX
 /* How long a write waits for the first connection. */
@@ -237,7 +236,7 @@ void tcp_send_delayed(void *node, char *buf, size_t len)
 	send_to_all(s->tcp, buf, len, &slow);
 }
 
-/* The first samples are not lost because the connection is being made. */
+/* Waits until the connection is made, so that the first samples are not lost. */
 static bool wait_for_first(struct tcp *st)
 {
 	struct socket_node *s = st->node;
@@ -252,8 +251,8 @@ static bool wait_for_first(struct tcp *st)
 	return atomic_load(&st->connected) > 0;
 }
 
-/* No peer got them. A server does without clients that are too slow; the one peer
- * of a client is waited for, unless `full` says otherwise. */
+/* Samples that no peer got. A server drops samples for clients that are too slow; a client
+ * waits for its peer unless `full` says to drop. */
 static void note_undelivered(struct socket_node *s, bool slow, unsigned count)
 {
 	if (!slow)
