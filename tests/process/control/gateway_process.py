@@ -24,13 +24,14 @@ class Client:
     def __init__(self, control):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        # The name is there a little earlier than the listener.
+        # The name is there a little earlier than the listener, and not while the file of a gateway
+        # that was killed gives way to the next one's.
         end = time.monotonic() + 20
         while True:
             try:
                 self.socket.connect(control)
                 break
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, FileNotFoundError):
                 check(time.monotonic() < end, "%s takes connections" % control)
                 time.sleep(0.005)
         self.file = self.socket.makefile()
