@@ -51,9 +51,9 @@ static int make_places(struct tcp *st)
 	for (unsigned i = 0; i < st->place_count; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		c->rx.size = (size_t)s->ends.in.buffer_size;
-		c->rx.at = malloc(c->rx.size + 1);
-		if (!c->rx.at)
+		c->rx.b.size = (size_t)s->ends.in.buffer_size;
+		c->rx.b.at = malloc(c->rx.b.size + 1);
+		if (!c->rx.b.at)
 			return -ENOMEM;
 		if (!s->ends.reader)
 			continue;
@@ -184,7 +184,7 @@ void tcp_stop(struct socket_node *s)
 
 		stream_close(&c->socket);
 		format_destroy(c->reader);
-		free(c->rx.at);
+		free(c->rx.b.at);
 	}
 	node_figure_set(s->ends.node, SOCKET_CONNECTIONS, 0);
 	for (unsigned i = 0; i < 3; i++) {

@@ -18,7 +18,7 @@
 
 #include "gateway/node/socket/socket.h"
 #include "gateway/part/backoff.h"
-#include "gateway/stream/stream.h"
+#include "gateway/stream/stream_input.h"
 #include "util/clock.h"
 #include "util/wakeup.h"
 
@@ -35,13 +35,8 @@ struct tcp_connection {
 				      * works */
 
 	/* Under rx_lock. */
-	struct stream_buffer rx;
-	struct timespec received;    /* of what came last */
-	bool pending;                /* rx may hold a whole sample */
-	bool at_end;                 /* the peer sends nothing any more ... */
-	const char *end_why;         /* ... for this reason */
-	bool waits_for_end;          /* rx begins with an unfinished sample ... */
-	struct format_unfinished unfinished; /* ... of which so much is known */
+	struct stream_input rx;
+	const char *end_why;         /* the peer sends nothing any more for this reason */
 	bool heard;                  /* a sample has come of it ... */
 	uint64_t heard_ns;           /* ... then; or when it connected */
 

@@ -151,7 +151,7 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 		.socket.fd = fd,
 		.peer = *peer,
 		.reader = c->reader,
-		.rx = { .at = c->rx.at, .size = c->rx.size },
+		.rx.b = { .at = c->rx.b.at, .size = c->rx.b.size },
 		.heard_ns = clock_now_ns(),
 	};
 	if (c->reader && c->reader->type->reset)

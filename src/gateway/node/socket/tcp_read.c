@@ -14,79 +14,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-static void stamp(const struct tcp_connection *c, struct sample *smps[], unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		smps[i]->received = c->received;
-		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
-	}
-}
-
-/* Drops bytes that never become a whole sample: the buffer is full of them, or the peer sends
- * no more. */
-static void drop_rest(struct tcp *st, struct tcp_connection *c)
-{
-	size_t filled = stream_buffer_filled(&c->rx);
-
-	if (!filled || (!c->at_end && filled < c->rx.size))
-		return;
-	fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1, "%zu bytes %s", filled,
-		   c->at_end ? "behind the last whole sample" :
-			       "without the end of a sample");
-	c->rx.start = c->rx.end = 0;
-	c->waits_for_end = false;
-}
-
-/* Of a stream in which the format finds the end of each sample. */
-static unsigned scan_plain(struct tcp *st, struct tcp_connection *c,
-			   struct sample *smps[], unsigned cnt)
-{
-	struct format *f = c->reader;
-	struct stream_buffer *b = &c->rx;
-	unsigned n = 0;
-
-	while (n < cnt && b->start < b->end) {
-		size_t used = 0;
-		int ret = f->type->scan(f, b->at + b->start, b->end - b->start,
-					&used, smps + n, cnt - n);
-
-		assert(used <= b->end - b->start);
-		b->start += used;
-		if (likely(used))
-			c->waits_for_end = false;
-		if (likely(ret > 0)) {
-			n += (unsigned)ret;
-			if (likely(used))
-				continue;
-		} else if (!ret) {
-			c->pending = false;
-			if (!c->waits_for_end)
-				c->unfinished = (struct format_unfinished){ 0 };
-			c->waits_for_end = true;
-			drop_rest(st, c);
-			return n;
-		} else {
-			fault_note(&st->node->ends.faults, FAULT_MALFORMED, 1, "%s",
-				   format_error(f));
-			if (used)
-				continue;
-		}
-		b->start = b->end = 0;
-		c->waits_for_end = false;
-	}
-	c->pending = b->start < b->end;
-	return n;
-}
-
 /* Of a stream of frames. */
 static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 			    struct sample *smps[], unsigned cnt)
 {
-	struct stream_buffer *b = &c->rx;
+	struct stream_buffer *b = &c->rx.b;
 	unsigned n = 0;
 
 	while (n < cnt) {
-		struct message m = { .received = c->received };
+		struct message m = { .received = c->rx.received };
 		size_t filled = stream_buffer_filled(b);
 		uint32_t len = filled >= FRAME_HEADER ? tcp_frame_get(b->at + b->start) : 0;
 
@@ -96,13 +32,13 @@ static unsigned scan_framed(struct tcp *st, struct tcp_connection *c,
 				   len, b->size - FRAME_HEADER);
 			/* The start of the next message is unknown. */
 			b->start = b->end = 0;
-			c->pending = false;
+			c->rx.pending = false;
 			tcp_break(st, c, "it sends no frames");
 			return n;
 		}
 		if (filled < FRAME_HEADER || filled - FRAME_HEADER < len) {
-			c->pending = false;
-			drop_rest(st, c);
+			c->rx.pending = false;
+			stream_input_drop_rest(&c->rx, &st->node->ends.faults);
 			return n;
 		}
 		m.at = b->at + b->start + FRAME_HEADER;
@@ -134,18 +70,18 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 			st->next = 0;
 		if (c->socket.fd < 0)
 			continue;
-		if (c->pending && !atomic_load(&c->broken)) {
+		if (c->rx.pending && !atomic_load(&c->broken)) {
 			got = st->framed ?
 				scan_framed(st, c, smps + n, cnt - n) :
-				scan_plain(st, c, smps + n, cnt - n);
-			stamp(c, smps + n, got);
+				stream_input_scan(&c->rx, c->reader, smps + n, cnt - n,
+						  &st->node->ends.faults);
 			n += got;
 			if (got) {
 				c->heard = true;
 				c->heard_ns = clock_now_ns();
 			}
 		}
-		if (c->at_end && !c->pending)
+		if (c->rx.at_end && !c->rx.pending)
 			tcp_break(st, c, c->end_why);
 	}
 	return n;
@@ -154,56 +90,29 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 /* The peer sends no more. take_samples() breaks the connection after the last sample. */
 static void at_end(struct tcp *st, struct tcp_connection *c, const char *why)
 {
-	struct stream_buffer *b = &c->rx;
-
-	c->at_end = true;
 	c->end_why = why;
 	epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	c->pending = b->start < b->end;
-	/* A last line may come without its end. */
-	if (c->pending && !st->framed && c->reader->type->lines &&
-	    !c->reader->binary && b->at[b->end - 1] != c->reader->delimiter)
-		b->at[b->end++] = c->reader->delimiter;
-}
-
-/*
- * Is it worth scanning what has come? Scanning an unfinished sample with each of its pieces
- * would take time that grows with the square of its length. A full buffer is scanned, so that
- * it is dropped.
- */
-static bool worth_scanning(struct tcp_connection *c)
-{
-	struct stream_buffer *b = &c->rx;
-
-	return !c->waits_for_end || b->end == b->size ||
-	       format_may_end(c->reader, b->at + b->start,
-			      stream_buffer_filled(b), &c->unfinished);
+	stream_input_end(&c->rx, st->framed ? NULL : c->reader);
 }
 
 /* True when there is something new. */
 static bool receive(struct tcp *st, struct tcp_connection *c)
 {
-	struct stream_buffer *b = &c->rx;
+	size_t room;
 	ssize_t n;
 
-	if (c->at_end || atomic_load(&c->broken))
+	if (c->rx.at_end || atomic_load(&c->broken))
 		return false;
-	if (b->start == b->end)
-		b->start = b->end = 0;
-	else if (b->end == b->size)
-		stream_buffer_compact(b);
-	if (b->end == b->size)
+	room = stream_input_room(&c->rx);
+	if (!room)
 		return false; /* pending: it is scanned first */
-	n = stream_recv(&c->socket, b->at + b->end, b->size - b->end);
+	n = stream_recv(&c->socket, c->rx.b.at + c->rx.b.end, room);
 	if (n == -EAGAIN)
 		return false;
-	if (n > 0) {
-		b->end += (size_t)n;
-		c->received = clock_realtime();
-		c->pending = worth_scanning(c);
-	} else {
+	if (n > 0)
+		stream_input_add(&c->rx, c->reader, (size_t)n);
+	else
 		at_end(st, c, n ? strerrordesc_np((int)-n) : TCP_CLOSED);
-	}
 	return true;
 }
 
@@ -256,7 +165,7 @@ static bool anything_pending(struct tcp *st)
 
 	pthread_mutex_lock(&st->rx_lock);
 	for (unsigned i = 0; i < st->place_count; i++)
-		pending |= st->places[i].socket.fd >= 0 && st->places[i].pending;
+		pending |= st->places[i].socket.fd >= 0 && st->places[i].rx.pending;
 	pthread_mutex_unlock(&st->rx_lock);
 	return pending;
 }
