@@ -170,15 +170,7 @@ int socket_ends_check(struct socket_ends *e, struct config *c, json_t *cfg,
 			    e->out.address);
 		return -EINVAL;
 	}
-	if (e->reader && !e->reader->type->scan) {
-		config_fail(c, cfg, "format", "'%s' cannot be read", e->reader->type->name);
-		return -EINVAL;
-	}
-	if (e->writer && !e->writer->type->print) {
-		config_fail(c, cfg, "format", "'%s' cannot be written", e->writer->type->name);
-		return -EINVAL;
-	}
-	return 0;
+	return format_check_use(e->reader, e->writer, c, cfg);
 }
 
 int socket_ends_start(struct node *n)

@@ -166,6 +166,18 @@ int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 	return -EINVAL;
 }
 
+int format_check_use(const struct format *reader, const struct format *writer,
+		     struct config *c, const json_t *cfg)
+{
+	bool read = !reader || reader->type->scan, written = !writer || writer->type->print;
+
+	if (!read)
+		config_fail(c, cfg, "format", "'%s' cannot be read", reader->type->name);
+	if (!written)
+		config_fail(c, cfg, "format", "'%s' cannot be written", writer->type->name);
+	return read && written ? 0 : -EINVAL;
+}
+
 static int make(struct format **out, struct config *c, json_t *cfg,
 		const char *fallback, struct signal_list *signals)
 {

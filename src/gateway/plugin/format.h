@@ -179,6 +179,11 @@ long format_refused_signal(const struct format *f,
 int format_check_signals(const struct format *f, struct config *c, json_t *cfg,
 			 const struct signal_list *signals);
 
+/* Can the format `reader` be read and `writer` be written (NULL: it need not)? 0, or -EINVAL after
+ * config_fail() for key `format` of `cfg`. */
+int format_check_use(const struct format *reader, const struct format *writer,
+		     struct config *c, const json_t *cfg);
+
 /* Sizes of the record of one sample. */
 struct format_sizes {
 	size_t room_max;  /* buffer that print() may need; up to 1/64 too large */

@@ -359,16 +359,9 @@ static int file_check(struct node *n, struct config *c, json_t *cfg)
 			    "planned: with epoch_mode = \"original\" no time is planned for samples; give `rate`, another epoch_mode, or stamp = \"now\"");
 		ret = -EINVAL;
 	}
-	if (may_read(n) && !f->in.format->type->scan) {
-		config_fail(c, cfg, "format", "'%s' cannot be read",
-			    f->in.format->type->name);
+	if (format_check_use(may_read(n) ? f->in.format : NULL,
+			     may_write(n) ? f->out.format : NULL, c, cfg))
 		ret = -EINVAL;
-	}
-	if (may_write(n) && !f->out.format->type->print) {
-		config_fail(c, cfg, "format", "'%s' cannot be written",
-			    f->out.format->type->name);
-		ret = -EINVAL;
-	}
 	if (!ret && may_read(n))
 		ret = check_record(c, cfg, &f->in_record, f->in.format, f->in.path,
 				   true);

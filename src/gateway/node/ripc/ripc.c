@@ -153,15 +153,7 @@ static int ripc_node_check(struct node *n, struct config *c, json_t *cfg)
 
 	if (check_side(c, cfg, &n->out, &r->out, "to which the node sends"))
 		ret = -EINVAL;
-	if (r->reader && !r->reader->type->scan) {
-		config_fail(c, cfg, "format", "'%s' cannot be read", r->reader->type->name);
-		ret = -EINVAL;
-	}
-	if (r->writer && !r->writer->type->print) {
-		config_fail(c, cfg, "format", "'%s' cannot be written", r->writer->type->name);
-		ret = -EINVAL;
-	}
-	return ret;
+	return format_check_use(r->reader, r->writer, c, cfg) ?: ret;
 }
 
 static int ripc_node_check_signals(struct node *n, struct config *c, json_t *cfg)
