@@ -7,12 +7,10 @@
 #define LOG_ROOM "graph"
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/tool.h"
@@ -192,46 +190,26 @@ static int print_graph(FILE *f, struct config *c)
 	return good ? CLI_OK : CLI_FAILED;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text += MAX(n, 0);
-		len -= (size_t)MAX(n, 0);
-	}
-	return 0;
-}
-
-/* Writes the text to dot(1) and waits for its end. */
+/* Has dot(1) draw the text. */
 static int draw(char **argv, struct settings *s, const char *text, size_t len)
 {
-	struct spawn dot = { .argv = s->dot,
-			     .streams = { 0, SPAWN_INHERITS, SPAWN_INHERITS } };
-	int fds[2], status;
+	struct spawn dot = { .argv = s->dot, .streams = { spawn_memory_file(text, len),
+							  SPAWN_INHERITS, SPAWN_INHERITS } };
 	pid_t pid;
 
-	if (pipe2(fds, O_CLOEXEC)) {
-		log_error("pipe: %s", strerror(errno));
+	if (dot.streams[0] < 0) {
+		log_error("memory for the graph: %s", strerror(-dot.streams[0]));
 		return CLI_FAILED;
 	}
 	s->dot[s->dot_count] = NULL;
-	dot.streams[0] = fds[0];
 	pid = spawn_program(&dot);
-	close(fds[0]);
+	close(dot.streams[0]);
 	if (pid < 0) {
-		close(fds[1]);
 		fprintf(stderr, "%s: cannot run dot: %s; install graphviz, or leave out -T and -K\n",
 			argv[0], strerror((int)-pid));
 		return CLI_FAILED;
 	}
-	write_all(fds[1], text, len); /* errors show in the exit status of dot */
-	close(fds[1]);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? CLI_OK : CLI_FAILED;
+	return spawn_wait(pid) ? CLI_FAILED : CLI_OK;
 }
 
 static int write_text(char **argv, const struct settings *s, const char *text,

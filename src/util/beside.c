@@ -3,21 +3,26 @@
 #include "util/beside.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+int beside_self(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -errno : 0;
+}
 
 int beside_executable(const char *const *places, size_t count, const char *name,
 		      char *path, size_t size)
 {
 	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
-	if (len < 0)
+	if (beside_self(self))
 		return -ENOENT;
-	self[len] = '\0';
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';

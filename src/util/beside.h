@@ -3,7 +3,11 @@
 #ifndef UTIL_BESIDE_H
 #define UTIL_BESIDE_H
 
+#include <limits.h>
 #include <stddef.h>
+
+/* The path of this executable. 0 or a negative errno. */
+int beside_self(char path[PATH_MAX]);
 
 /*
  * Looks for the readable file `name` in the `count` folders of `places`, in this order;

@@ -4,14 +4,10 @@
 #include "bench/report/gnuplot.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +15,7 @@
 #include "util/spawn.h"
 
 #define TIME_MAX_S 60
-#define PICTURE_BYTES_MAX (64 << 20)
+#define ERRORS_MAX 65536
 
 static volatile sig_atomic_t stopped;
 static struct sigaction before_int, before_term;
@@ -59,115 +55,46 @@ bool report_gnuplot_found(void)
 	return spawn_is_installed("gnuplot");
 }
 
-struct child {
-	int in, out, err; /* memory files */
-	pid_t pid;
-	int pid_fd;
-};
-
-static int memory_file(const char *name, const void *bytes, size_t size)
+static bool is_stopped(void)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, (const char *)bytes + done, size - done);
-
-		if (n < 0 && errno != EINTR) {
-			int err = -errno;
-
-			close(fd);
-			return err;
-		}
-		done += n > 0 ? (size_t)n : 0;
-	}
-	lseek(fd, 0, SEEK_SET);
-	return fd;
+	return stopped;
 }
 
+static const struct spawn_limits limits = {
+	.ms = TIME_MAX_S * 1000, .bytes = 64 << 20, .stop = is_stopped,
+};
+
 /* -d: without the settings of the user or the system. */
-static int start(struct child *c)
+static pid_t start(int in, int *out, int errors)
 {
 	static char *const argv[] = { (char *)"gnuplot", (char *)"-d", NULL };
 	static const struct spawn_variable changes[] = {
 		{ .name = "GNUPLOT_LIB" }, { .name = "LC_ALL", .value = "C.UTF-8" }, { .name = NULL },
 	};
 	char **envp = spawn_environment(changes);
+	int pipes[3];
 	/* What a terminal sends to all is for us alone: we end it. */
-	const struct spawn gnuplot = { .argv = argv, .envp = envp, .group = true,
-				       .streams = { c->in, c->out, c->err },
+	const struct spawn gnuplot = { .argv = argv, .envp = envp, .group = true, .pipes = pipes,
+				       .streams = { in, SPAWN_PIPE, errors },
 				       .death_signal = SIGKILL };
 	pid_t pid = envp ? spawn_program(&gnuplot) : -ENOMEM;
 
 	spawn_environment_free(envp);
-	if (pid < 0) {
+	if (pid < 0)
 		log_error("cannot start gnuplot: %s", strerror((int)-pid));
-		return (int)pid;
-	}
-	c->pid = pid;
-	c->pid_fd = (int)syscall(SYS_pidfd_open, (long)c->pid, 0L);
-	return 0;
-}
-
-/* Waits for its end; 0 with *status set, -EINTR or -ETIME, and then it was killed. */
-static int await(struct child *c, int *status)
-{
-	struct pollfd p = { .fd = c->pid_fd, .events = POLLIN };
-	struct timespec limit = { .tv_sec = TIME_MAX_S };
-	sigset_t mask, old;
-	int ret = 0, n = 1;
-
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigprocmask(SIG_BLOCK, &mask, &old);
-	/* Without pidfd_open (Linux before 5.3) only the end itself is waited for. */
-	while (!stopped && c->pid_fd >= 0) {
-		n = ppoll(&p, 1, &limit, &old);
-		if (n >= 0 || errno != EINTR)
-			break;
-	}
-	if (stopped)
-		ret = -EINTR;
-	else if (!n)
-		ret = -ETIME;
-	if (ret)
-		kill(c->pid, SIGKILL);
-	while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
-		;
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
-
-/* The whole memory file as a string, at most `max` bytes of it; NULL without memory. */
-static char *contents(int fd, size_t max)
-{
-	off_t end = lseek(fd, 0, SEEK_END);
-	size_t size = end > 0 ? (size_t)end : 0, done = 0;
-	char *text;
-
-	size = size > max ? max : size;
-	text = malloc(size + 1);
-	while (text && done < size) {
-		ssize_t n = pread(fd, text + done, size - done, (off_t)done);
-
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (text)
-		text[done] = '\0';
-	return text;
+	*out = pipes[STDOUT_FILENO];
+	return pid;
 }
 
 /* The last line of what gnuplot wrote to its standard error that is no picture of where the
  * error stands. */
-static void log_failure(const char *name, const struct child *c, int status)
+static void log_failure(const char *name, int errors, int status)
 {
-	char *text = contents(c->err, 1 << 16), *rest = text, *line, *last = NULL;
+	char text[ERRORS_MAX], *rest = text, *line, *last = NULL;
+	ssize_t n = pread(errors, text, sizeof(text) - 1, 0);
 
-	while (rest && (line = strsep(&rest, "\n")))
+	text[n > 0 ? n : 0] = '\0';
+	while ((line = strsep(&rest, "\n")))
 		if (line[strspn(line, " \t^")])
 			last = line;
 	if (WIFSIGNALED(status))
@@ -176,28 +103,26 @@ static void log_failure(const char *name, const struct child *c, int status)
 	else
 		log_error("figure '%s': gnuplot failed with status %d: %s", name,
 			  WEXITSTATUS(status), last ? last : "no message");
-	free(text);
 }
 
-static int converse(struct child *c, const char *name, char **picture)
+static int draw(int in, int errors, const char *name, char **picture)
 {
-	int status = 0, ret = start(c);
+	int out, status, ret;
+	size_t bytes;
+	pid_t pid = start(in, &out, errors);
 
-	if (ret)
-		return ret;
-	ret = await(c, &status);
-	if (c->pid_fd >= 0)
-		close(c->pid_fd);
-	if (ret == -ETIME)
+	if (pid < 0)
+		return (int)pid;
+	ret = spawn_collect(pid, out, &limits, picture, &bytes, &status);
+	if (ret == -ETIMEDOUT)
 		log_error("figure '%s': gnuplot took longer than %d s and was ended", name,
 			  TIME_MAX_S);
+	else if (ret && ret != -EINTR)
+		log_error("figure '%s': gnuplot was ended: %s", name, strerror(-ret));
 	if (ret)
 		return ret;
-	*picture = contents(c->out, PICTURE_BYTES_MAX);
-	if (!*picture)
-		return -ENOMEM;
 	if (status || !strstr(*picture, "</svg>")) {
-		log_failure(name, c, status);
+		log_failure(name, errors, status);
 		free(*picture);
 		*picture = NULL;
 		return -ENOEXEC;
@@ -207,23 +132,16 @@ static int converse(struct child *c, const char *name, char **picture)
 
 int report_gnuplot_run(const char *name, const char *script, size_t size, char **picture)
 {
-	struct child c = { .in = -1, .out = -1, .err = -1, .pid_fd = -1 };
-	int ret = 0;
+	int in = spawn_memory_file(script, size), errors = spawn_memory_file(NULL, 0);
+	int ret = in < 0 ? in : errors < 0 ? errors : 0;
 
-	c.in = memory_file("gnuplot-in", script, size);
-	c.out = memory_file("gnuplot-out", NULL, 0);
-	c.err = memory_file("gnuplot-err", NULL, 0);
-	if (c.in < 0 || c.out < 0 || c.err < 0) {
-		ret = c.in < 0 ? c.in : c.out < 0 ? c.out : c.err;
+	if (ret)
 		log_error("no memory for a figure: %s", strerror(-ret));
-	}
-	if (!ret)
-		ret = stopped ? -EINTR : converse(&c, name, picture);
-	if (c.in >= 0)
-		close(c.in);
-	if (c.out >= 0)
-		close(c.out);
-	if (c.err >= 0)
-		close(c.err);
+	else
+		ret = stopped ? -EINTR : draw(in, errors, name, picture);
+	if (in >= 0)
+		close(in);
+	if (errors >= 0)
+		close(errors);
 	return ret;
 }

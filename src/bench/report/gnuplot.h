@@ -21,7 +21,7 @@ bool report_gnuplot_found(void);
 
 /*
  * What gnuplot answers to `script`, malloc()ed and NUL-terminated. 0; -EINTR: asked to end;
- * -ENOEXEC: gnuplot failed (its message is logged, with `name` of the figure); -ETIME: it
+ * -ENOEXEC: gnuplot failed (its message is logged, with `name` of the figure); -ETIMEDOUT: it
  * took longer than a minute; or another negative errno, logged.
  */
 int report_gnuplot_run(const char *name, const char *script, size_t size, char **picture);
