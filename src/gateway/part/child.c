@@ -21,19 +21,25 @@
 
 enum { ITS_END, ITS_OUTPUT };
 
+static void send_signal(const struct child *c, int number)
+{
+	kill(c->group ? -c->pid : c->pid, number);
+}
+
 /* ---- its start ---- */
 
 int child_start(struct child *c, const struct child_settings *s)
 {
 	const struct spawn program = {
 		.argv = s->argv, .envp = s->envp, .folder = s->folder,
-		.streams = { s->streams[0], s->streams[1], s->streams[2] },
+		.streams = { s->streams[0], s->streams[1], s->streams[2] }, .pipes = c->pipes,
 		.group = s->group, .death_signal = s->dies_along ? SIGTERM : 0,
 	};
-	pid_t pid = spawn_program(&program);
+	pid_t pid;
 
-	*c = (struct child){ .node = s->node, .program = s->argv[0],
-			     .group = s->group, .pid_fd = -1 };
+	*c = (struct child){ .node = s->node, .program = s->argv[0], .group = s->group,
+			     .pid_fd = -1, .pipes = { -1, -1, -1 } };
+	pid = spawn_program(&program);
 	if (pid < 0) {
 		log_error("node %s: cannot start '%s'%s%s: %s", s->node, s->argv[0],
 			  s->folder ? " in " : "", s->folder ? s->folder : "",
@@ -47,9 +53,8 @@ int child_start(struct child *c, const struct child_settings *s)
 
 		log_error("node %s: cannot watch process %d: %s", s->node, (int)pid,
 			  strerror(err));
-		kill(c->group ? -pid : pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		c->pid = 0;
+		send_signal(c, SIGKILL);
+		child_reap(c);
 		return -err;
 	}
 	log_info("node %s: started %s, process %d", s->node, s->argv[0], (int)pid);
@@ -85,11 +90,18 @@ void child_tell_end(const struct child *c)
 			 (int)c->pid);
 }
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* At most `limit_ms`; while the gateway ends only a part of the time that is left, so
  * that the children of further nodes have some, too. */
-static bool wait_end(const struct child *c, unsigned limit_ms, unsigned part,
-		     int *drain_fd)
+static bool wait_end(struct child *c, unsigned limit_ms, unsigned part)
 {
+	int *output = &c->pipes[STDOUT_FILENO];
 	uint64_t end_ns = clock_monotonic_ns_slow() + limit_ms * UINT64_C(1000000);
 	bool ending = false;
 	char rest[4096];
@@ -97,7 +109,7 @@ static bool wait_end(const struct child *c, unsigned limit_ms, unsigned part,
 	for (;;) {
 		struct pollfd fds[] = {
 			[ITS_END] = { .fd = c->pid_fd, .events = POLLIN },
-			[ITS_OUTPUT] = { .fd = *drain_fd, .events = POLLIN },
+			[ITS_OUTPUT] = { .fd = *output, .events = POLLIN },
 		};
 		uint64_t now = clock_monotonic_ns_slow();
 
@@ -115,21 +127,17 @@ static bool wait_end(const struct child *c, unsigned limit_ms, unsigned part,
 		if (now >= end_ns)
 			return false;
 		if (fds[ITS_OUTPUT].revents &&
-		    read(*drain_fd, rest, sizeof(rest)) == 0)
-			*drain_fd = -1;
+		    read(*output, rest, sizeof(rest)) == 0)
+			close_fd(output);
 	}
 }
 
-static void send_signal(const struct child *c, int number)
+void child_end(struct child *c, unsigned eof_ms, unsigned grace_ms)
 {
-	kill(c->group ? -c->pid : c->pid, number);
-}
-
-void child_end(const struct child *c, unsigned eof_ms, unsigned grace_ms, int drain_fd)
-{
-	if (!wait_end(c, eof_ms, 3, &drain_fd)) {
+	close_fd(&c->pipes[STDIN_FILENO]);
+	if (!wait_end(c, eof_ms, 3)) {
 		send_signal(c, SIGTERM);
-		if (!wait_end(c, grace_ms, 2, &drain_fd)) {
+		if (!wait_end(c, grace_ms, 2)) {
 			log_warn("node %s: %s: process %d does not end, it is killed",
 				 c->node, c->program, (int)c->pid);
 			send_signal(c, SIGKILL);
@@ -142,8 +150,9 @@ void child_end(const struct child *c, unsigned eof_ms, unsigned grace_ms, int dr
 
 void child_reap(struct child *c)
 {
-	waitpid(c->pid, NULL, 0);
-	close(c->pid_fd);
-	c->pid_fd = -1;
+	spawn_wait(c->pid);
 	c->pid = 0;
+	close_fd(&c->pid_fd);
+	for (int i = 0; i < 3; i++)
+		close_fd(&c->pipes[i]);
 }

@@ -26,6 +26,7 @@ struct child {
 	const char *node, *program;
 	pid_t pid;  /* 0: none */
 	int pid_fd; /* readable when it has ended */
+	int pipes[3]; /* our ends of streams that are SPAWN_PIPE; -1: none */
 	bool group;
 };
 
@@ -39,13 +40,14 @@ bool child_wait(const struct child *c, int timeout_ms);
 void child_tell_end(const struct child *c);
 
 /*
- * Ends it, and its group: waits up to `eof_ms` until it ends by itself, sends SIGTERM,
- * and after up to `grace_ms` SIGKILL. What it writes to `drain_fd` meanwhile is read and
- * discarded (-1: nothing), so that it does not wait for a reader. While the gateway ends
- * both times are shorter (base/ending.h). Returns when it has ended or been killed.
+ * Ends it, and its group: closes the pipe to its standard input, waits up to `eof_ms` until it
+ * ends by itself, sends SIGTERM, and after up to `grace_ms` SIGKILL. What it writes to the pipe
+ * of its standard output meanwhile is read and discarded, so that it does not wait for a reader.
+ * While the gateway ends both times are shorter (base/ending.h). Returns when it has ended or been
+ * killed.
  */
-void child_end(const struct child *c, unsigned eof_ms, unsigned grace_ms, int drain_fd);
-/* Waits until it is gone and forgets it: pid is 0 then. */
+void child_end(struct child *c, unsigned eof_ms, unsigned grace_ms);
+/* Waits until it is gone, closes its pipes and forgets it: pid is 0 then. */
 void child_reap(struct child *c);
 
 #endif

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `exec`: a program's standard output is read, its standard input
- * written. program.c has the process; here are settings and samples.
+ * written. Its standard error goes to the log, line by line; its end is noticed and
+ * logged by a thread, also while nobody reads or writes it.
  */
 #define LOG_ROOM "gateway/exec"
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "gateway/base/thread.h"
+#include "gateway/part/child.h"
+#include "gateway/part/socket_wait.h"
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/node.h"
-#include "gateway/node/exec/program.h"
-#include "gateway/part/fault.h"
+#include "gateway/stream/stream_input.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define EXEC_DEFAULT_FORMAT "villas.human"
 #define BUFFER_SIZE (1u << 20) /* more where a sample to be written needs it */
@@ -30,6 +33,10 @@
  * been meant for the reader of the same node. */
 #define INTERRUPTS 3
 #define LAST_MS 100
+/* Most programs end by themselves at the end of their input. */
+#define EOF_MS 500
+/* Pieces of standard error that are still read at the end. */
+#define LAST_WORDS 64
 
 struct exec_node {
 	json_t *exec, *format, *environment;
@@ -37,18 +44,20 @@ struct exec_node {
 	const char *folder;
 	int64_t grace_ms;
 
-	char **argv, **envp;
+	char **argv, **envp; /* the texts of argv are those of `exec` */
 	struct format *reader, *writer;
 
 	/* From start to stop. */
-	struct program program;
+	struct child child;
+	pthread_t thread;         /* looks after its standard error and its end */
+	int stop_fd;              /* ends the thread */
+	atomic_bool stopping;
+	atomic_bool ended;        /* it has; set before `wait` is kicked */
+	char line[1024];          /* of its standard error */
+	size_t line_used;
 	struct fault_counters faults;
-	int wake_fd;
-	atomic_bool polled, interrupted;
-	atomic_uint write_interrupts;
-	char *in;                 /* what the program has written */
-	size_t in_start, in_end;
-	bool in_pending, in_over;
+	struct socket_wait wait;
+	struct stream_input in;   /* what the program has written */
 	char *out;                /* what is written to it */
 	size_t out_size, out_start, out_end;
 	uint64_t out_samples;     /* since `out` was empty */
@@ -78,125 +87,102 @@ static const struct config_key exec_keys[] = {
 	  .help = "Milliseconds from SIGTERM to SIGKILL when the node stops" },
 };
 
-static void free_list(char **list)
+/* What is wrong with key `exec`; NULL: nothing. `line` is the one text of it. */
+static const char *check_command(const struct exec_node *e, bool said, const json_t *line)
 {
-	for (size_t i = 0; list && list[i]; i++)
-		free(list[i]);
-	free(list);
+	const char *first = json_string_value(json_array_get(e->exec, 0));
+
+	if (json_is_string(e->exec) && said && !e->shell)
+		return "without a shell is a list of the program and its arguments";
+	if (json_is_array(e->exec) && said && e->shell && json_array_size(e->exec) != 1)
+		return "is one text when shell = true";
+	if (!json_is_string(line) && !(first && *first))
+		return "is a text, or a list of texts that begins with the program";
+	return NULL;
 }
 
 static int parse_command(struct exec_node *e, struct config *c, json_t *cfg)
 {
+	static const char *const shell[] = { "/bin/sh", "-c" };
 	bool said = json_object_get(cfg, "shell");
-	size_t count = json_array_size(e->exec);
-	const json_t *line = e->exec; /* also the only one of a list */
+	size_t count = json_array_size(e->exec), i;
+	/* For the shell; also the only one of a list. */
+	json_t *line = said && e->shell && count == 1 ? json_array_get(e->exec, 0) : e->exec;
+	json_t *word;
+	const char *wrong = check_command(e, said, line);
 
-	if (json_is_string(e->exec) && said && !e->shell) {
-		config_fail(c, cfg, "exec",
-			    "without a shell is a list of the program and its arguments");
+	if (wrong) {
+		config_fail(c, cfg, "exec", "%s", wrong);
 		return -EINVAL;
 	}
-	if (json_is_array(e->exec) && said && e->shell && count != 1) {
-		config_fail(c, cfg, "exec", "is one text when shell = true");
-		return -EINVAL;
-	}
-	if (said && e->shell && count == 1)
-		line = json_array_get(e->exec, 0);
-	if (json_is_string(line)) {
-		e->argv = calloc(4, sizeof(*e->argv));
-		if (!e->argv)
-			return -ENOMEM;
-		e->argv[0] = strdup("/bin/sh");
-		e->argv[1] = strdup("-c");
-		e->argv[2] = strdup(json_string_value(line));
-		return 0;
-	}
-	if (!count || !*(json_string_value(json_array_get(e->exec, 0)) ?: "")) {
-		config_fail(c, cfg, "exec",
-			    "is a text, or a list of texts that begins with the program");
-		return -EINVAL;
-	}
-	e->argv = calloc(count + 1, sizeof(*e->argv));
+	e->argv = calloc(count + ARRAY_SIZE(shell) + 2, sizeof(*e->argv));
 	if (!e->argv)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const char *text = json_string_value(json_array_get(e->exec, i));
-
-		if (!text) {
+	if (json_is_string(line)) {
+		memcpy(e->argv, shell, sizeof(shell));
+		e->argv[ARRAY_SIZE(shell)] = (char *)(uintptr_t)json_string_value(line);
+		return 0;
+	}
+	json_array_foreach(e->exec, i, word) {
+		e->argv[i] = (char *)(uintptr_t)json_string_value(word);
+		if (!e->argv[i]) {
 			config_fail(c, cfg, "exec", "entry %zu is no text", i);
 			return -EINVAL;
 		}
-		e->argv[i] = strdup(text);
 	}
 	return 0;
 }
 
-static bool overridden(const json_t *with, const char *variable)
+/* As a JSON text; NULL when it is neither a text nor a number. */
+static json_t *as_text(json_t *value)
 {
-	const char *equals = strchr(variable, '=');
-	char name[256];
-
-	if (!equals || (size_t)(equals - variable) >= sizeof(name))
-		return false;
-	memcpy(name, variable, (size_t)(equals - variable));
-	name[equals - variable] = '\0';
-	return json_object_get(with, name);
-}
-
-/* "NAME=value"; NULL when the value is neither a text nor a number. */
-static char *variable(const char *name, const json_t *value)
-{
-	char *text = NULL;
-	int n = -1;
-
 	if (json_is_string(value))
-		n = asprintf(&text, "%s=%s", name, json_string_value(value));
-	else if (json_is_integer(value))
-		n = asprintf(&text, "%s=%lld", name,
-			     (long long)json_integer_value(value));
-	else if (json_is_real(value))
-		n = asprintf(&text, "%s=%.17g", name, json_real_value(value));
-	else if (json_is_boolean(value))
-		n = asprintf(&text, "%s=%s", name,
-			     json_is_true(value) ? "true" : "false");
-	return n < 0 ? NULL : text;
+		return json_incref(value);
+	if (json_is_integer(value))
+		return json_sprintf("%lld", (long long)json_integer_value(value));
+	if (json_is_real(value))
+		return json_sprintf("%.17g", json_real_value(value));
+	if (json_is_boolean(value))
+		return json_string(json_is_true(value) ? "true" : "false");
+	return NULL;
 }
 
 static int parse_environment(struct exec_node *e, struct config *c)
 {
-	size_t count = json_object_size(e->environment), k = 0;
+	struct spawn_variable *set = calloc(json_object_size(e->environment) + 1, sizeof(*set));
+	json_t *texts = json_array(), *value;
 	const char *name;
-	json_t *value;
+	size_t k = 0;
+	int ret = set && texts ? 0 : -ENOMEM;
 
 	if (e->environment && !json_is_object(e->environment)) {
 		config_fail(c, e->environment, NULL,
 			    "is a group of variables, { NAME = \"value\"; }");
-		return -EINVAL;
+		ret = -EINVAL;
 	}
-	for (char **v = environ; v && *v; v++)
-		count++;
-	e->envp = calloc(count + 1, sizeof(*e->envp));
-	if (!e->envp)
-		return -ENOMEM;
-	for (char **v = environ; v && *v; v++)
-		if (!overridden(e->environment, *v))
-			e->envp[k++] = strdup(*v);
-	json_object_foreach(e->environment, name, value) {
-		e->envp[k] = variable(name, value);
-		if (!e->envp[k++]) {
-			config_fail(c, e->environment, name,
-				    "is neither a text nor a number");
-			return -EINVAL;
+	json_object_foreach(ret ? NULL : e->environment, name, value) {
+		json_t *text = as_text(value);
+
+		set[k++] = (struct spawn_variable){ .name = name, .value = json_string_value(text) };
+		if (json_array_append_new(texts, text)) {
+			config_fail(c, e->environment, name, "is neither a text nor a number");
+			ret = -EINVAL;
+			break;
 		}
 	}
-	return 0;
+	if (!ret && !(e->envp = spawn_environment(set)))
+		ret = -ENOMEM;
+	json_decref(texts);
+	free(set);
+	return ret;
 }
 
 static int exec_init(struct node *n)
 {
 	struct exec_node *e = n->private_data;
 
-	e->wake_fd = -1;
+	e->wait.wake_fd = e->stop_fd = -1;
+	e->in.b.size = BUFFER_SIZE;
 	e->out_size = BUFFER_SIZE;
 	return 0;
 }
@@ -208,35 +194,23 @@ static int exec_parse(struct node *n, struct config *c, json_t *cfg)
 
 	if (parse_environment(e, c))
 		ret = -EINVAL;
-	if (!ret)
-		ret = format_new(&e->reader, c, e->format, EXEC_DEFAULT_FORMAT,
-				 n->in.signals);
-	if (!ret)
-		ret = format_new(&e->writer, c, e->format, EXEC_DEFAULT_FORMAT,
-				 n->out.signals);
-	if (!ret && (!e->reader->type->scan || !e->writer->type->print)) {
-		config_fail(c, cfg, "format", "'%s' cannot be %s",
-			    e->reader->type->name,
-			    e->reader->type->scan ? "written" : "read");
-		ret = -EINVAL;
-	}
-	return ret;
+	return ret ?: format_new(&e->reader, c, e->format, EXEC_DEFAULT_FORMAT, n->in.signals) ?:
+		      format_new(&e->writer, c, e->format, EXEC_DEFAULT_FORMAT, n->out.signals) ?:
+		      format_check_use(e->reader, e->writer, c, cfg);
 }
 
 static int exec_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
 	struct exec_node *e = n->private_data;
-	struct format_sizes sizes;
+	struct format_sizes sizes = { 0 };
 	int ret;
 
 	if (!n->is_destination)
 		return 0;
 	ret = format_check_signals(e->writer, c, cfg, n->out.hooked);
-	if (ret || !n->out.hooked)
-		return ret;
-	ret = format_check_sizes(e->writer, c, cfg, n->out.hooked, &sizes);
-	if (!ret)
-		e->out_size = MAX(e->out_size, sizes.room_max);
+	if (!ret && n->out.hooked)
+		ret = format_check_sizes(e->writer, c, cfg, n->out.hooked, &sizes);
+	e->out_size = MAX(e->out_size, sizes.room_max);
 	return ret;
 }
 
@@ -246,163 +220,153 @@ static void exec_destroy(struct node *n)
 
 	format_destroy(e->reader);
 	format_destroy(e->writer);
-	free_list(e->argv);
-	free_list(e->envp);
+	free(e->argv);
+	spawn_environment_free(e->envp);
 }
 
-/* A program that has ended is an error of a write, not the gateway's death. */
-static int exec_type_start(struct services *services)
-{
-	struct sigaction now;
+/* ---- the program ---- */
 
-	if (!sigaction(SIGPIPE, NULL, &now) && now.sa_handler == SIG_DFL)
-		signal(SIGPIPE, SIG_IGN);
-	return 0;
+static void log_line(struct exec_node *e)
+{
+	if (e->line_used)
+		log_info("%s: %.*s", e->child.node, (int)e->line_used, e->line);
+	e->line_used = 0;
+}
+
+/* A piece of its standard error; as read(). */
+static ssize_t take_error(struct exec_node *e)
+{
+	char buf[512];
+	ssize_t n = read(e->child.pipes[STDERR_FILENO], buf, sizeof(buf));
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (buf[i] == '\n' || e->line_used == sizeof(e->line))
+			log_line(e);
+		/* Nothing unprintable into the log. */
+		if (buf[i] != '\n')
+			e->line[e->line_used++] =
+				(unsigned char)buf[i] < ' ' && buf[i] != '\t' ?
+					'?' : buf[i];
+	}
+	return n;
+}
+
+/* Bounded, because the program may write for ever. */
+static void take_last_words(struct exec_node *e)
+{
+	for (unsigned i = 0; i < LAST_WORDS && take_error(e) > 0; i++)
+		;
+}
+
+static void *watch(void *arg)
+{
+	enum { STOP, ITS_END, ITS_ERROR };
+	struct exec_node *e = arg;
+	struct pollfd fds[] = {
+		[STOP] = { .fd = e->stop_fd, .events = POLLIN },
+		[ITS_END] = { .fd = e->child.pid_fd, .events = POLLIN },
+		[ITS_ERROR] = { .fd = e->child.pipes[STDERR_FILENO], .events = POLLIN },
+	};
+
+	do {
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+			continue;
+		if (fds[ITS_ERROR].revents && !take_error(e))
+			fds[ITS_ERROR].fd = -1;
+		/* Also when it had ended before it was asked to. */
+		if (fds[ITS_END].revents) {
+			fds[ITS_END].fd = -1;
+			take_last_words(e);
+			if (!atomic_load(&e->stopping))
+				child_tell_end(&e->child);
+			atomic_store(&e->ended, true);
+			socket_wait_kick(&e->wait);
+		}
+	} while (!fds[STOP].revents);
+	take_last_words(e);
+	log_line(e);
+	return NULL;
+}
+
+static int start_program(struct node *n)
+{
+	struct exec_node *e = n->private_data;
+	const struct child_settings settings = {
+		.node = n->name, .argv = e->argv, .envp = e->envp, .folder = e->folder,
+		.streams = { n->is_destination ? SPAWN_PIPE : SPAWN_NULL,
+			     n->is_source ? SPAWN_PIPE : SPAWN_NULL, SPAWN_PIPE },
+		/* A Ctrl-C for the gateway is not for the program, and what the
+		 * program starts can be ended with it. */
+		.group = true,
+	};
+	int ret = child_start(&e->child, &settings);
+
+	if (ret)
+		return ret;
+	ret = thread_start(&e->thread, "exec-child", THREAD_AS_CALLER, watch, e);
+	if (!ret)
+		return 0;
+	log_error("node %s: no thread to watch process %d: %s", n->name,
+		  (int)e->child.pid, strerror(-ret));
+	child_end(&e->child, 0, 0);
+	child_reap(&e->child);
+	return ret;
 }
 
 static void release(struct exec_node *e)
 {
-	if (e->wake_fd >= 0)
-		close(e->wake_fd);
-	e->wake_fd = -1;
-	free(e->in);
+	socket_wait_close(&e->wait);
+	if (e->stop_fd >= 0)
+		close(e->stop_fd);
+	e->stop_fd = -1;
+	free(e->in.b.at);
 	free(e->out);
-	e->in = e->out = NULL;
+	e->in.b.at = e->out = NULL;
 }
 
 static int exec_start(struct node *n)
 {
 	struct exec_node *e = n->private_data;
-	const struct program_settings settings = {
-		.node = n->name,
-		.argv = e->argv,
-		.envp = e->envp,
-		.folder = e->folder,
-		.read = n->is_source,
-		.write = n->is_destination,
-		.grace_ms = (unsigned)e->grace_ms,
-	};
 	int ret;
 
 	e->faults.node = n;
-	e->in_start = e->in_end = e->out_start = e->out_end = 0;
-	e->in_pending = e->in_over = e->stuck = false;
-	e->broken = 0;
+	stream_input_reset(&e->in);
+	e->out_start = e->out_end = e->line_used = 0;
 	e->out_samples = 0;
-	atomic_store(&e->interrupted, false);
+	e->stuck = false;
+	e->broken = 0;
+	atomic_store(&e->ended, false);
+	atomic_store(&e->stopping, false);
 	if (e->reader->type->reset)
 		e->reader->type->reset(e->reader);
-	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	e->in = malloc(BUFFER_SIZE + 1);
+	e->in.b.at = malloc(e->in.b.size + 1);
 	e->out = malloc(e->out_size);
-	if (e->wake_fd < 0 || !e->in || !e->out)
-		ret = e->wake_fd < 0 ? -errno : -ENOMEM;
-	else
-		ret = program_start(&e->program, &settings, e->wake_fd);
+	e->stop_fd = wakeup_open_signal();
+	ret = socket_wait_open(&e->wait) ?: MIN(e->stop_fd, 0);
+	if (!ret)
+		ret = e->in.b.at && e->out ? start_program(n) : -ENOMEM;
 	if (ret)
 		release(e);
 	return ret;
 }
 
-/* Reading. */
-
-static void kick(struct exec_node *e)
-{
-	uint64_t one = 1;
-
-	if (write(e->wake_fd, &one, sizeof(one)) < 0) {
-		/* It is readable, which is all we want. */
-	}
-}
-
-static void clear_kick(struct exec_node *e)
-{
-	uint64_t count;
-
-	if (read(e->wake_fd, &count, sizeof(count)) < 0) {
-		/* Nobody had written. */
-	}
-}
-
-static void stamp(struct sample *smps[], unsigned n)
-{
-	struct timespec now = clock_realtime();
-
-	for (unsigned i = 0; i < n; i++) {
-		smps[i]->received = now;
-		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
-	}
-}
-
-static void forget(struct exec_node *e, const char *why)
-{
-	fault_note(&e->faults, FAULT_MALFORMED, 1, "%zu bytes %s",
-		   e->in_end - e->in_start, why);
-	e->in_start = e->in_end = 0;
-}
-
-static unsigned take_samples(struct exec_node *e, struct sample *smps[],
-			     unsigned cnt)
-{
-	const struct format_type *type = e->reader->type;
-	unsigned n = 0;
-
-	while (e->in_pending && n < cnt) {
-		size_t used = 0, left = e->in_end - e->in_start;
-		int ret = type->scan(e->reader, e->in + e->in_start, left, &used,
-				     smps + n, cnt - n);
-
-		assert(used <= left);
-		e->in_start += used;
-		if (ret > 0)
-			n += (unsigned)ret;
-		else if (ret < 0)
-			fault_note(&e->faults, FAULT_MALFORMED, 1, "%s",
-				   format_error(e->reader));
-		if (ret && !used)
-			e->in_start = e->in_end; /* cannot go on behind it */
-		e->in_pending = ret && e->in_start < e->in_end;
-	}
-	if (!e->in_pending && e->in_start < e->in_end) {
-		if (e->in_over)
-			forget(e, "behind the last whole sample");
-		else if (e->in_end - e->in_start == BUFFER_SIZE)
-			forget(e, "without the end of a sample");
-	}
-	stamp(smps, n);
-	return n;
-}
+/* ---- reading ---- */
 
 /* Reads the output of the program. False: there is none for now. */
 static bool receive(struct exec_node *e)
 {
 	/* Looked at before: what it wrote before its end is there then. */
-	bool ended = atomic_load(&e->program.ended);
-	ssize_t n;
+	bool ended = atomic_load(&e->ended);
+	size_t room = stream_input_room(&e->in);
+	ssize_t n = read(e->child.pipes[STDOUT_FILENO], e->in.b.at + e->in.b.end, room);
 
-	if (e->in_start == e->in_end) {
-		e->in_start = e->in_end = 0;
-	} else if (e->in_start) {
-		memmove(e->in, e->in + e->in_start, e->in_end - e->in_start);
-		e->in_end -= e->in_start;
-		e->in_start = 0;
-	}
-	n = read(e->program.out_fd, e->in + e->in_end, BUFFER_SIZE - e->in_end);
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n < 0 && errno == EAGAIN && !ended)
+	if (n > 0)
+		stream_input_add(&e->in, e->reader, (size_t)n);
+	else if (n < 0 && errno == EAGAIN && !ended)
 		return false;
-	if (n > 0) {
-		e->in_end += (size_t)n;
-		e->in_pending = true;
-		return true;
-	}
-	/* At its end, or what it started still has its output open. */
-	e->in_over = true;
-	e->in_pending = e->in_start < e->in_end;
-	if (e->in_pending && e->reader->type->lines &&
-	    e->in[e->in_end - 1] != e->reader->delimiter)
-		e->in[e->in_end++] = e->reader->delimiter;
+	else if (!n || errno != EINTR)
+		/* At its end, or what it started still has its output open. */
+		stream_input_end(&e->in, e->reader);
 	return true;
 }
 
@@ -410,35 +374,29 @@ static int exec_read(struct node *n, struct sample *smps[], unsigned cnt,
 		     unsigned *releases)
 {
 	struct exec_node *e = n->private_data;
-	bool polled = atomic_load_explicit(&e->polled, memory_order_relaxed);
-	struct pollfd fds[] = {
-		{ .fd = e->program.out_fd, .events = POLLIN },
-		{ .fd = e->wake_fd, .events = POLLIN },
-	};
+	bool polled = atomic_load_explicit(&e->wait.polled, memory_order_relaxed);
 
 	if (polled)
-		clear_kick(e);
+		socket_wait_clear(&e->wait);
 	for (;;) {
-		unsigned got = take_samples(e, smps, cnt);
+		unsigned got = stream_input_scan(&e->in, e->reader, smps, cnt, &e->faults);
 
-		if (polled && e->in_pending)
-			kick(e);
+		if (polled && e->in.pending)
+			socket_wait_kick(&e->wait);
 		if (got)
 			return (int)got;
-		if (e->in_over) {
+		if (e->in.at_end) {
 			/* Its end, if that is what it was, comes just behind. */
-			child_wait(&e->program.child, LAST_MS);
+			child_wait(&e->child, LAST_MS);
 			return -ENODATA;
 		}
-		if (atomic_exchange(&e->interrupted, false))
+		if (socket_wait_interrupted(&e->wait))
 			return -EINTR;
 		if (receive(e))
 			continue;
 		if (polled)
 			return 0;
-		poll(fds, 2, -1);
-		if (fds[1].revents)
-			clear_kick(e);
+		socket_wait_sleep(&e->wait, e->child.pipes[STDOUT_FILENO], UINT64_MAX);
 	}
 }
 
@@ -446,22 +404,20 @@ static int exec_poll_fds(struct node *n, int fds[], int max)
 {
 	struct exec_node *e = n->private_data;
 
-	if (atomic_exchange(&e->polled, max >= 2) != (max >= 2) && max >= 2)
-		kick(e);
-	if (max < 2)
+	if (!socket_wait_set_polled(&e->wait, max >= 2))
 		return 0;
-	fds[0] = e->program.out_fd;
-	fds[1] = e->wake_fd;
+	fds[0] = e->child.pipes[STDOUT_FILENO];
+	fds[1] = e->wait.wake_fd;
 	return 2;
 }
 
-/* Writing. */
+/* ---- writing ---- */
 
 /* Writes what waits; true when nothing is left. */
 static bool flush(struct exec_node *e)
 {
 	while (e->out_start < e->out_end) {
-		ssize_t n = write(e->program.in_fd, e->out + e->out_start,
+		ssize_t n = write(e->child.pipes[STDIN_FILENO], e->out + e->out_start,
 				  e->out_end - e->out_start);
 
 		if (n > 0) {
@@ -480,15 +436,15 @@ static bool flush(struct exec_node *e)
 /* Until the program has taken all; false: it does not. */
 static bool flush_patiently(struct exec_node *e)
 {
-	struct pollfd p = { .fd = e->program.in_fd, .events = POLLOUT };
-	unsigned asked = atomic_load(&e->write_interrupts);
+	struct pollfd p = { .fd = e->child.pipes[STDIN_FILENO], .events = POLLOUT };
+	unsigned asked = atomic_load(&e->wait.interrupts);
 	uint64_t since_ns = clock_monotonic_ns_slow();
 
 	while (!flush(e)) {
 		if (e->broken || e->stuck)
 			return false;
 		/* Of this write alone: the next one waits again. */
-		if (atomic_load(&e->write_interrupts) - asked >= INTERRUPTS)
+		if (atomic_load(&e->wait.interrupts) - asked >= INTERRUPTS)
 			return false;
 		if (clock_monotonic_ns_slow() - since_ns > STUCK_NS) {
 			e->stuck = true; /* until it takes something again */
@@ -516,15 +472,20 @@ static uint64_t samples_left(const struct exec_node *e)
 	return MIN(n, e->out_samples);
 }
 
+static const char *why_not(const struct exec_node *e)
+{
+	if (!e->broken)
+		return "it takes nothing";
+	return e->broken == EPIPE ? "it does not read any more" : strerror(e->broken);
+}
+
 static void refuse(struct node *n, const struct sample *s, unsigned count,
 		   int ret)
 {
 	struct exec_node *e = n->private_data;
 
 	if (e->broken)
-		node_refuse(n, NODE_LOSS_REFUSED, count, "%s: %s", e->argv[0],
-			    e->broken == EPIPE ? "it does not read any more" :
-						 strerror(e->broken));
+		node_refuse(n, NODE_LOSS_REFUSED, count, "%s: %s", e->argv[0], why_not(e));
 	else if (ret < 0)
 		node_refuse(n, NODE_LOSS_FORMAT, count,
 			    "a sample of %u values: %s", s->length,
@@ -577,25 +538,26 @@ static void exec_interrupt(struct node *n)
 {
 	struct exec_node *e = n->private_data;
 
-	atomic_store(&e->interrupted, true);
-	atomic_fetch_add(&e->write_interrupts, 1);
-	kick(e);
+	socket_wait_interrupt(&e->wait);
 }
 
 static int exec_stop(struct node *n)
 {
 	struct exec_node *e = n->private_data;
 
-	if (e->program.in_fd >= 0 && n->is_destination && !e->broken)
+	if (!e->child.pid)
+		return 0;
+	if (n->is_destination && !e->broken)
 		flush_patiently(e);
-	if (e->out && n->is_destination)
+	if (n->is_destination)
 		node_lose(n, e->broken ? NODE_LOSS_REFUSED : NODE_LOSS_STUCK,
 			  samples_left(e), "%s, %zu bytes: %s", e->argv[0],
-			  e->out_end - e->out_start,
-			  !e->broken ? "it takes nothing" :
-			  e->broken == EPIPE ? "it does not read any more" :
-					       strerror(e->broken));
-	program_stop(&e->program);
+			  e->out_end - e->out_start, why_not(e));
+	atomic_store(&e->stopping, !child_wait(&e->child, 0));
+	child_end(&e->child, EOF_MS, (unsigned)e->grace_ms);
+	wakeup_post(e->stop_fd);
+	pthread_join(e->thread, NULL);
+	child_reap(&e->child);
 	fault_finish(&e->faults);
 	release(e);
 	return 0;
@@ -629,7 +591,6 @@ const struct node_type node_exec = {
 	.key_count = ARRAY_SIZE(exec_keys),
 	.figures = exec_figures,
 	.figure_count = FAULT_KINDS,
-	.type_start = exec_type_start,
 	.init = exec_init,
 	.parse = exec_parse,
 	.check_signals = exec_check_signals,

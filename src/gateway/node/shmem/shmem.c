@@ -454,7 +454,7 @@ static int shmem_stop(struct node *n)
 	/* First the rings: a simulator that reads knows that it is over. */
 	close_rings(s);
 	if (child_runs(s)) {
-		child_end(&s->child, 0, GRACE_MS, -1);
+		child_end(&s->child, 0, GRACE_MS);
 		child_reap(&s->child);
 	}
 	free(s->in);
