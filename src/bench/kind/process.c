@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/spawn.h"
 
-#define LOOK_NS 5000000
-#define END_SECONDS 5
+#define LOOK_MS 5
 
 void process_words_add(struct process_words *w, const char *word)
 {
@@ -57,9 +57,8 @@ void process_words_split(struct process_words *w, const char *words)
 void process_words_exec(struct process_words *w, const char *option)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[n > 0 ? n : 0] = '\0';
+	beside_self(self);
 	process_words_add(w, self);
 	process_words_add(w, "exec");
 	process_words_add(w, "--quiet");
@@ -81,8 +80,10 @@ static int spawn(struct process *p, char **envp, int out, int errors)
 	cpu_set_t set;
 	const struct spawn program = {
 		.argv = p->argv, .envp = envp,
-		.streams = { SPAWN_NULL, out, p->errors ? errors : out },
-		.group = true, .death_signal = SIGKILL, .cpus = p->cpu >= 0 ? &set : NULL,
+		.folder = p->folder, .streams = { SPAWN_NULL, out, p->errors ? errors : out },
+		.group = true, .session = p->session,
+		.death_signal = p->death_signal ? p->death_signal : SIGKILL,
+		.cpus = p->cpu >= 0 ? &set : NULL, .prepare = p->prepare, .arg = p->arg,
 	};
 	pid_t pid;
 
@@ -109,7 +110,8 @@ int process_start(struct process *p)
 	if (errors >= 0)
 		close(errors);
 	if (ret)
-		log_error("no process for %s: %s", p->argv[0], strerror(-ret));
+		log_error("no process for %s%s: %s", p->argv[0],
+			  p->cpu >= 0 && ret == -EINVAL ? " on its processor" : "", strerror(-ret));
 	return ret;
 }
 
@@ -118,40 +120,56 @@ void process_kill(struct process *p)
 	if (!p->pid)
 		return;
 	kill(-p->pid, SIGKILL);
-	waitpid(p->pid, NULL, 0);
+	p->status = spawn_wait(p->pid);
 	p->pid = 0;
 }
 
-void process_end(struct process *p)
+static bool has_ended_within(struct process *p, int ms)
 {
-	uint64_t until = clock_monotonic_ns_slow() + END_SECONDS * NSEC_PER_SEC;
-	int status;
-
 	if (!p->pid)
-		return;
-	kill(p->pid, SIGTERM);
-	while (!process_has_ended(p, &status) && clock_monotonic_ns_slow() < until)
-		process_pause();
-	process_kill(p);
-}
-
-bool process_has_ended(struct process *p, int *status)
-{
-	if (waitpid(p->pid, status, WNOHANG) != p->pid)
+		return true;
+	if (!spawn_has_ended(p->pid, ms, &p->status))
 		return false;
 	kill(-p->pid, SIGKILL);
 	p->pid = 0;
 	return true;
 }
 
-int process_failed(const struct process *p, const char *who, int status)
+bool process_has_ended(struct process *p)
 {
-	if (WIFSIGNALED(status))
+	return has_ended_within(p, 0);
+}
+
+int process_await(struct process *p, uint64_t until_ns, const atomic_bool *stop)
+{
+	while (!has_ended_within(p, LOOK_MS)) {
+		if (stop && atomic_load(stop))
+			return -EINTR;
+		if (clock_monotonic_ns_slow() > until_ns)
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+bool process_end(struct process *p, unsigned seconds)
+{
+	bool ended;
+
+	if (p->pid)
+		kill(p->pid, SIGTERM);
+	ended = !process_await(p, clock_monotonic_ns_slow() + seconds * NSEC_PER_SEC, NULL);
+	process_kill(p);
+	return ended;
+}
+
+int process_failed(const struct process *p, const char *who)
+{
+	if (WIFSIGNALED(p->status))
 		log_error("the %s %s was ended by signal %d; its output is in %s", who,
-			  p->argv[0], WTERMSIG(status), p->output);
+			  p->argv[0], WTERMSIG(p->status), p->output);
 	else
 		log_error("the %s %s ended with status %d", who, p->argv[0],
-			  WEXITSTATUS(status));
+			  WEXITSTATUS(p->status));
 	return -EIO;
 }
 
@@ -177,5 +195,5 @@ void process_show_end(const char *who, const char *path)
 
 void process_pause(void)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000 }, NULL);
 }

@@ -7,8 +7,10 @@
 #ifndef BENCH_KIND_PROCESS_H
 #define BENCH_KIND_PROCESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "util/spawn.h"
@@ -36,21 +38,31 @@ struct process {
 	const char *output;       /* file for standard output and error */
 	const char *errors;       /* file for standard error alone; NULL: there is none */
 	const struct spawn_variable *set; /* ends with name NULL; NULL: none */
+	const char *folder;       /* where it runs; NULL: here */
 	int cpu;                  /* -1: any */
+	bool session;             /* leads a session, too */
+	int death_signal;         /* when this process ends; 0: SIGKILL */
+	int (*prepare)(void *arg); /* as in struct spawn */
+	void *arg;
+
 	pid_t pid;                /* 0: does not run */
+	int status;               /* of its end, as of waitpid() */
 };
 
 /* 0 or a negative errno, logged. */
 int process_start(struct process *p);
-/* Has it ended? Then *status is its status, and what it has started itself is ended, too. */
-bool process_has_ended(struct process *p, int *status);
+/* Has it ended? Then it has its status, and what it has started itself is ended, too. */
+bool process_has_ended(struct process *p);
+/* Waits for that. 0; -EINTR: `stop` (NULL allowed) is set; -ETIMEDOUT: not until then, on
+ * clock_monotonic_ns_slow(). */
+int process_await(struct process *p, uint64_t until_ns, const atomic_bool *stop);
 /* Nothing is done when it does not run. */
 void process_kill(struct process *p);
-/* Asks it to end (SIGTERM), so that it takes with it what runs elsewhere, and ends it after a
- * few seconds. */
-void process_end(struct process *p);
+/* Asks it to end (SIGTERM), so that it takes with it what runs elsewhere, and kills it after
+ * `seconds`: false. */
+bool process_end(struct process *p, unsigned seconds);
 /* Logs with what it failed: -EIO. `who`: "server". */
-int process_failed(const struct process *p, const char *who, int status);
+int process_failed(const struct process *p, const char *who);
 /* Logs the last lines of its output. */
 void process_show_end(const char *who, const char *path);
 /* A few milliseconds, between two looks at it. */

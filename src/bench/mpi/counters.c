@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/kind/process.h"
+#include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -77,24 +78,17 @@ int mpi_counters_sum(const json_t *devices, const pid_t *pids, size_t count,
 static int run_command(const char *file)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *argv[] = { self, (char *)"devices", (char *)"--json", NULL };
 	struct process p = { .argv = argv, .output = file, .errors = "/dev/null", .cpu = -1 };
 	uint64_t until = clock_monotonic_ns_slow() + LOOK_SECONDS * NSEC_PER_SEC;
-	int ret, status;
+	int ret;
 
-	self[n > 0 ? n : 0] = '\0';
+	beside_self(self);
 	ret = process_start(&p);
-	if (ret)
-		return ret;
-	while (!process_has_ended(&p, &status)) {
-		if (clock_monotonic_ns_slow() > until) {
-			process_kill(&p);
-			return -ETIMEDOUT;
-		}
-		process_pause();
-	}
-	return status ? -EIO : 0;
+	if (!ret)
+		ret = process_await(&p, until, NULL);
+	process_kill(&p);
+	return ret ? ret : p.status ? -EIO : 0;
 }
 
 int mpi_counters_read(const char *file, const pid_t *pids, size_t count,

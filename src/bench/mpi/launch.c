@@ -14,6 +14,8 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
+#define END_SECONDS 5 /* for mpirun to end its processes */
+
 static const char *const mark_names[] = { "begin", "end" };
 
 struct watch {
@@ -85,9 +87,9 @@ static int look_at_mark(struct watch *w)
 
 static int watch(struct watch *w, struct process *p, uint64_t until, const atomic_bool *stop)
 {
-	int status, ret = 0;
+	int ret = 0;
 
-	while (!ret && !process_has_ended(p, &status)) {
+	while (!ret && !process_has_ended(p)) {
 		if (atomic_load(stop))
 			return -EINTR;
 		if (clock_monotonic_ns_slow() > until) {
@@ -97,7 +99,7 @@ static int watch(struct watch *w, struct process *p, uint64_t until, const atomi
 		ret = look_at_mark(w);
 		process_pause();
 	}
-	return ret ? ret : status ? process_failed(p, "program", status) : 0;
+	return ret ? ret : p->status ? process_failed(p, "program") : 0;
 }
 
 /* Of a program that did not come so far. */
@@ -126,7 +128,7 @@ int mpi_launch(const struct mpi_plan *plan, double seconds_max, const atomic_boo
 	if (!ret)
 		ret = watch(&w, &p, until, stop);
 	/* mpirun ends its processes itself; some of them are in groups of their own. */
-	process_end(&p);
+	process_end(&p, END_SECONDS);
 	remove_marks(plan);
 	return ret;
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bench/kind/process.h"
+
 struct bench_node_gateway {
 	const char *name;   /* "source": of its files NAME.conf, .log, .json, .sock */
 	const char *dir;    /* absolute; its working folder */
@@ -20,8 +22,7 @@ struct bench_node_gateway {
 	/* Of another process, whose namespaces it joins; 0: none. */
 	pid_t namespaces;
 
-	pid_t pid;          /* 0: does not run */
-	int status;         /* exit status once it has ended; 128 + signal */
+	struct process process;
 };
 
 /* Starts it. 0 or a negative errno, logged. */
@@ -38,12 +39,6 @@ char *bench_node_gateway_log(const struct bench_node_gateway *g);
 /* Waits for its end. 0; -EINTR; -ETIMEDOUT (logged). */
 int bench_node_gateway_await_end(struct bench_node_gateway *g, double seconds,
 				 const atomic_bool *stop);
-
-/* Has it ended? */
-bool bench_node_gateway_has_ended(struct bench_node_gateway *g);
-
-/* Ends it with SIGKILL and waits for that. */
-void bench_node_gateway_kill(struct bench_node_gateway *g);
 
 /* Asks it to end, after three seconds with SIGKILL. Does nothing when it does not run. */
 void bench_node_gateway_stop(struct bench_node_gateway *g);

@@ -22,8 +22,7 @@ struct bench_node_namespaces {
 int bench_node_namespaces_make(struct bench_node_namespaces *n);
 void bench_node_namespaces_end(struct bench_node_namespaces *n);
 
-/* Moves the calling process, which has one thread, into those of `holder`. 0 or a negative errno
- * after saying why on standard error. */
+/* Moves the calling process, which has one thread, into those of `holder`. 0 or a negative errno. */
 int bench_node_namespaces_enter(pid_t holder);
 
 /*

@@ -107,7 +107,7 @@ static void take_cpu(struct run *r, bool begin)
 
 static void hold(struct run *r)
 {
-	pid_t pid = r->gateway[BENCH_NODE_SOURCE].pid;
+	pid_t pid = r->gateway[BENCH_NODE_SOURCE].process.pid;
 
 	if (!r->s.hold_ns || !pid)
 		return;

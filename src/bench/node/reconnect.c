@@ -132,7 +132,7 @@ static int await_again(struct apart *a, size_t kill)
 			a->value[LOST][kill] = a->value[BACK][kill] - (int64_t)(ms * 1e6);
 			return 0;
 		}
-		if (bench_node_gateway_has_ended(g) || left_s <= 0)
+		if (process_has_ended(&g->process) || left_s <= 0)
 			break;
 		if (bench_node_pause(LOOK_S, a->context->stop))
 			return -EINTR;
@@ -148,7 +148,7 @@ static int kill_once(struct apart *a, size_t i)
 	int ret;
 
 	a->value[KILL][i] = (int64_t)clock_monotonic_ns_slow();
-	bench_node_gateway_kill(&a->gateway[a->victim]);
+	process_kill(&a->gateway[a->victim].process);
 	ret = start(a, a->victim);
 	if (!ret)
 		ret = await_again(a, i);

@@ -111,7 +111,7 @@ static int start_and_run(struct start_run *r, size_t i)
 		ret = bench_node_gateway_await(&g, "is running", r->context->stop);
 	r->value[RUNNING][i] = now_ns();
 	if (!ret)
-		read_memory(g.pid, &r->value[RSS][i], &r->value[ANON][i]);
+		read_memory(g.process.pid, &r->value[RSS][i], &r->value[ANON][i]);
 	bench_node_gateway_stop(&g);
 	return ret ? ret : bench_node_gateway_judge(&g);
 }

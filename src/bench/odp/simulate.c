@@ -79,21 +79,15 @@ static int run(const char *program, const struct files *files, const atomic_bool
 	char *const argv[] = { (char *)program, files->points, NULL };
 	struct process p = { .argv = argv, .output = files->output, .errors = files->errors,
 			     .cpu = -1 };
-	int ret = process_start(&p), status;
+	int ret = process_start(&p);
 
-	if (ret)
+	if (!ret)
+		ret = process_await(&p, UINT64_MAX, stop);
+	process_kill(&p);
+	if (ret || !p.status)
 		return ret;
-	while (!process_has_ended(&p, &status)) {
-		if (stop && atomic_load(stop)) {
-			process_kill(&p);
-			return -EINTR;
-		}
-		process_pause();
-	}
-	if (!status)
-		return 0;
 	process_show_end("simulation", files->errors);
-	return process_failed(&p, "simulation", status);
+	return process_failed(&p, "simulation");
 }
 
 int odp_simulate(const char *points, const char *dir, const atomic_bool *stop,

@@ -87,13 +87,12 @@ static bool listens(pid_t pid, int port)
 static int await_listener(struct process *server, int port, const atomic_bool *stop)
 {
 	uint64_t until = clock_monotonic_ns_slow() + LISTEN_SECONDS * NSEC_PER_SEC;
-	int status;
 
 	while (!listens(server->pid, port)) {
 		if (atomic_load(stop))
 			return -EINTR;
-		if (process_has_ended(server, &status))
-			return process_failed(server, "server", status);
+		if (process_has_ended(server))
+			return process_failed(server, "server");
 		if (clock_monotonic_ns_slow() > until) {
 			log_error("the server %s does not listen on port %d",
 				  server->argv[0], port);
@@ -107,18 +106,11 @@ static int await_listener(struct process *server, int port, const atomic_bool *s
 static int await_end(struct process *p, const char *who, uint64_t until,
 		     const atomic_bool *stop)
 {
-	int status;
+	int ret = process_await(p, until, stop);
 
-	while (!process_has_ended(p, &status)) {
-		if (atomic_load(stop))
-			return -EINTR;
-		if (clock_monotonic_ns_slow() > until) {
-			log_error("the %s %s does not end", who, p->argv[0]);
-			return -ETIMEDOUT;
-		}
-		process_pause();
-	}
-	return status ? process_failed(p, who, status) : 0;
+	if (ret == -ETIMEDOUT)
+		log_error("the %s %s does not end", who, p->argv[0]);
+	return ret ? ret : p->status ? process_failed(p, who) : 0;
 }
 
 int pair_run(struct process *server, struct process *client, int port,
