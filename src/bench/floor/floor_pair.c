@@ -15,14 +15,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/hist.h"
+#include "util/spawn.h"
 
 static int wait_for(const _Atomic uint64_t *word, uint64_t value)
 {
@@ -35,11 +34,9 @@ static int wait_for(const _Atomic uint64_t *word, uint64_t value)
 	return 0;
 }
 
-static void partner_run(struct pair *p, void (*partner)(struct pair *),
-			pid_t parent)
+static void partner_run(struct pair *p, void (*partner)(struct pair *))
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || floor_pin(p->cpu))
+	if (floor_pin(p->cpu))
 		_exit(1);
 	if (p->buffer)
 		memset(p->buffer, 1, p->size_bytes); /* makes the pages its own */
@@ -51,7 +48,6 @@ static void partner_run(struct pair *p, void (*partner)(struct pair *),
 int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(struct pair *))
 {
 	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
-	pid_t parent = getpid();
 
 	if (cpus->second < 0)
 		return -ENODEV;
@@ -60,7 +56,7 @@ int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(st
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (p->shared == MAP_FAILED)
 		return -errno;
-	p->partner = fork();
+	p->partner = spawn_copy(SIGKILL);
 	if (p->partner < 0) {
 		int err = -errno;
 
@@ -68,7 +64,7 @@ int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(st
 		return err;
 	}
 	if (p->partner == 0)
-		partner_run(p, partner, parent);
+		partner_run(p, partner);
 	while (!atomic_load(&p->shared->ready) && clock_now_ns() < deadline_ns)
 		sched_yield();
 	return 0;
@@ -79,7 +75,7 @@ void pair_stop(struct pair *p)
 	atomic_store(&p->shared->stop, true);
 	/* Killed, because it may sleep in a system call; it has nothing to clean up. */
 	kill(p->partner, SIGKILL);
-	waitpid(p->partner, NULL, 0);
+	spawn_wait(p->partner);
 	munmap(p->shared, sizeof(*p->shared));
 }
 

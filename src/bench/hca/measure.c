@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +21,7 @@
 #include "gateway/plugin/plugin.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define PAGE 4096
 #define HUGE_PAGE (UINT64_C(2) << 20)
@@ -103,14 +103,11 @@ static void on_nudge(int number)
 }
 
 /* Ctrl-C reaches all processes of the terminal; the parent tells the ends when to stop. */
-static void set_signals(pid_t parent)
+static void set_signals(void)
 {
 	struct sigaction nudge = { .sa_handler = on_nudge }; /* interrupts system calls */
 	sigset_t set;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	sigaction(SIGUSR1, &nudge, NULL);
@@ -128,13 +125,13 @@ static void *live(void *arg)
 }
 
 /* One end, or both as threads of this process; does not return. */
-static void run_child(struct life *lives, int count, pid_t parent)
+static void run_child(struct life *lives, int count)
 {
 	hca_end_fn *end;
 	pthread_t second;
 	int err = 0;
 
-	set_signals(parent);
+	set_signals();
 	told = lives[0].s;
 	log_set_sink(tell_parent);
 	end = (hca_end_fn *)plugin_symbol("bench_hca", "bench_hca_end");
@@ -167,14 +164,14 @@ struct children {
 
 static int start_child(struct children *all, struct life *lives, int count)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = spawn_copy(SIGKILL);
 
 	if (pid < 0) {
 		log_error("cannot start a process: %s", strerror(errno));
 		return -errno;
 	}
 	if (pid == 0)
-		run_child(lives, count, parent);
+		run_child(lives, count);
 	all->pid[lives[0].side] = pid;
 	return 0;
 }
@@ -197,10 +194,10 @@ static void reap(struct children *all)
 	for (int side = 0; side < 2; side++) {
 		int status;
 
-		if (!all->pid[side] || waitpid(all->pid[side], &status, WNOHANG) <= 0)
+		if (!all->pid[side] || !spawn_has_ended(all->pid[side], 0, &status))
 			continue;
 		all->pid[side] = 0;
-		if (WIFEXITED(status) && !WEXITSTATUS(status))
+		if (!status)
 			continue;
 		log_error("the %s died%s%s", side ? "receiver" : "sender",
 			  WIFSIGNALED(status) ? " by signal " : "",

@@ -4,18 +4,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/node/gateway.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
-static void spin_for_ever(pid_t parent)
+static void spin_for_ever(void)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(126);
 	/* Ctrl-C is for the benchmark, which ends us. */
 	signal(SIGINT, SIG_IGN);
 	for (volatile unsigned long i = 0;; i++)
@@ -24,12 +19,10 @@ static void spin_for_ever(pid_t parent)
 
 int bench_node_busy_start(pid_t *pids, unsigned count)
 {
-	pid_t parent = getpid();
-
 	for (unsigned i = 0; i < count; i++) {
-		pids[i] = fork();
+		pids[i] = spawn_copy(SIGKILL);
 		if (!pids[i])
-			spin_for_ever(parent);
+			spin_for_ever();
 		if (pids[i] < 0) {
 			int err = errno;
 
@@ -47,8 +40,7 @@ void bench_node_busy_end(pid_t *pids, unsigned count)
 		if (!pids[i])
 			continue;
 		kill(pids[i], SIGKILL);
-		while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
-			;
+		spawn_wait(pids[i]);
 		pids[i] = 0;
 	}
 }

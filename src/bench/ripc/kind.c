@@ -10,15 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define START_SECONDS 0.1
 #define PATIENCE_NS UINT64_C(5000000000) /* of the processes, once they are to stop */
@@ -95,14 +94,10 @@ static double seconds(const json_t *p, double scale)
 
 /* ---- the processes ---- */
 
-static void run_child(struct ripc_bench *b, enum ripc_side side, const char *transport,
-		      pid_t parent)
+static void run_child(struct ripc_bench *b, enum ripc_side side, const char *transport)
 {
 	ripc_bench_end *end = bench_ripc_tcp;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
 	/* The parent tells them to end. */
 	signal(SIGINT, SIG_IGN);
 	if (strcmp(transport, "any"))
@@ -120,14 +115,14 @@ struct process_pair {
 static int start(struct process_pair *all, struct ripc_bench *b, enum ripc_side side,
 		 const char *transport)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = spawn_copy(SIGKILL);
 
 	if (pid < 0) {
 		log_error("cannot start a process: %s", strerror(errno));
 		return -errno;
 	}
 	if (!pid)
-		run_child(b, side, transport, parent);
+		run_child(b, side, transport);
 	all->pid[side] = pid;
 	return 0;
 }
@@ -137,10 +132,10 @@ static void reap(struct process_pair *all, struct ripc_bench *b)
 	for (int side = 0; side < 2; side++) {
 		int status;
 
-		if (!all->pid[side] || waitpid(all->pid[side], &status, WNOHANG) <= 0)
+		if (!all->pid[side] || !spawn_has_ended(all->pid[side], 0, &status))
 			continue;
 		all->pid[side] = 0;
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		if (status) {
 			log_error("the process that %s died", side ? "answers" : "asks");
 			b->error[side] = -EIO;
 		}

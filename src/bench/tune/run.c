@@ -6,21 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/tune/measure.h"
 #include "bench/tune/setting.h"
 #include "bench/tune/tune.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 /* The same as in shells. */
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 };
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-static int start_failed(const char *program)
+static int start_failed(const char *program, int err)
 {
-	int err = errno;
-
 	log_error("%s: %s", program, strerror(err));
 	return err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }
@@ -34,16 +32,15 @@ static void pass_on(int signal)
 		kill((pid_t)child, signal);
 }
 
-static int status_of(int status)
-{
-	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 int tune_hold_main(const struct tune_options *o, char **argv)
 {
 	struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
-	int fd = tune_latency_request(o->root, o->latency_us), status = 0;
+	int fd = tune_latency_request(o->root, o->latency_us), status;
 	sigset_t set, before;
+	const struct spawn program = {
+		.argv = argv, .streams = { SPAWN_INHERITS, SPAWN_INHERITS, SPAWN_INHERITS },
+		.blocked = &before,
+	};
 	pid_t pid;
 
 	if (fd < 0) {
@@ -56,16 +53,10 @@ int tune_hold_main(const struct tune_options *o, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	pid = fork();
-	if (!pid) {
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		execvp(argv[0], argv);
-		_exit(start_failed(argv[0]));
-	}
+	pid = spawn_program(&program);
 	if (pid < 0) {
-		log_error("starting %s: %m", argv[0]);
 		close(fd);
-		return 1;
+		return start_failed(argv[0], (int)-pid);
 	}
 	child = pid;
 	/* The terminal sends these to the program as well, which decides. */
@@ -74,10 +65,9 @@ int tune_hold_main(const struct tune_options *o, char **argv)
 	sigaction(SIGTERM, &pass, NULL);
 	sigaction(SIGHUP, &pass, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	status = spawn_wait(pid);
 	close(fd);
-	return status_of(status);
+	return spawn_exit_status(status);
 }
 
 /* Ordinary programs may not lock much memory nor have a real-time priority. Root may raise
@@ -123,5 +113,5 @@ int tune_exec_main(const struct tune_options *o, char **argv)
 	}
 	raise_limits();
 	execvp(argv[0], argv);
-	return start_failed(argv[0]);
+	return start_failed(argv[0], errno);
 }
