@@ -18,6 +18,7 @@
 #include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/spawn.h"
 #include "util/user.h"
 
 /* Folders in which real adapters have entries as well. */
@@ -117,7 +118,7 @@ static int write_entries(const struct exec_dir *d)
 }
 
 /* In a child: starts the keeper, which is then no child of the program, and writes the
- * entries. */
+ * entries. Both are this program: nothing else is started. */
 _Noreturn static void prepare(const struct exec_dir *d, pid_t owner, int owner_fd)
 {
 	pid_t keeper = fork();
@@ -134,7 +135,7 @@ _Noreturn static void prepare(const struct exec_dir *d, pid_t owner, int owner_f
 int exec_dir_make(struct exec_dir *d)
 {
 	const struct sigaction plain = { .sa_handler = SIG_DFL };
-	int err = make_root(d), status = 0, owner_fd;
+	int err = make_root(d), status, owner_fd;
 	struct sigaction before;
 	pid_t child;
 
@@ -146,9 +147,9 @@ int exec_dir_make(struct exec_dir *d)
 	child = fork();
 	if (child == 0)
 		prepare(d, getppid(), owner_fd);
-	if (child < 0 || waitpid(child, &status, 0) < 0)
+	if (child < 0)
 		err = -errno;
-	else if (status)
+	else if ((status = spawn_wait(child)))
 		err = WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -EIO : -EAGAIN;
 	sigaction(SIGCHLD, &before, NULL);
 	if (owner_fd >= 0)

@@ -130,6 +130,8 @@ int exec_verdict_start(struct exec_verdict *v)
 	/* If the caller ignores SIGCHLD, waitpid() would fail. */
 	sigaction(SIGCHLD, &plain, &before);
 	err = exec_watch_open(&w, v->folder);
+	/* Not by util/spawn.h: the child has much to do before it becomes the program, and the keeper
+	 * (exec_dir.h) is to know it by its number. */
 	w.program = err ? -1 : fork();
 	if (w.program > 0)
 		stay(v, &w);

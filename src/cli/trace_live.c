@@ -25,7 +25,10 @@
 #include "cli/trace.h"
 #include "cli/trace_input.h"
 #include "cli/trace_text.h"
+#include "util/beside.h"
 #include "util/clock.h"
+#include "util/container_of.h"
+#include "util/spawn.h"
 
 #define LOOK_MS 100           /* between two looks for news */
 #define PIPE_BYTES (1 << 20)  /* the most that everybody may have */
@@ -99,68 +102,68 @@ static void remove_pipe(const struct live *l)
 }
 
 /* The name as BUSBAR_CAPTURE takes it, with %% for a percent sign. */
-static int set_capture(const char *fifo)
+static void capture_name(char *name, const char *fifo)
 {
-	char name[2 * sizeof(((struct live *)NULL)->fifo)];
-	size_t at = 0;
-
 	for (; *fifo; fifo++) {
-		name[at++] = *fifo;
+		*name++ = *fifo;
 		if (*fifo == '%')
-			name[at++] = '%';
+			*name++ = '%';
 	}
-	name[at] = '\0';
-	return setenv("BUSBAR_CAPTURE", name, 1) || setenv("BUSBAR_CAPTURE_SNAP", SNAP_BYTES, 1) ||
-			       unsetenv("BUSBAR_CAPTURE_SIZE") || unsetenv("BUSBAR_CAPTURE_FILES") ?
-		       -errno : 0;
+	*name = '\0';
 }
 
-/* In the child: becomes the program. Its standard output is our standard error, so that ours has
- * nothing but findings. */
-static void become(const struct live *l, const sigset_t *before)
-{
-	char **argv = calloc((size_t)l->s->name_count + 4, sizeof(*argv));
-	int n = 0;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, before, NULL);
-	if (!argv || set_capture(l->fifo) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		_exit(CLI_INCOMPLETE);
-	argv[n++] = (char *)(uintptr_t)"exec";
-	argv[n++] = (char *)(uintptr_t)"--quiet";
-	argv[n++] = (char *)(uintptr_t)"--";
-	for (int i = 0; i < l->s->name_count; i++)
-		argv[n++] = l->s->names[i];
-	optind = 0; /* getopt() begins anew */
-	_exit(cli_exec(n, argv));
-}
-
-static int start(struct live *l)
+/* "busbar exec". Its standard output is our standard error, so that ours has nothing but
+ * findings. */
+static pid_t start_exec(char **argv, char **envp)
 {
 	sigset_t both, before;
+	const struct spawn s = { .argv = argv, .envp = envp, .blocked = &before,
+				 .streams = { SPAWN_INHERITS, STDERR_FILENO, SPAWN_INHERITS } };
 
 	sigemptyset(&both);
 	sigaddset(&both, SIGINT);
 	sigaddset(&both, SIGTERM);
-	fflush(NULL);
 	/* A signal finds no program, or one that it can be passed on to. */
 	sigprocmask(SIG_BLOCK, &both, &before);
-	l->pid = fork();
-	if (!l->pid)
-		become(l, &before);
-	program = l->pid;
-	if (l->pid > 0)
+	program = spawn_program(&s);
+	if (program > 0)
 		catch_stops();
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return program;
+}
+
+static int start(struct live *l)
+{
+	char self[PATH_MAX], name[2 * sizeof(l->fifo)];
+	char *const head[] = { self, (char *)"exec", (char *)"--quiet", (char *)"--" };
+	const struct spawn_variable changes[] = {
+		{ .name = "BUSBAR_CAPTURE", .value = name },
+		{ .name = "BUSBAR_CAPTURE_SNAP", .value = SNAP_BYTES },
+		{ .name = "BUSBAR_CAPTURE_SIZE" }, { .name = "BUSBAR_CAPTURE_FILES" },
+		{ .name = NULL },
+	};
+	size_t names = (size_t)l->s->name_count, heads = ARRAY_SIZE(head);
+	char **argv = calloc(heads + names + 1, sizeof(*argv)), **envp;
+
+	capture_name(name, l->fifo);
+	envp = spawn_environment(changes);
+	l->pid = argv && envp ? beside_self(self) : -ENOMEM;
+	if (!l->pid) {
+		memcpy(argv, head, sizeof(head));
+		memcpy(argv + heads, l->s->names, names * sizeof(*argv));
+		l->pid = start_exec(argv, envp);
+	}
+	spawn_environment_free(envp);
+	free(argv);
 	if (l->pid < 0)
-		return -errno;
+		return (int)l->pid;
 	l->pid_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
 	return l->pid_fd < 0 ? -errno : 0;
 }
 
 static void reap(struct live *l)
 {
-	if (l->has_ended || waitpid(l->pid, &l->ended, WNOHANG) != l->pid)
+	if (l->has_ended || !spawn_has_ended(l->pid, 0, &l->ended))
 		return;
 	l->has_ended = true;
 	program = 0;
