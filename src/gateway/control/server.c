@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +25,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/user.h"
+#include "util/wakeup.h"
 
 #define CLIENTS_MAX 16
 #define LINE_MAX_BYTES (1u << 20)
@@ -383,9 +383,11 @@ int control_server_start(struct control_server **out, struct super_node *sn,
 	s->listener = -1;
 	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		s->clients[i].socket.fd = -1;
-	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->wake_fd < 0)
+	s->wake_fd = wakeup_open_signal();
+	if (s->wake_fd < 0) {
+		ret = s->wake_fd;
 		goto err_server;
+	}
 	ret = open_listener(s, path);
 	if (ret)
 		goto err_listener;
@@ -455,14 +457,12 @@ static void dismiss(struct client *c)
 
 void control_server_stop(struct control_server *s)
 {
-	uint64_t one = 1;
 	int fd;
 
 	if (!s)
 		return;
 	/* False: it is in a request that does not return. */
-	if (write(s->wake_fd, &one, sizeof(one)) == sizeof(one) &&
-	    !thread_join_in_time(s->thread)) {
+	if (!wakeup_post(s->wake_fd) && !thread_join_in_time(s->thread)) {
 		/* Its thread still uses all that is here. */
 		if (s->address.sun_path[0])
 			unlink(s->address.sun_path);

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/spin.h"
+#include "util/wakeup.h"
 
 /* A spinning reader must not starve its writer for a whole time slice where
  * both share a processor. */
@@ -17,10 +17,10 @@
 
 int socket_wait_open(struct socket_wait *w)
 {
-	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->wake_fd = wakeup_open_signal();
 	atomic_store(&w->polled, false);
 	w->obeyed = atomic_load(&w->interrupts);
-	return w->wake_fd < 0 ? -errno : 0;
+	return w->wake_fd < 0 ? w->wake_fd : 0;
 }
 
 void socket_wait_close(struct socket_wait *w)
@@ -32,20 +32,12 @@ void socket_wait_close(struct socket_wait *w)
 
 void socket_wait_kick(struct socket_wait *w)
 {
-	uint64_t one = 1;
-
-	if (write(w->wake_fd, &one, sizeof(one)) < 0) {
-		/* The counter is full: it is readable, which is all we want. */
-	}
+	wakeup_post(w->wake_fd);
 }
 
 void socket_wait_clear(struct socket_wait *w)
 {
-	uint64_t count;
-
-	if (read(w->wake_fd, &count, sizeof(count)) < 0) {
-		/* Nobody had written. */
-	}
+	wakeup_drain(w->wake_fd);
 }
 
 void socket_wait_interrupt(struct socket_wait *w)

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "gateway/plugin/stats.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/wakeup.h"
 
 #define MEMBERS 64
 #define RX_SIZE 4096
@@ -81,11 +81,8 @@ static uint64_t wait_ns(struct rtcp *t)
 
 static void kick(struct rtp_node *r)
 {
-	uint64_t one = 1;
-
-	if (r->rtcp && write(r->rtcp->wake_fd, &one, sizeof(one)) < 0) {
-		/* The counter is full: it is readable, which is all we want. */
-	}
+	if (r->rtcp)
+		wakeup_post(r->rtcp->wake_fd);
 }
 
 void rtcp_note_collision(struct rtp_node *r, enum rtp_verdict v,
@@ -378,13 +375,12 @@ static void *run(void *arg)
 	};
 
 	while (!atomic_load(&t->ending)) {
-		uint64_t now = clock_now_ns(), woken;
+		uint64_t now = clock_now_ns();
 		struct timespec wait = timespec_from_ns(t->next_ns > now ? t->next_ns - now : 0);
 
 		ppoll(fds, 2, &wait, NULL);
-		if (fds[1].revents && read(t->wake_fd, &woken, sizeof(woken)) < 0) {
-			/* Nobody had written. */
-		}
+		if (fds[1].revents)
+			wakeup_drain(t->wake_fd);
 		if (receive(r) == RX_BURST)
 			poll(fds + 1, 1, REST_MS);
 		send_due_bye(r);
@@ -448,9 +444,9 @@ int rtcp_open(struct rtp_node *r)
 	if (!t)
 		return -ENOMEM;
 	t->fd = -1;
-	t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->wake_fd = wakeup_open_signal();
 	if (t->wake_fd < 0) {
-		ret = -errno;
+		ret = t->wake_fd;
 		log_error("%s: no event descriptor: %s", r->ends.node->name, strerror(-ret));
 		return ret;
 	}

@@ -37,12 +37,8 @@ static const char *name_of(const struct ws_link *l)
  * must not be known to who chooses the payload (section 5.3). */
 static void next_mask(struct ws_link *l, uint8_t mask[4])
 {
-	uint64_t z = (l->random += UINT64_C(0x9e3779b97f4a7c15));
-	uint32_t word;
+	uint32_t word = (uint32_t)(prng_next(&l->random) >> 32);
 
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	word = (uint32_t)(z >> 32);
 	memcpy(mask, &word, sizeof(word));
 }
 

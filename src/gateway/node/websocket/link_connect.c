@@ -208,7 +208,7 @@ int ws_link_connect(struct ws_link *l, char *why, size_t size)
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		memset(bytes, 0, sizeof(bytes));
-	memcpy(&l->random, bytes + 16, sizeof(l->random));
+	memcpy(&l->random.state, bytes + 16, sizeof(l->random.state));
 	ws_key_write(key, bytes);
 	ret = connect_any(l, until_ns, why, size) ?: greet(l, until_ns, why, size) ?:
 	      send_request(l, key, until_ns, why, size) ?:

@@ -24,6 +24,7 @@
 #include "gateway/ws/inlet.h"
 #include "gateway/ws/silence.h"
 #include "gateway/plugin/node.h"
+#include "util/prng.h"
 
 struct ws_node;
 
@@ -61,7 +62,7 @@ struct ws_link {
 	bool has_inlet;
 	char *early;                /* what came behind the answer to the handshake */
 	size_t early_len;
-	uint64_t random;
+	struct prng random;         /* of masks */
 	struct ws_silence silence;
 	bool closing, close_seen;
 	bool said_unreachable, said_malformed;
