@@ -18,6 +18,8 @@
 #define SLEEP_NS (100 * MS)
 /* Until the super-node has started the node its state cannot be told. */
 #define TELL_NS (20 * MS)
+/* The first attempt waits so long for it. */
+#define START_MS 20
 /* At the end, for what still waits, and for closing the connection after it. */
 #define FLUSH_MS 1000
 #define CLOSE_MS 200
@@ -166,10 +168,19 @@ static void await_connection(struct outside *o)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* open() may take long, and the state of the node is to be true meanwhile. */
+static void await_start(struct outside *o)
+{
+	for (unsigned i = 0; i < START_MS && !node_is_running(o->node) && !outside_is_ending(o); i++)
+		rest(o, clock_now_ns() + MS);
+	tell_state(o);
+}
+
 static void attempt(struct outside *o)
 {
 	int ret;
 
+	await_start(o);
 	o->why[0] = 0;
 	ret = o->ops->open(o);
 	if (ret < 0) {
