@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gateway/base/ending.h"
 #include "gateway/base/thread.h"
 #include "gateway/node/websocket/websocket.h"
 #include "gateway/ws/frame.h"
@@ -24,9 +25,9 @@
 #define FILL_MAX (64u << 10)
 #define SCRATCH_BYTES 16384
 #define READS_MAX 16                /* in a row */
-/* At the end: for what was written, and then for the peer's goodbye. */
-#define FLUSH_NS NSEC_PER_SEC
-#define GOODBYE_NS (NSEC_PER_SEC / 2)
+/* At the end: for what was written, then for the peer's goodbye, and for the end of its bytes. */
+#define FLUSH_MS 1000
+#define GOODBYE_MS 500
 
 static const char *name_of(const struct ws_link *l)
 {
@@ -229,20 +230,26 @@ static void sleep_until(struct ws_link *l, uint64_t until_ns)
 	atomic_store(&l->asleep, false);
 }
 
-/* The node stops: what was written goes first, then the goodbye. True: it is over. */
+/* Less where the process ends. */
+static uint64_t end_of_wait_ns(int limit_ms)
+{
+	return clock_now_ns() + (uint64_t)ending_left_ms(ENDING_JOIN_MS, limit_ms) * 1000000;
+}
+
+/* The node stops: what was written goes first, then the goodbye. True: it is over; also when the
+ * peer does not take what comes before the goodbye. */
 static bool part(struct ws_link *l, uint64_t *end_ns)
 {
-	uint64_t now = clock_now_ns();
 	bool empty = !waiting(l) &&
 		     (!l->feed || !ws_feed_behind(l->feed, &l->place));
 
 	if (!*end_ns)
-		*end_ns = now + FLUSH_NS;
-	if (!l->closing && (empty || now >= *end_ns)) {
+		*end_ns = end_of_wait_ns(FLUSH_MS);
+	if (!l->closing && empty) {
 		say_goodbye(l, WS_GOING_AWAY, "the node stops");
-		*end_ns = now + GOODBYE_NS;
+		*end_ns = end_of_wait_ns(GOODBYE_MS);
 	}
-	return now >= *end_ns;
+	return clock_now_ns() >= *end_ns;
 }
 
 /* Until the connection ends; why it did. */
@@ -283,7 +290,7 @@ static const char *serve(struct ws_link *l)
 /* A close with unread bytes is a reset, which may destroy our goodbye. */
 static void linger(struct ws_link *l)
 {
-	uint64_t end_ns = clock_now_ns() + GOODBYE_NS;
+	uint64_t end_ns = end_of_wait_ns(GOODBYE_MS);
 	char scratch[SCRATCH_BYTES];
 	ssize_t n = l->closing ? -EAGAIN : 0;
 
