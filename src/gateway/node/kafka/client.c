@@ -7,13 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gateway/base/ending.h"
+#include "gateway/base/thread.h"
 #include "gateway/config/secret.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 /* What consumers keep before the node takes it. */
 #define PREFETCH_KBYTES "16384"
 /* For leaving a group, while the node stops. */
-#define LEAVE_MS 300
+#define LEAVE_NS (300 * UINT64_C(1000000))
+/* For the end of a client. */
+#define END_MS 500
+#define MARGIN_MS 50
 #define NAME_MAX_LEN 128
 
 const char *const kafka_protocols[] = { "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", NULL };
@@ -400,16 +406,33 @@ int kafka_make_clients(struct kafka_node *m)
 	return ret ?: set_password(m, &m->producer) ?: set_password(m, &m->consumer);
 }
 
+static void *destroy(void *rk)
+{
+	/* It would wait for the brokers. */
+	rd_kafka_destroy_flags(rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	return NULL;
+}
+
+/* The library may wait for the answer of a broker that has gone, or for the name of a host. Then it
+ * ends on its own, and uses the node no more: nobody calls its callbacks. */
 static void end_client(struct kafka_client *client)
 {
+	int wait_ms = MAX(ending_left_ms(ENDING_JOIN_MS, END_MS + MARGIN_MS) - MARGIN_MS, 0);
+	struct timespec until;
+	pthread_t thread;
+
 	if (!client->rk)
 		return;
 	if (client->queue) {
 		rd_kafka_queue_io_event_enable(client->queue, -1, NULL, 0);
 		rd_kafka_queue_destroy(client->queue);
 	}
-	/* It would wait for the brokers. */
-	rd_kafka_destroy_flags(client->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	rd_kafka_set_log_level(client->rk, 0);
+	until = timespec_from_ns(clock_monotonic_ns_slow() + (uint64_t)wait_ms * 1000000);
+	if (thread_start(&thread, "kafka-end", THREAD_AS_CALLER, destroy, client->rk))
+		destroy(client->rk);
+	else if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until))
+		pthread_detach(thread);
 	*client = (struct kafka_client){ 0 };
 }
 
@@ -430,14 +453,21 @@ void kafka_end_producer(struct kafka_node *m)
 static void leave_group(struct kafka_node *m)
 {
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(m->consumer.rk);
+	uint64_t end_ns = clock_now_ns() + LEAVE_NS;
 	rd_kafka_error_t *error;
 
 	rd_kafka_queue_io_event_enable(m->consumer.queue, -1, NULL, 0);
 	rd_kafka_queue_destroy(m->consumer.queue);
 	m->consumer.queue = NULL;
 	error = rd_kafka_consumer_close_queue(m->consumer.rk, queue);
-	for (int i = 0; !error && i < LEAVE_MS / 10 && !rd_kafka_consumer_closed(m->consumer.rk); i++)
-		rd_kafka_queue_poll_callback(queue, 10);
+	while (!error && !rd_kafka_consumer_closed(m->consumer.rk) && clock_now_ns() < end_ns) {
+		/* Messages may still come, which rd_kafka_queue_poll_callback() does not expect. They are
+		 * not committed. */
+		rd_kafka_message_t *message = rd_kafka_consume_queue(queue, 10);
+
+		if (message)
+			rd_kafka_message_destroy(message);
+	}
 	rd_kafka_error_destroy(error);
 	rd_kafka_queue_destroy(queue);
 }

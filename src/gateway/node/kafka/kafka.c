@@ -13,7 +13,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gateway/base/thread.h"
 #include "util/log.h"
 
 extern const struct node_type node_kafka;
@@ -354,32 +353,17 @@ static int kafka_start(struct node *n)
 	return ret;
 }
 
-static void *end_clients(void *arg)
-{
-	struct kafka_node *m = arg;
-
-	kafka_end_producer(m);
-	kafka_end_consumer(m, false);
-	return NULL;
-}
-
 static int kafka_stop(struct node *n)
 {
 	struct kafka_node *m = n->private_data;
-	pthread_t thread;
 
 	outside_stop(n);
 	/* Not while its thread hangs in the library. */
 	if (m->outside.has_thread)
 		return 0;
-	/* Those of a node that was not connected; the library may wait for names of hosts. */
-	if ((m->producer.rk || m->consumer.rk) &&
-	    !thread_start(&thread, "kafka-end", THREAD_AS_CALLER, end_clients, m) &&
-	    !thread_join_in_time(thread)) {
-		log_warn("node %s: librdkafka does not end", n->name);
-		m->outside.has_thread = true;
-		return 0;
-	}
+	/* Those of a node that was not connected. */
+	kafka_end_producer(m);
+	kafka_end_consumer(m, false);
 	if (m->event_fd >= 0)
 		close(m->event_fd);
 	m->event_fd = -1;
