@@ -192,17 +192,18 @@ int zeromq_curve_set(struct zeromq_node *m, struct zeromq_side *side)
 	char public[ZEROMQ_KEY_SIZE] = "", secret[ZEROMQ_KEY_SIZE] = "";
 	int one = 1, ret, rc;
 
+	/* With a domain, the library refuses peers of ZeroMQ 2 and 3, also where nobody answers for it.
+	 * Libzmq 4.3.4 ends the process when such a peer greets a socket that is just being closed. */
+	rc = zmq_setsockopt(side->socket, ZMQ_ZAP_DOMAIN, ZAP_DOMAIN, strlen(ZAP_DOMAIN));
 	if (!v->enabled)
-		return 0;
+		return rc ? outside_fail(&m->outside, -errno, "a socket: %s", zmq_strerror(errno)) : 0;
 	ret = make_pair(m, public, secret);
 	if (ret)
 		return ret;
-	rc = zmq_setsockopt(side->socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret));
+	rc = rc ?: zmq_setsockopt(side->socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret));
 	explicit_bzero(secret, sizeof(secret));
 	if (is_server(m, side)) {
 		rc = rc ?: zmq_setsockopt(side->socket, ZMQ_CURVE_SERVER, &one, sizeof(one));
-		rc = rc ?: zmq_setsockopt(side->socket, ZMQ_ZAP_DOMAIN, ZAP_DOMAIN,
-					  strlen(ZAP_DOMAIN));
 	} else {
 		rc = rc ?: zmq_setsockopt(side->socket, ZMQ_CURVE_PUBLICKEY, public, sizeof(public));
 		rc = rc ?: zmq_setsockopt(side->socket, ZMQ_CURVE_SERVERKEY, server,
