@@ -168,7 +168,7 @@ paths = ( { in = "sig"; out = [ "x", "f" ]; }, { in = "beside"; out = "g"; } );
         since = time.monotonic()
         self.writer.end((0, 3))
         took = time.monotonic() - since
-        check(took < 2.5, "the gateway ends in time: %.1f s" % took)
+        check(took < servers.ENDS_IN, "the gateway ends in time: %.1f s" % took)
 
 
 # ---- scenarios ----
@@ -337,8 +337,7 @@ def nonsense(kind):
     if not kind.confirms:
         print("nonsense: nothing is read of UDP")
         return
-    server = servers.Nonsense(kind.port)
-    server.start()
+    server = servers.Double(kind.port, "nonsense")
     g = Gateway(kind.folder, "nonsense", """
 nodes = { sig = { type = "signal"; signal = "counter"; rate = 100.0; values = 2; }; x = { type = "influxdb"; %s }; };
 paths = ( { in = "sig"; out = "x"; } );
@@ -346,10 +345,10 @@ paths = ( { in = "sig"; out = "x"; } );
     until(lambda: server.accepted >= 24, lambda: "it tries again: %d; %s" % (server.accepted, open(g.log).read()), 60)
     since = time.monotonic()
     log = g.end((0, 3))
-    check(time.monotonic() - since < 2.5, "it ends in time")
+    check(time.monotonic() - since < servers.ENDS_IN, "it ends in time")
     check("node x: cannot connect" in log, "the log names the node: " + log)
     check(log.count("\n") < 200, "the log is not filled: %d lines" % log.count("\n"))
-    server.socket.close()
+    server.close()
 
 
 def wrong_line(kind):
@@ -473,7 +472,8 @@ def in_turn(*scenarios):
     return run
 
 
-sys.exit(servers.main({"http": Influx, "udp": Udp}, {
-    "exchange": in_turn(exchange, wrong_line), "protected": in_turn(protected, version_2), "restart": restarts,
-    "restarts": lambda kind: restarts(kind, 20), "still": stands_still,
-    "end": ends_while_it_stands_still, "cut": network_is_cut, "full": full, "nonsense": nonsense}))
+if __name__ == "__main__":
+    sys.exit(servers.main({"http": Influx, "udp": Udp}, {
+        "exchange": in_turn(exchange, wrong_line), "protected": in_turn(protected, version_2), "restart": restarts,
+        "restarts": lambda kind: restarts(kind, 20), "still": stands_still,
+        "end": ends_while_it_stands_still, "cut": network_is_cut, "full": full, "nonsense": nonsense}))

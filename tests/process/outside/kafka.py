@@ -208,5 +208,6 @@ def refused_keys(kind):
         check(words in text if words else not text, "%s %s: %s" % (more, out, text))
 
 
-sys.exit(servers.main(Kafka, {"scram": scram, "stranger": stranger, "group": group, "fatal": fatal,
-                              "keys": refused_keys}))
+if __name__ == "__main__":
+    sys.exit(servers.main(Kafka, {"scram": scram, "stranger": stranger, "group": group, "fatal": fatal,
+                                  "keys": refused_keys}))

@@ -219,4 +219,5 @@ def strangers(kind):
     writer.end((0, 3))
 
 
-sys.exit(servers.main(Nanomsg, {"protected": protected, "direct": direct, "pipeline": pipeline, "pair": pair, "strangers": strangers}))
+if __name__ == "__main__":
+    sys.exit(servers.main(Nanomsg, {"protected": protected, "direct": direct, "pipeline": pipeline, "pair": pair, "strangers": strangers}))
