@@ -107,7 +107,8 @@ HELLO = {
     "zeromq": [b"\xff" + bytes(7) + b"\1\x7f", later(b"\3\1NULL" + bytes(48)),
                later(b"\4\x19\5READY\x0bSocket-Type\0\0\0\3PUB")],
     "nanomsg": [b"\0SP\0\0\x20\0\0"],
-    "nats": [NATS_INFO, later(b"PONG\r\n"), later(b"PONG\r\n")],
+    # No more: libnats 3.4 waits for the answer to its first PING for ever (busbar-node-nats(7)).
+    "nats": [NATS_INFO],
     "amqp": [later(amqp_method(0, 10010, b"\0\x09" + bytes(4) + text(">I", b"PLAIN") + text(">I", b"en_US"))),
              later(amqp_method(0, 10030, struct.pack(">HIH", 0, 131072, 60))),
              later(amqp_method(0, 10041, b"\0")), later(amqp_method(1, 20011, bytes(4)))],
@@ -154,9 +155,9 @@ KINDS = {
     "socket": (None, Tcp, None, None),
 }
 ONE_WAY = ("influxdb", "influxdb-udp")
-# nng 1.5 leaves a socket and its memory behind in one of some 400 ends of a node whose peer just ends
-# the connection, or says no more in the middle of the greeting.
-SPARE_DESCRIPTORS = {"nanomsg": 3}
+# nng 1.5 leaves a socket and its memory behind in one of some hundred ends of a node whose peer just
+# ends the connection, or says no more in the middle of the greeting; with a sanitizer in more of them.
+SPARE_DESCRIPTORS = {"nanomsg": 15}
 LIBRARY_LEAKS = {"nanomsg": "libnng"}
 
 DOUBLES = ("absent", "silent", "closes", "nonsense", "half")
