@@ -276,6 +276,12 @@ struct ws_batch ws_feed_take(struct ws_feed *f, struct ws_place *p,
 	return b;
 }
 
+uint64_t ws_feed_left(struct ws_feed *f, const struct ws_place *p)
+{
+	look_for_new(f);
+	return f->newest.samples - p->samples;
+}
+
 size_t ws_feed_behind(const struct ws_feed *f, const struct ws_place *p)
 {
 	return (size_t)(f->newest.at - p->at);

@@ -78,6 +78,9 @@ struct ws_batch {
 struct ws_batch ws_feed_take(struct ws_feed *f, struct ws_place *p,
 			     struct ws_piece pieces[WS_FRAME_SAMPLES]);
 
+/* Samples that were put until now and that the client at `p` has not taken. */
+uint64_t ws_feed_left(struct ws_feed *f, const struct ws_place *p);
+
 /* Bytes that waited for a client at `p` at the last ws_feed_trim(). */
 size_t ws_feed_behind(const struct ws_feed *f, const struct ws_place *p);
 

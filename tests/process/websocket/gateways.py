@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from http_gateway import BUSBAR, Gateway, check, until
@@ -180,6 +181,59 @@ def stands_still(folder):
             s.close()
 
 
+def what_is_not_sent_is_counted(folder):
+    """The peer takes nothing and the node stops: what came whole to the peer, and what is counted
+    as lost, are all samples together."""
+    count = 30000
+    rows = os.path.join(folder, "unsent.csv")
+    with open(rows, "w") as f:
+        f.writelines("%d,0,0,%d%s\n" % (1700000000 + i, i, ",1.23456789012345" * 30) for i in range(count))
+    with socket.socket() as server:
+        # Not more than this goes into the kernel's buffers.
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(20)
+        config = ('nodes = { rows = { type = "file"; uri = "%s"; format = "csv"; in = { eof = "wait"; rate = 20000.0; signals = "30f"; }; };'
+                  'live = { type = "websocket"; destinations = [ "ws://127.0.0.1:%d/x" ]; format = "csv";'
+                  'wait_connected = true; out = { backlog = 16777216; }; }; };'
+                  'paths = ( { in = "rows"; out = "live"; queuelen = 65536; } ); stats = 0.0; hugepages = 0;'
+                  % (rows, server.getsockname()[1]))
+        taken = []
+
+        def serve():
+            s, _ = server.accept()
+            s.settimeout(20)
+            stream = s.makefile("rb")
+            head = b"".join(iter(stream.readline, b"\r\n"))
+            key = re.search(r"(?i)sec-websocket-key: *(\S+)", head.decode()).group(1)
+            s.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                      b"Sec-WebSocket-Accept: %s\r\n\r\n" % accept_of(key).encode())
+            taken.append((s, stream))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with Gateway(folder, config, name="unsent") as b:
+            thread.join()
+            stats = lambda: b.ask("/api/v2/node/live").json()["stats"]
+            until(lambda: stats()["sent"] == count, "all are written")
+            check(b.ask("/api/v2/node/live/stop", "POST").status == 200, "it stops")
+            lost = stats()["losses"]["absent"]
+        s, stream = taken[0]
+        received = 0
+        while (frame_head := stream.read(2)) and len(frame_head) == 2:
+            size = frame_head[1] & 127
+            if size > 125:
+                size = int.from_bytes(stream.read(2 if size == 126 else 8), "big")
+            mask = stream.read(4)
+            payload = stream.read(size)
+            if len(payload) == size and frame_head[0] & 15 in (1, 2):
+                received += bytes(c ^ mask[i % 4] for i, c in enumerate(payload)).count(b"\n")
+        s.close()
+        check(0 < received < count and received + lost == count,
+              "%d received and %d lost of %d" % (received, lost, count))
+
+
 def waits_for_its_destinations(folder, a):
     config, _ = client(folder, "ws://127.0.0.1:%d/live" % free_port(), ["json"],
                        "wait_connected = true; connect_timeout = 0.2;")
@@ -256,6 +310,7 @@ def main():
             waits_for_its_destinations(folder, a)
         ends_and_reloads(folder, rows_file)
         stands_still(folder)
+        what_is_not_sent_is_counted(folder)
         over_tls(folder, rows, rows_file)
         nobody_can_come(folder)
 

@@ -49,6 +49,20 @@ static size_t waiting(const struct ws_link *l)
 	return stream_buffer_filled(&l->socket.out);
 }
 
+/* The bytes that wait may move; so do the ends of their messages. */
+static int make_room(struct ws_link *l, size_t len)
+{
+	struct stream_buffer *out = &l->socket.out;
+	size_t start = out->start, moved;
+
+	if (stream_buffer_reserve(out, len))
+		return -ENOMEM;
+	moved = start - out->start;
+	for (unsigned i = 0; moved && i < l->message_count; i++)
+		l->messages[i].end -= MIN(l->messages[i].end, moved);
+	return 0;
+}
+
 /* Of `b` as one frame. 0 or -ENOMEM. */
 static int put_frame(struct ws_link *l, enum ws_opcode opcode, const struct ws_piece *pieces,
 		     unsigned count, size_t len)
@@ -56,7 +70,7 @@ static int put_frame(struct ws_link *l, enum ws_opcode opcode, const struct ws_p
 	struct stream_buffer *out = &l->socket.out;
 	uint8_t mask[4], *to, *payload;
 
-	if (stream_buffer_reserve(out, WS_HEAD_MAX + len))
+	if (make_room(l, WS_HEAD_MAX + len))
 		return -ENOMEM;
 	to = (uint8_t *)out->at + out->end;
 	next_mask(l, mask);
@@ -86,16 +100,16 @@ static void say_goodbye(struct ws_link *l, unsigned status, const char *reason)
 	l->closing = true;
 }
 
-/* Fills what goes out from the ring. */
+/* Fills what goes out from the feed, when all of it is sent. */
 static int fill(struct ws_link *l)
 {
 	struct ws_piece pieces[WS_FRAME_SAMPLES];
 	struct ws_batch b;
 
-	if (!l->feed || l->closing)
+	if (!l->feed || l->closing || waiting(l))
 		return 0;
 	ws_feed_trim(l->feed);
-	while (waiting(l) < FILL_MAX) {
+	while (waiting(l) < FILL_MAX && l->message_count < WS_LINK_MESSAGES) {
 		b = ws_feed_take(l->feed, &l->place, pieces);
 		if (b.lost)
 			node_lose(l->owner->node, NODE_LOSS_FULL, b.lost,
@@ -105,6 +119,8 @@ static int fill(struct ws_link *l)
 			break;
 		if (put_frame(l, ws_feed_opcode(l->feed), pieces, b.pieces, b.len))
 			return -ENOMEM;
+		l->messages[l->message_count].end = l->socket.out.end;
+		l->messages[l->message_count++].samples = b.samples;
 	}
 	return 0;
 }
@@ -115,6 +131,8 @@ static int flush(struct ws_link *l)
 	size_t sent = 0;
 	int ret = stream_flush(&l->socket, &sent);
 
+	if (!waiting(l))
+		l->message_count = 0;
 	/* Who takes what he gets is there. */
 	if (sent)
 		l->silence.heard_ns = clock_now_ns();
@@ -221,7 +239,7 @@ static void sleep_until(struct ws_link *l, uint64_t until_ns)
 	atomic_store(&l->asleep, true);
 	atomic_thread_fence(memory_order_seq_cst);
 	/* What was put before that is not missed. */
-	if (l->feed && !l->closing && waiting(l) < FILL_MAX) {
+	if (l->feed && !l->closing && !waiting(l)) {
 		ws_feed_trim(l->feed);
 		if (ws_feed_behind(l->feed, &l->place))
 			until_ns = 0;
@@ -305,13 +323,30 @@ static void linger(struct ws_link *l)
 
 /* ---- the thread ---- */
 
+/* What was taken for the peer and not sent to it. The path may have put some after the end of the
+ * connection, so this is asked for once more before the next one, and at the end. */
+static void count_unsent(struct ws_link *l)
+{
+	uint64_t lost;
+
+	if (!l->feed)
+		return;
+	lost = ws_feed_left(l->feed, &l->place);
+	for (unsigned i = 0; i < l->message_count; i++)
+		lost += l->messages[i].end > l->socket.out.start ? l->messages[i].samples : 0;
+	if (lost)
+		node_lose(l->owner->node, NODE_LOSS_ABSENT, lost,
+			  "the connection to %s has ended before they were sent", l->text);
+	l->message_count = 0;
+	ws_place_init(l->feed, &l->place);
+}
+
 static void come_up(struct ws_link *l)
 {
 	ws_silence_broken(&l->silence, clock_now_ns());
 	l->closing = l->close_seen = false;
 	l->said_unreachable = false;
-	if (l->feed)
-		ws_place_init(l->feed, &l->place);
+	count_unsent(l);
 	atomic_store(&l->up, true);
 	log_info("node %s: connected to %s", name_of(l), l->text);
 	node_figure_add(l->owner->node, WS_LINKS_MADE, 1);
@@ -321,6 +356,7 @@ static void come_up(struct ws_link *l)
 static void go_down(struct ws_link *l, const char *why)
 {
 	atomic_store(&l->up, false);
+	count_unsent(l);
 	ws_node_links_changed(l->owner, -1);
 	if (why || l->close_seen)
 		node_figure_add(l->owner->node, WS_LINKS_LOST, !atomic_load(&l->owner->ending));
@@ -386,6 +422,7 @@ static int open_parts(struct ws_link *l)
 	char why[200] = "";
 	int ret = 0;
 
+	l->place = (struct ws_place){ 0 };
 	if (n->is_destination) {
 		ret = ws_feed_new(&l->feed, format, n->out.hooked ? n->out.hooked : n->out.signals,
 				  (size_t)l->owner->backlog, why, sizeof(why));
@@ -441,6 +478,7 @@ void ws_link_stop(struct ws_link *l)
 		return;
 	pthread_join(l->thread, NULL);
 	l->has_thread = false;
+	count_unsent(l);
 	free_parts(l);
 }
 

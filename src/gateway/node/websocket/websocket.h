@@ -28,6 +28,9 @@
 
 struct ws_node;
 
+/* Messages that wait for the peer at most, with what is sent of them; the rest waits in the feed. */
+#define WS_LINK_MESSAGES 256
+
 /* Figures of the node-type, behind the kinds of faults. */
 enum {
 	WS_CLIENTS = FAULT_KINDS,
@@ -56,6 +59,12 @@ struct ws_link {
 	/* Of its thread */
 	struct stream socket;
 	struct ws_place place;
+	/* The messages in socket.out: where each ends, and its samples. */
+	struct {
+		size_t end;
+		unsigned samples;
+	} messages[WS_LINK_MESSAGES];
+	unsigned message_count;
 	struct ws_reader *reader;
 	struct format *scan;
 	struct ws_inlet inlet;
