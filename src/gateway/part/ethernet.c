@@ -133,6 +133,13 @@ int ethernet_join(struct ethernet *e, const uint8_t group[ETHERNET_MAC])
 	return setsockopt(e->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) ? -errno : 0;
 }
 
+int ethernet_join_all(struct ethernet *e)
+{
+	struct packet_mreq m = { .mr_ifindex = (int)e->index, .mr_type = PACKET_MR_ALLMULTI };
+
+	return setsockopt(e->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) ? -errno : 0;
+}
+
 bool ethernet_parse(const char *text, uint8_t mac[ETHERNET_MAC])
 {
 	unsigned byte[ETHERNET_MAC];

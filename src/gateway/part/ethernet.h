@@ -42,6 +42,9 @@ void ethernet_close(struct ethernet *e); /* without effect if it is closed */
 /* Receives frames to the group, too. 0 or a negative errno. */
 int ethernet_join(struct ethernet *e, const uint8_t group[ETHERNET_MAC]);
 
+/* Receives frames to all groups. Likewise. */
+int ethernet_join_all(struct ethernet *e);
+
 /* The text of an address, "01-0c-cd-01-00-00" or with colons. */
 bool ethernet_parse(const char *text, uint8_t mac[ETHERNET_MAC]);
 

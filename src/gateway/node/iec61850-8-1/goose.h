@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type `iec61850-8-1`: values of samples in messages of GOOSE, in frames of Ethernet. What
+ * paths write is sent when it changes, and again and again (send.c, publisher.h); what paths read
+ * comes in messages of the control blocks that the configuration names (receive.c, subscriber.h).
+ */
+#ifndef GATEWAY_NODE_IEC61850_8_1_GOOSE_H
+#define GATEWAY_NODE_IEC61850_8_1_GOOSE_H
+
+#include <pthread.h>
+
+#include "gateway/node/iec61850-8-1/mms.h"
+#include "gateway/node/iec61850-8-1/publisher.h"
+#include "gateway/node/iec61850-8-1/subscriber.h"
+#include "gateway/part/ethernet.h"
+#include "gateway/part/fault.h"
+#include "gateway/part/socket_wait.h"
+#include "gateway/plugin/node.h"
+
+/* Behind the figures of fault.h; those of verdicts are in their order. */
+enum goose_figure {
+	GOOSE_FIGURE_VERDICT = FAULT_KINDS,
+	GOOSE_FIGURE_RECEIVED = GOOSE_FIGURE_VERDICT + GOOSE_VERDICTS,
+	GOOSE_FIGURE_OTHERS,
+	GOOSE_FIGURE_LOST_CHANGES,
+	GOOSE_FIGURE_LOST_MESSAGES,
+	GOOSE_FIGURE_EXPIRED,
+	GOOSE_FIGURE_RESTARTED,
+	GOOSE_FIGURE_REVISED,
+	GOOSE_FIGURE_MISMATCHED,
+	GOOSE_FIGURE_SENT,
+	GOOSE_FIGURE_CHANGES_SENT,
+	GOOSE_FIGURE_UNCHANGED,
+	GOOSE_FIGURE_FAILED,
+	GOOSE_FIGURES,
+};
+
+/* Things that are said of a control block, each at most once a second; those of verdicts first. */
+enum goose_saying {
+	GOOSE_SAY_EXPIRED = GOOSE_VERDICTS,
+	GOOSE_SAY_LOST,
+	GOOSE_SAY_RESTARTED,
+	GOOSE_SAY_REVISED,
+	GOOSE_SAY_MISMATCHED,
+	GOOSE_SAYINGS,
+};
+
+enum goose_trigger {
+	GOOSE_ALWAYS,
+	GOOSE_ON_CHANGE,
+};
+
+/* A control block that is read. */
+struct goose_source {
+	const char *name; /* in the configuration */
+	const char *reference, *dst_text;
+	int64_t app_id;   /* 0: any */
+	int trigger;
+	uint8_t dst[ETHERNET_MAC];
+	unsigned needed;  /* values that a message has at least */
+	struct goose_subscriber machine;
+	uint64_t say_ns[GOOSE_SAYINGS]; /* when it may be said again */
+};
+
+/* From where a signal comes. */
+struct goose_mapping {
+	unsigned source, index;
+	const struct mms_type *type;
+};
+
+/* An entry of a data set that is written. */
+struct goose_entry {
+	const struct mms_type *type;
+	unsigned bits;         /* of a bit string */
+	const char *signal;    /* NULL: `value` is constant */
+	unsigned index;        /* of the signal in samples */
+	enum signal_type from; /* its type */
+	struct goose_value value;
+};
+
+/* A control block that is written. */
+struct goose_sink {
+	const char *id, *reference, *dataset, *dst_text;
+	json_t *data_cfg;
+	int64_t app_id, revision, allowed_live_ms, burst;
+	uint8_t dst[ETHERNET_MAC];
+	struct goose_entry *data;
+	unsigned count;
+	struct goose_publisher machine;
+	struct goose_value *values, *next; /* that are published; of the sample that is written */
+	struct utc_time time;              /* of the last change */
+	bool unsent;                       /* no message of the last change could be sent */
+	uint8_t header[ETHERNET_HEADER_MAX];
+	size_t header_len;
+};
+
+struct goose_vlan {
+	bool enabled;
+	int64_t id, priority;
+};
+
+struct goose_retransmission {
+	double min_s, max_s, factor;
+};
+
+struct goose_receiver;
+
+struct goose_node {
+	struct node *node;
+	json_t *session_keys;
+	struct {
+		const char *interface;
+		bool with_timestamp, simulation;
+		json_t *subscribers;
+		struct goose_source *sources;
+		unsigned source_count;
+		struct goose_mapping *mappings; /* of each signal */
+		unsigned mapping_count;
+	} in;
+	struct {
+		const char *interface;
+		double resend_interval_s;
+		bool simulation;
+		json_t *publishers, *vlan_cfg, *retransmission_cfg;
+		struct goose_vlan vlan;
+		struct goose_retransmission retransmission;
+		struct goose_sink *sinks;
+		unsigned sink_count;
+	} out;
+	/* R-GOOSE, which is refused. */
+	json_t *refused[10];
+
+	struct socket_wait wait;
+	struct fault_counters faults;
+	struct goose_receiver *receiver;
+
+	/* Sending; all below the lock. */
+	struct ethernet ethernet;
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool running, ending;
+	int wake_fd;
+	uint64_t planned_ns;   /* until when the thread sleeps */
+	uint64_t say_ns;       /* when a failure may be said again */
+	uint8_t *frame;
+	size_t frame_size;
+};
+
+/* settings.c */
+extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
+enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 3 };
+int goose_parse(struct node *n, struct config *c, json_t *cfg);
+int goose_check(struct node *n, struct config *c, json_t *cfg);
+int goose_check_signals(struct node *n, struct config *c, json_t *cfg);
+void goose_settings_free(struct goose_node *g);
+
+/* receive.c. 0 or a negative errno after a message in the log; close undoes a part, too. */
+int goose_receiver_open(struct goose_node *g);
+void goose_receiver_close(struct goose_node *g);
+int goose_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
+void goose_sleep(struct node *n, uint64_t until_ns);
+int goose_poll_fds(struct node *n, int fds[], int max);
+
+/* send.c; likewise. */
+int goose_sender_open(struct goose_node *g);
+void goose_sender_close(struct goose_node *g);
+int goose_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
+
+static inline bool goose_can_read(const struct node *n)
+{
+	return n->in.present && n->in.enabled;
+}
+
+static inline bool goose_can_write(const struct node *n)
+{
+	return n->out.present && n->out.enabled;
+}
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading GOOSE: messages of the control blocks that the configuration names become samples. What
+ * others send in the same network is passed over; what must not be used is counted and said.
+ */
+#define LOG_ROOM "gateway/iec61850-8-1"
+#include "gateway/node/iec61850-8-1/goose.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "gateway/sample/time.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* One read() looks at this many frames at most, so that it ends though others send. */
+#define FRAMES_MAX 64
+/* Room for what may stand behind a message (the trailer of redundant networks). */
+#define TRAILER 64
+/* A frame is taken to have waited in the kernel no longer than this. */
+#define WAITED_MAX_NS (10 * (int64_t)NSEC_PER_SEC)
+
+struct goose_receiver {
+	struct ethernet ethernet;
+	int timer_fd;             /* for a path that polls: when a time allowed to live ends */
+	uint64_t armed_ns;        /* to what it is set; UINT64_MAX: it is not */
+	uint8_t *buffer;
+	size_t size;
+	union signal_data *data;  /* the last value of each signal */
+	struct goose_value *values; /* of a message */
+	unsigned value_count;     /* room for so many */
+	uint64_t sequence;        /* of the last sample */
+	uint64_t taken_ns;        /* when the last frame came; never goes back */
+	bool down;                /* the interface is down, which was logged */
+};
+
+static int join(struct goose_node *g)
+{
+	struct ethernet *e = &g->receiver->ethernet;
+	int ret = 0;
+
+	for (unsigned i = 0; i < g->in.source_count && !ret; i++) {
+		const struct goose_source *s = &g->in.sources[i];
+
+		if (!s->dst_text)
+			ret = ethernet_join_all(e);
+		else if (s->dst[0] & 1)
+			ret = ethernet_join(e, s->dst);
+	}
+	if (ret)
+		log_error("%s: %s: cannot receive what is sent to groups: %s", g->node->name,
+			  g->in.interface, strerror(-ret));
+	return ret;
+}
+
+static int allocate(struct goose_node *g)
+{
+	struct goose_receiver *r = g->receiver;
+
+	r->size = ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
+	r->buffer = malloc(r->size);
+	r->data = calloc(g->in.mapping_count, sizeof(*r->data));
+	for (unsigned i = 0; i < g->in.source_count; i++) {
+		struct goose_source *s = &g->in.sources[i];
+
+		r->value_count = MAX(r->value_count, s->needed);
+		s->machine = (struct goose_subscriber){ .simulation = g->in.simulation };
+		memset(s->say_ns, 0, sizeof(s->say_ns));
+	}
+	r->values = calloc(MAX(r->value_count, 1u), sizeof(*r->values));
+	if (!r->buffer || !r->data || !r->values)
+		return -ENOMEM;
+	/* Until a control block is heard. */
+	for (unsigned i = 0; i < g->in.mapping_count; i++)
+		r->data[i] = g->node->in.signals->signals[i].init;
+	return 0;
+}
+
+int goose_receiver_open(struct goose_node *g)
+{
+	struct goose_receiver *r = calloc(1, sizeof(*r));
+	char why[ETHERNET_WHY_MAX];
+	int ret;
+
+	g->receiver = r;
+	if (!r)
+		return -ENOMEM;
+	r->armed_ns = UINT64_MAX;
+	r->ethernet.fd = -1;
+	r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (r->timer_fd < 0) {
+		ret = -errno;
+		log_error("%s: no timer: %s", g->node->name, strerror(-ret));
+		return ret;
+	}
+	ret = ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
+	if (ret) {
+		log_error("%s: %s", g->node->name, why);
+		return ret;
+	}
+	return allocate(g) ?: join(g);
+}
+
+static void note_overruns(struct goose_node *g)
+{
+	unsigned overruns = ethernet_overruns(&g->receiver->ethernet);
+
+	if (overruns)
+		fault_note(&g->faults, FAULT_OVERRUN, overruns,
+			   "frames for which the kernel had no room");
+}
+
+void goose_receiver_close(struct goose_node *g)
+{
+	struct goose_receiver *r = g->receiver;
+
+	if (!r)
+		return;
+	if (r->ethernet.fd >= 0)
+		note_overruns(g);
+	ethernet_close(&r->ethernet);
+	if (r->timer_fd >= 0)
+		close(r->timer_fd);
+	free(r->buffer);
+	free(r->data);
+	free(r->values);
+	free(r);
+	g->receiver = NULL;
+}
+
+/* Warns of a control block, unless the same was said of it within a second. */
+static void say(struct goose_node *g, struct goose_source *s, unsigned saying, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void say(struct goose_node *g, struct goose_source *s, unsigned saying, const char *fmt, ...)
+{
+	uint64_t now = clock_now_ns();
+	char line[200];
+	va_list ap;
+
+	if (now < s->say_ns[saying])
+		return;
+	s->say_ns[saying] = now + NSEC_PER_SEC;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	log_warn("%s: subscriber %s: %s", g->node->name, s->name, line);
+}
+
+/* ---- the time allowed to live ---- */
+
+static void expire(struct goose_node *g, struct goose_source *s, uint64_t now)
+{
+	if (!goose_subscriber_expire(&s->machine, now))
+		return;
+	node_figure_add(g->node, GOOSE_FIGURE_EXPIRED, 1);
+	say(g, s, GOOSE_SAY_EXPIRED,
+	    "no message has come within the time allowed to live of the last one (stNum %u, sqNum %u)",
+	    s->machine.state, s->machine.sequence);
+}
+
+static void expire_all(struct goose_node *g)
+{
+	uint64_t now = clock_now_ns();
+
+	for (unsigned i = 0; i < g->in.source_count; i++)
+		expire(g, &g->in.sources[i], now);
+}
+
+static uint64_t next_end_ns(const struct goose_node *g)
+{
+	uint64_t ns = UINT64_MAX;
+
+	for (unsigned i = 0; i < g->in.source_count; i++)
+		ns = MIN(ns, goose_subscriber_end_ns(&g->in.sources[i].machine));
+	return ns;
+}
+
+/* ---- messages ---- */
+
+static bool is_reference(const struct ber *b, const char *text)
+{
+	return strlen(text) == b->len && !memcmp(b->at, text, b->len);
+}
+
+static struct goose_source *find(struct goose_node *g, const struct ethernet_frame *f,
+				 const struct apdu *head, const struct goose *message)
+{
+	for (unsigned i = 0; i < g->in.source_count; i++) {
+		struct goose_source *s = &g->in.sources[i];
+
+		if (is_reference(&message->reference, s->reference) &&
+		    (!s->app_id || s->app_id == head->appid) &&
+		    (!s->dst_text || !memcmp(s->dst, f->destination, ETHERNET_MAC)))
+			return s;
+	}
+	return NULL;
+}
+
+static void note_unused(struct goose_node *g, struct goose_source *s, const struct goose *message,
+			enum goose_verdict verdict)
+{
+	const struct goose_subscriber *m = &s->machine;
+
+	switch (verdict) {
+	case GOOSE_OLD:
+		say(g, s, verdict,
+		    "stNum %u, sqNum %u come behind %u and %u; messages are not used until the time of the last one ends",
+		    message->state, message->sequence, m->state, m->sequence);
+		break;
+	case GOOSE_INCOMPLETE:
+		say(g, s, verdict, "the publisher needs commissioning (ndsCom); its messages are not used");
+		break;
+	case GOOSE_SIMULATED:
+		say(g, s, verdict, "simulated messages are not used; in.simulation = true uses them");
+		break;
+	case GOOSE_LIFELESS:
+		say(g, s, verdict, "messages whose time allowed to live is 0 are not used");
+		break;
+	default:
+		break;
+	}
+}
+
+static void note_used(struct goose_node *g, struct goose_source *s, const struct goose_arrival *a,
+		      uint32_t revision)
+{
+	if (a->lost_messages)
+		node_figure_add(g->node, GOOSE_FIGURE_LOST_MESSAGES, a->lost_messages);
+	if (a->lost_changes) {
+		node_figure_add(g->node, GOOSE_FIGURE_LOST_CHANGES, a->lost_changes);
+		note_overruns(g);
+		say(g, s, GOOSE_SAY_LOST, "%u changes did not arrive", a->lost_changes);
+	}
+	if (a->restarted) {
+		node_figure_add(g->node, GOOSE_FIGURE_RESTARTED, 1);
+		say(g, s, GOOSE_SAY_RESTARTED, "the publisher has begun its numbers again");
+	}
+	if (a->revised) {
+		node_figure_add(g->node, GOOSE_FIGURE_REVISED, 1);
+		say(g, s, GOOSE_SAY_REVISED, "confRev was %u and is %u now: the data set may be another one",
+		    revision, s->machine.revision);
+	}
+}
+
+/* Takes the values of a message. False: they are not those of the signals. */
+static bool take_values(struct goose_node *g, struct goose_source *s, const struct goose *message)
+{
+	struct goose_receiver *r = g->receiver;
+	unsigned which = (unsigned)(s - g->in.sources);
+	struct ber rest = message->values;
+	union signal_data data;
+
+	if (message->count < s->needed) {
+		say(g, s, GOOSE_SAY_MISMATCHED, "a message has %u values, the signals need %u",
+		    message->count, s->needed);
+		return false;
+	}
+	for (unsigned i = 0; i < s->needed; i++)
+		if (goose_next(&rest, &r->values[i]) <= 0)
+			return false;
+	/* First look, then take: of a message all signals change, or none. */
+	for (unsigned take = 0; take < 2; take++)
+		for (unsigned i = 0; i < g->in.mapping_count; i++) {
+			const struct goose_mapping *m = &g->in.mappings[i];
+
+			if (m->source != which)
+				continue;
+			if (!mms_to_signal(m->type, &r->values[m->index], &data)) {
+				say(g, s, GOOSE_SAY_MISMATCHED,
+				    "value %u is not of type %s, which mms_type of the signal '%s' says",
+				    m->index, m->type->name,
+				    g->node->in.signals->signals[i].name);
+				return false;
+			}
+			if (take)
+				r->data[i] = data;
+		}
+	return true;
+}
+
+static void fill(struct goose_node *g, const struct goose *message, const struct ethernet_frame *f,
+		 uint32_t lost_changes, struct sample *s)
+{
+	struct goose_receiver *r = g->receiver;
+
+	assert(s->capacity >= g->in.mapping_count);
+	memcpy(s->data, r->data, g->in.mapping_count * sizeof(*r->data));
+	s->length = g->in.mapping_count;
+	/* A gap for states that are missing, so that they count as lost. */
+	r->sequence += 1u + lost_changes;
+	s->sequence = r->sequence;
+	s->received = f->received;
+	s->flags |= SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_DATA | SAMPLE_HAS_RECEIVED;
+	if (g->in.with_timestamp) {
+		s->origin = (struct timespec){ .tv_sec = message->time.seconds,
+					       .tv_nsec = message->time.nanoseconds };
+		s->flags |= SAMPLE_HAS_ORIGIN;
+	}
+}
+
+/* When the kernel took the frame, by the monotonic clock. */
+static uint64_t arrival_ns(struct goose_receiver *r, const struct ethernet_frame *f)
+{
+	uint64_t now = clock_now_ns();
+	int64_t waited = sample_time_since_ns(clock_realtime(), f->received);
+
+	if (waited > 0 && waited < WAITED_MAX_NS)
+		now -= MIN(now, (uint64_t)waited);
+	r->taken_ns = MAX(r->taken_ns, now);
+	return r->taken_ns;
+}
+
+/* A message of a control block that is read. True: `smp` is a sample now. */
+static bool take_message(struct goose_node *g, struct goose_source *s, const struct apdu *head,
+			 const struct goose *message, const struct ethernet_frame *f,
+			 struct sample *smp)
+{
+	uint64_t now = arrival_ns(g->receiver, f);
+	uint32_t revision = s->machine.revision;
+	struct goose_arrival a;
+
+	node_figure_add(g->node, GOOSE_FIGURE_RECEIVED, 1);
+	expire(g, s, now);
+	a = goose_subscriber_take(&s->machine, message, head->simulation, now);
+	node_figure_add(g->node, GOOSE_FIGURE_VERDICT + a.verdict, 1);
+	if (a.verdict != GOOSE_CHANGE && a.verdict != GOOSE_REPETITION) {
+		note_unused(g, s, message, a.verdict);
+		return false;
+	}
+	note_used(g, s, &a, revision);
+	if (!take_values(g, s, message)) {
+		node_figure_add(g->node, GOOSE_FIGURE_MISMATCHED, 1);
+		return false;
+	}
+	if (a.verdict == GOOSE_REPETITION && s->trigger == GOOSE_ON_CHANGE)
+		return false;
+	fill(g, message, f, a.lost_changes, smp);
+	return true;
+}
+
+static bool take_frame(struct goose_node *g, const struct ethernet_frame *f, struct sample *smp)
+{
+	const uint8_t *m = f->source;
+	struct goose_source *s;
+	struct goose message;
+	struct apdu head;
+	const char *why;
+
+	if (f->truncated) {
+		fault_note(&g->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", g->receiver->size);
+		return false;
+	}
+	why = apdu_decode(f->payload, f->len, &head);
+	why = why ? why : goose_decode(&head.body, &message);
+	if (why) {
+		fault_note(&g->faults, FAULT_MALFORMED, 1,
+			   "from %02x-%02x-%02x-%02x-%02x-%02x: %s", m[0], m[1], m[2], m[3], m[4],
+			   m[5], why);
+		return false;
+	}
+	s = find(g, f, &head, &message);
+	if (s)
+		return take_message(g, s, &head, &message, f, smp);
+	node_figure_add(g->node, GOOSE_FIGURE_OTHERS, 1);
+	return false;
+}
+
+/* Takes samples until there are `cnt`, or nothing is there. Their number; -EAGAIN: nothing was
+ * there; 0: other frames were; or another negative errno. */
+static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
+{
+	struct goose_receiver *r = g->receiver;
+	struct ethernet_frame frame;
+	unsigned n = 0;
+	int ret = 0;
+
+	for (unsigned frames = 0; n < cnt && frames < FRAMES_MAX; frames++) {
+		ret = ethernet_receive(&r->ethernet, r->buffer, r->size, &frame);
+		if (ret)
+			break;
+		r->down = false;
+		n += take_frame(g, &frame, smps[n]);
+	}
+	if (ret == -ENETDOWN) {
+		if (!r->down)
+			log_warn("%s: %s is down", g->node->name, g->in.interface);
+		r->down = true;
+		ret = -EAGAIN;
+	}
+	/* Messages that wait in the kernel may have come in time. */
+	if (ret == -EAGAIN)
+		expire_all(g);
+	return n ? (int)n : ret;
+}
+
+/* ---- waiting ---- */
+
+static void arm(struct goose_node *g)
+{
+	struct goose_receiver *r = g->receiver;
+	uint64_t end = next_end_ns(g), now;
+	struct itimerspec t = { 0 };
+
+	if (end == r->armed_ns)
+		return;
+	r->armed_ns = end;
+	now = clock_now_ns();
+	if (end != UINT64_MAX)
+		t.it_value = timespec_from_ns(end > now ? end - now : 1);
+	timerfd_settime(r->timer_fd, 0, &t, NULL);
+}
+
+/* For a path that waits for the descriptors: never sleeps. */
+static int read_polled(struct goose_node *g, struct sample *smps[], unsigned cnt)
+{
+	struct goose_receiver *r = g->receiver;
+	uint64_t times;
+	int ret;
+
+	socket_wait_clear(&g->wait);
+	/* One that ran early by the other clock is set again. */
+	if (read(r->timer_fd, &times, sizeof(times)) > 0)
+		r->armed_ns = UINT64_MAX;
+	ret = take(g, smps, cnt);
+	arm(g);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+static void sleep_until(struct goose_node *g, uint64_t until_ns)
+{
+	uint64_t now = clock_now_ns(), end = next_end_ns(g);
+
+	until_ns = MIN(until_ns, end);
+	if (until_ns > now)
+		socket_wait_sleep(&g->wait, g->receiver->ethernet.fd,
+				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
+}
+
+void goose_sleep(struct node *n, uint64_t until_ns)
+{
+	struct goose_node *g = n->private_data;
+
+	if (g->receiver)
+		sleep_until(g, until_ns);
+}
+
+int goose_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
+{
+	struct goose_node *g = n->private_data;
+
+	if (unlikely(!g->receiver))
+		return -ENODATA;
+	if (atomic_load_explicit(&g->wait.polled, memory_order_relaxed))
+		return read_polled(g, smps, cnt);
+	for (;;) {
+		int ret = take(g, smps, cnt);
+
+		if (ret > 0)
+			return ret;
+		if (socket_wait_interrupted(&g->wait))
+			return -EINTR;
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (n->in.awaited)
+			return 0;
+		if (ret)
+			sleep_until(g, UINT64_MAX);
+	}
+}
+
+int goose_poll_fds(struct node *n, int fds[], int max)
+{
+	struct goose_node *g = n->private_data;
+
+	if (!g->receiver || !socket_wait_set_polled(&g->wait, max >= 3))
+		return 0;
+	fds[0] = g->receiver->ethernet.fd;
+	fds[1] = g->wait.wake_fd;
+	fds[2] = g->receiver->timer_fd;
+	return 3;
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Settings of a node of type `iec61850-8-1`. */
+#define LOG_ROOM "gateway/iec61850-8-1"
+#include "gateway/node/iec61850-8-1/goose.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/sample/signals.h"
+#include "util/clock.h"
+
+#define NODE(field) offsetof(struct goose_node, field)
+
+/* The same in form and check: what a control block is, and the value that is no R-GOOSE. */
+#define TEXT "{'type': 'string', 'minLength': 1, 'maxLength': 129}"
+#define TEXT_OR_NULL "{'type': ['string', 'null'], 'minLength': 1, 'maxLength': 129}"
+#define WORD "{'type': 'integer', 'minimum': 0, 'maximum': 65535}"
+#define SUBSCRIBER \
+	"{'type': 'object', 'required': ['go_cb_ref'], 'additionalProperties': false, 'properties': {" \
+	"'go_cb_ref': " TEXT ", 'dst_address': " TEXT_OR_NULL ", 'app_id': " WORD ", " \
+	"'trigger': {'enum': ['always', 'change', null]}}}"
+#define ENTRY \
+	"{'type': 'object', 'required': ['mms_type'], 'additionalProperties': false, 'properties': {" \
+	"'mms_type': {'type': 'string'}, 'signal': {'type': ['string', 'null']}, " \
+	"'value': {'type': ['boolean', 'number', 'null']}, " \
+	"'mms_bitstring_size': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': 64}}}"
+#define PUBLISHER \
+	"{'type': 'object', 'additionalProperties': false, 'required': ['go_cb_ref', 'data_set_ref', " \
+	"'dst_address', 'app_id', 'conf_rev', 'time_allowed_to_live', 'data'], 'properties': {" \
+	"'go_id': " TEXT_OR_NULL ", 'go_cb_ref': " TEXT ", 'data_set_ref': " TEXT ", " \
+	"'dst_address': " TEXT ", 'app_id': " WORD ", 'burst': {'type': 'integer'}, " \
+	"'conf_rev': {'type': 'integer'}, 'time_allowed_to_live': {'type': 'integer'}, " \
+	"'data': {'type': 'array', 'minItems': 1, 'items': " ENTRY "}}}"
+#define REFUSED "'type': 'null'"
+#define NOT_ROUTED "'enum': [false, null]"
+#define ROUTED(name, i, form_) \
+	{ name, CONFIG_JSON, NODE(refused[i]), .form = form_, .help = "Refused: of R-GOOSE" }
+
+static const char *const trigger_names[] = {
+	[GOOSE_ALWAYS] = "always",
+	[GOOSE_ON_CHANGE] = "change",
+	NULL,
+};
+
+const struct config_key goose_keys[GOOSE_KEYS] = {
+	{ "keys", CONFIG_JSON, NODE(session_keys), .form = REFUSED, .help = "Refused: of R-GOOSE" },
+};
+
+const struct config_key goose_in_keys[GOOSE_IN_KEYS] = {
+	{ "interface", CONFIG_STRING, NODE(in.interface), "lo",
+	  .help = "Name of the network interface" },
+	{ "subscribers", CONFIG_JSON, NODE(in.subscribers),
+	  .form = "'type': 'object', 'minProperties': 1, 'additionalProperties': " SUBSCRIBER,
+	  .help = "The control blocks that are read, by names for the signals" },
+	{ "with_timestamp", CONFIG_BOOL, NODE(in.with_timestamp), "true",
+	  .help = "The time of the change, t, is the origin of a sample" },
+	{ "simulation", CONFIG_BOOL, NODE(in.simulation), "false",
+	  .help = "Use simulated messages, and while they come only these" },
+	ROUTED("routed", 0, NOT_ROUTED),
+	ROUTED("local_address", 1, REFUSED),
+	ROUTED("local_port", 2, REFUSED),
+	ROUTED("multicast_groups", 3, REFUSED),
+};
+
+const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
+	{ "interface", CONFIG_STRING, NODE(out.interface), "lo",
+	  .help = "Name of the network interface" },
+	{ "publishers", CONFIG_JSON, NODE(out.publishers),
+	  .form = "'type': 'array', 'minItems': 1, 'items': " PUBLISHER,
+	  .help = "The control blocks that are written" },
+	{ "resend_interval", CONFIG_REAL, NODE(out.resend_interval_s), "1", .min = 0.001, .max = 3600,
+	  .help = "Seconds between messages while nothing changes" },
+	{ "simulation", CONFIG_BOOL, NODE(out.simulation), "false",
+	  .help = "Mark messages as simulated" },
+#define VLAN(field) offsetof(struct goose_vlan, field)
+	{ "vlan", CONFIG_JSON, NODE(out.vlan_cfg), .help = "Tag of IEEE 802.1Q; by default none",
+	  .group = (const struct config_key[]){
+		{ "enabled", CONFIG_BOOL, VLAN(enabled), "true", .help = "Frames have a tag" },
+		{ "id", CONFIG_INT, VLAN(id), "0", .min = 0, .max = 4094,
+		  .help = "VLAN; 0: none, for the priority alone" },
+		{ "priority", CONFIG_INT, VLAN(priority), "4", .min = 0, .max = 7,
+		  .help = "7 is the highest" },
+	  }, .group_count = 3 },
+#define RETRANSMISSION(field) offsetof(struct goose_retransmission, field)
+	{ "retransmission", CONFIG_JSON, NODE(out.retransmission_cfg),
+	  .help = "How the intervals grow after a change",
+	  .group = (const struct config_key[]){
+		{ "min", CONFIG_REAL, RETRANSMISSION(min_s), "0.002", .min = 0.0001, .max = 3600,
+		  .help = "Seconds from a change to its first repetition" },
+		{ "max", CONFIG_REAL, RETRANSMISSION(max_s), .min = 0.001, .max = 3600,
+		  .help = "The longest interval, by default resend_interval" },
+		{ "factor", CONFIG_REAL, RETRANSMISSION(factor), "2", .min = 1, .max = 1000,
+		  .help = "Of an interval to the next one" },
+	  }, .group_count = 3 },
+	ROUTED("routed", 4, NOT_ROUTED),
+	ROUTED("local_address", 5, REFUSED),
+	ROUTED("local_port", 6, REFUSED),
+	ROUTED("remote_address", 7, REFUSED),
+	ROUTED("remote_port", 8, REFUSED),
+	ROUTED("key_id", 9, REFUSED),
+};
+
+struct signal_entry {
+	const char *subscriber, *mms_type;
+	int64_t index;
+};
+
+#define SIGNAL(field) offsetof(struct signal_entry, field)
+
+const struct config_key goose_signal_keys[GOOSE_SIGNAL_KEYS] = {
+	{ "subscriber", CONFIG_STRING, SIGNAL(subscriber),
+	  .help = "Which of in.subscribers brings it; required in `in`" },
+	{ "index", CONFIG_INT, SIGNAL(index), "0", .min = 0, .max = 1023,
+	  .help = "Its place in the data set" },
+	{ "mms_type", CONFIG_STRING, SIGNAL(mms_type),
+	  .help = "Its type in messages: " MMS_NAMES "; required in `in`" },
+};
+
+#define SOURCE(field) offsetof(struct goose_source, field)
+
+static const struct config_key source_keys[] = {
+	{ "go_cb_ref", CONFIG_STRING, SOURCE(reference), .required = true,
+	  .help = "Reference of the control block" },
+	{ "dst_address", CONFIG_STRING, SOURCE(dst_text),
+	  .help = "Use only frames to this address" },
+	{ "app_id", CONFIG_INT, SOURCE(app_id), "0", .min = 0, .max = 65535,
+	  .help = "Use only messages with this APPID; 0: any" },
+	{ "trigger", CONFIG_ENUM, SOURCE(trigger), "always", .names = trigger_names,
+	  .help = "A sample for each message, or for each change only" },
+};
+
+#define SINK(field) offsetof(struct goose_sink, field)
+
+static const struct config_key sink_keys[] = {
+	{ "go_id", CONFIG_STRING, SINK(id), .help = "goID; by default none" },
+	{ "go_cb_ref", CONFIG_STRING, SINK(reference), .required = true,
+	  .help = "Reference of the control block" },
+	{ "data_set_ref", CONFIG_STRING, SINK(dataset), .required = true,
+	  .help = "Reference of the data set" },
+	{ "dst_address", CONFIG_STRING, SINK(dst_text), .required = true,
+	  .help = "Destination of frames" },
+	{ "app_id", CONFIG_INT, SINK(app_id), .required = true, .min = 0, .max = 65535,
+	  .help = "APPID of messages" },
+	{ "conf_rev", CONFIG_INT, SINK(revision), .required = true, .min = 0, .max = 4294967295.0,
+	  .help = "Revision of the configuration" },
+	{ "time_allowed_to_live", CONFIG_INT, SINK(allowed_live_ms), .required = true, .min = 1,
+	  .max = 4294967295.0, .help = "Milliseconds for which a message is valid" },
+	{ "burst", CONFIG_INT, SINK(burst), "1", .min = 1, .max = 100,
+	  .help = "Messages that are sent at once after a change" },
+	{ "data", CONFIG_JSON, SINK(data_cfg), .required = true,
+	  .form = "'type': 'array'", .help = "The values of the data set" },
+};
+
+struct data_entry {
+	const char *mms_type, *signal;
+	json_t *value;
+	int64_t bits;
+};
+
+#define DATA(field) offsetof(struct data_entry, field)
+
+static const struct config_key data_keys[] = {
+	{ "mms_type", CONFIG_STRING, DATA(mms_type), .required = true, .help = "Its type" },
+	{ "signal", CONFIG_STRING, DATA(signal), .help = "The signal that it holds" },
+	{ "value", CONFIG_JSON, DATA(value), .form = "'type': ['boolean', 'number', 'null']",
+	  .help = "What it holds without a signal, or where a sample is too short" },
+	{ "mms_bitstring_size", CONFIG_INT, DATA(bits), "32", .min = 1, .max = MMS_BITS_MAX,
+	  .help = "Bits of a bit string" },
+};
+
+static bool is_given(const json_t *at, const char *key)
+{
+	const json_t *value = json_object_get(at, key);
+
+	return value && !json_is_null(value);
+}
+
+/* References are limited in length by the standard. */
+static int check_text(struct config *c, const json_t *at, const char *key, const char *text)
+{
+	if (!text || (*text && strlen(text) <= GOOSE_REFERENCE_MAX))
+		return 0;
+	config_fail(c, at, key, "has 1 to %d bytes", GOOSE_REFERENCE_MAX);
+	return -EINVAL;
+}
+
+static int parse_address(struct config *c, const json_t *at, const char *text,
+			 uint8_t mac[ETHERNET_MAC])
+{
+	if (!text || ethernet_parse(text, mac))
+		return 0;
+	config_fail(c, at, "dst_address",
+		    "'%.40s' is no address of Ethernet such as 01:0c:cd:01:00:00", text);
+	return -EINVAL;
+}
+
+static const struct mms_type *parse_type(struct config *c, const json_t *at, const char *name)
+{
+	const struct mms_type *t = mms_type_find(name);
+
+	if (!t)
+		config_fail(c, at, "mms_type", "'%.40s' is no type of values; there are " MMS_NAMES,
+			    name);
+	return t;
+}
+
+/* ---- reading ---- */
+
+static int parse_source(struct goose_source *s, struct config *c, const json_t *at,
+			const char *name)
+{
+	if (!json_is_object(at)) {
+		config_fail(c, at, NULL, "is a group such as { go_cb_ref = \"LD0/LLN0$GO$gcb\"; }");
+		return -EINVAL;
+	}
+	s->name = name;
+	if (config_unpack(c, at, source_keys, ARRAY_SIZE(source_keys), s, NULL, 0))
+		return -EINVAL;
+	return check_text(c, at, "go_cb_ref", s->reference) ?:
+	       parse_address(c, at, s->dst_text, s->dst);
+}
+
+static int parse_sources(struct goose_node *g, struct config *c)
+{
+	json_t *value;
+	const char *name;
+	int ret = 0;
+
+	if (!g->in.subscribers || json_is_null(g->in.subscribers))
+		return 0;
+	if (!json_is_object(g->in.subscribers) || !json_object_size(g->in.subscribers)) {
+		config_fail(c, g->node->in.cfg, "subscribers",
+			    "is a group of control blocks, { NAME = { go_cb_ref = ... } }");
+		return -EINVAL;
+	}
+	g->in.sources = calloc(json_object_size(g->in.subscribers), sizeof(*g->in.sources));
+	if (!g->in.sources)
+		return -ENOMEM;
+	json_object_foreach(g->in.subscribers, name, value)
+		ret = parse_source(&g->in.sources[g->in.source_count++], c, value, name) ?: ret;
+	return ret;
+}
+
+static struct goose_source *find_source(const struct goose_node *g, const char *name)
+{
+	for (unsigned i = 0; i < g->in.source_count; i++)
+		if (!strcmp(g->in.sources[i].name, name))
+			return &g->in.sources[i];
+	return NULL;
+}
+
+static int parse_mapping(struct goose_node *g, struct config *c, const json_t *at,
+			 struct signal *signal, struct goose_mapping *m)
+{
+	struct signal_entry e = { 0 };
+	struct goose_source *s;
+
+	if (config_unpack_part(c, at, goose_signal_keys, GOOSE_SIGNAL_KEYS, &e))
+		return -EINVAL;
+	if (!e.subscriber || !e.mms_type) {
+		config_fail(c, at, NULL,
+			    "`%s` is required: which value of which message the signal is",
+			    e.subscriber ? "mms_type" : "subscriber");
+		return -EINVAL;
+	}
+	s = find_source(g, e.subscriber);
+	if (!s) {
+		config_fail(c, at, "subscriber", "in.subscribers has no '%.60s'", e.subscriber);
+		return -EINVAL;
+	}
+	m->type = parse_type(c, at, e.mms_type);
+	if (!m->type)
+		return -EINVAL;
+	m->source = (unsigned)(s - g->in.sources);
+	m->index = (unsigned)e.index;
+	s->needed = MAX(s->needed, m->index + 1);
+	if (!is_given(at, "type"))
+		signal->type = m->type->signal;
+	if (signal->type == m->type->signal)
+		return 0;
+	config_fail(c, at, "type", "a signal of type %s cannot hold values of type %s, but one of type %s can",
+		    signal_type_name(signal->type), m->type->name, signal_type_name(m->type->signal));
+	return -EINVAL;
+}
+
+static int parse_mappings(struct goose_node *g, struct config *c)
+{
+	struct node *n = g->node;
+	const json_t *at = signal_list_is_given(n->in.cfg, "signals") ? n->in.cfg : n->cfg;
+	const json_t *list = json_object_get(at, "signals"), *e;
+	size_t i;
+	int ret = 0;
+
+	if (!n->in.signals || !g->in.sources)
+		return 0;
+	if (!json_is_array(list) || json_array_size(list) != n->in.signals->count) {
+		config_fail(c, at, "signals",
+			    "are required as a list with an entry for each, { name, subscriber, index, mms_type }");
+		return -EINVAL;
+	}
+	g->in.mappings = calloc(n->in.signals->count, sizeof(*g->in.mappings));
+	if (!g->in.mappings)
+		return -ENOMEM;
+	g->in.mapping_count = n->in.signals->count;
+	json_array_foreach(list, i, e)
+		ret = parse_mapping(g, c, e, &n->in.signals->signals[i], &g->in.mappings[i]) ?: ret;
+	return ret;
+}
+
+/* ---- writing ---- */
+
+static int parse_value(struct goose_entry *d, struct config *c, const json_t *at,
+		       const json_t *value)
+{
+	union signal_data data = { .bits = 0 };
+	enum signal_type type = d->type->signal;
+	bool good = json_is_boolean(value) || json_is_number(value);
+
+	if (type == SIGNAL_FLOAT) {
+		good = json_is_number(value);
+		data.f = json_number_value(value);
+	} else {
+		good = good && !json_is_real(value) && (type == SIGNAL_BOOLEAN || !json_is_boolean(value));
+		data.i = json_is_true(value) ? 1 : json_integer_value(value);
+	}
+	if (good && mms_from_signal(d->type, d->bits, data, type, &d->value))
+		return 0;
+	config_fail(c, at, "value", "is no value of type %s", d->type->name);
+	return -EINVAL;
+}
+
+static int parse_entry(struct goose_entry *d, struct config *c, const json_t *at)
+{
+	struct data_entry e = { 0 };
+
+	if (!json_is_object(at)) {
+		config_fail(c, at, NULL, "is a group such as { mms_type = \"boolean\"; signal = \"trip\"; }");
+		return -EINVAL;
+	}
+	if (config_unpack(c, at, data_keys, ARRAY_SIZE(data_keys), &e, NULL, 0))
+		return -EINVAL;
+	d->type = parse_type(c, at, e.mms_type);
+	if (!d->type)
+		return -EINVAL;
+	d->bits = (unsigned)e.bits;
+	d->signal = e.signal;
+	if (is_given(at, "value"))
+		return parse_value(d, c, at, e.value);
+	if (d->signal)
+		return 0;
+	config_fail(c, at, NULL, "`signal` or `value` is required");
+	return -EINVAL;
+}
+
+static int parse_data(struct goose_sink *s, struct config *c, const json_t *at)
+{
+	json_t *e;
+	size_t i;
+	int ret = 0;
+
+	if (!json_is_array(s->data_cfg) || !json_array_size(s->data_cfg)) {
+		config_fail(c, at, "data", "is a list of values, ( { mms_type = ...; signal = ...; } )");
+		return -EINVAL;
+	}
+	s->count = (unsigned)json_array_size(s->data_cfg);
+	s->data = calloc(s->count, sizeof(*s->data));
+	s->values = calloc(s->count, sizeof(*s->values));
+	s->next = calloc(s->count, sizeof(*s->next));
+	if (!s->data || !s->values || !s->next)
+		return -ENOMEM;
+	json_array_foreach(s->data_cfg, i, e)
+		ret = parse_entry(&s->data[i], c, e) ?: ret;
+	return ret;
+}
+
+static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
+		      const json_t *at)
+{
+	if (!json_is_object(at)) {
+		config_fail(c, at, NULL, "is a group: a control block");
+		return -EINVAL;
+	}
+	if (config_unpack(c, at, sink_keys, ARRAY_SIZE(sink_keys), s, NULL, 0) ||
+	    parse_address(c, at, s->dst_text, s->dst) || check_text(c, at, "go_id", s->id) ||
+	    check_text(c, at, "go_cb_ref", s->reference) ||
+	    check_text(c, at, "data_set_ref", s->dataset) || parse_data(s, c, at))
+		return -EINVAL;
+	if ((double)s->allowed_live_ms <= g->out.retransmission.max_s * 1e3)
+		config_warn(c, at, "time_allowed_to_live",
+			    "%jd ms end before the next message comes, %g ms after the last one",
+			    (intmax_t)s->allowed_live_ms, g->out.retransmission.max_s * 1e3);
+	return 0;
+}
+
+static int parse_sinks(struct goose_node *g, struct config *c)
+{
+	json_t *value;
+	size_t i;
+	int ret = 0;
+
+	if (!g->out.publishers || json_is_null(g->out.publishers))
+		return 0;
+	if (!json_is_array(g->out.publishers) || !json_array_size(g->out.publishers)) {
+		config_fail(c, g->node->out.cfg, "publishers",
+			    "is a list of control blocks, ( { go_cb_ref = ...; } )");
+		return -EINVAL;
+	}
+	g->out.sinks = calloc(json_array_size(g->out.publishers), sizeof(*g->out.sinks));
+	if (!g->out.sinks)
+		return -ENOMEM;
+	json_array_foreach(g->out.publishers, i, value)
+		ret = parse_sink(g, &g->out.sinks[g->out.sink_count++], c, value) ?: ret;
+	return ret;
+}
+
+static int parse_retransmission(struct goose_node *g, struct config *c)
+{
+	struct goose_retransmission *r = &g->out.retransmission;
+	const json_t *at = g->out.retransmission_cfg;
+
+	if (config_unpack(c, at, goose_out_keys[5].group, goose_out_keys[5].group_count, r, NULL, 0))
+		return -EINVAL;
+	if (!is_given(at, "max")) {
+		r->max_s = g->out.resend_interval_s;
+	} else if (is_given(g->node->out.cfg, "resend_interval") &&
+		   r->max_s != g->out.resend_interval_s) {
+		config_fail(c, at, "max", "says nothing with another out.resend_interval, which is the same");
+		return -EINVAL;
+	}
+	if (!is_given(at, "min"))
+		r->min_s = MIN(r->min_s, r->max_s);
+	if (r->min_s <= r->max_s)
+		return 0;
+	config_fail(c, at, "min", "%g s are more than the longest interval, %g s", r->min_s, r->max_s);
+	return -EINVAL;
+}
+
+static int refuse(struct config *c, const json_t *at, const char *key, const json_t *value)
+{
+	if (!value || json_is_null(value) || (!strcmp(key, "routed") && json_is_false(value)))
+		return 0;
+	config_fail(c, at, key, "is of R-GOOSE (over UDP), which is not supported; this node-type sends frames of Ethernet");
+	return -EINVAL;
+}
+
+static int refuse_routed(struct goose_node *g, struct config *c, json_t *cfg)
+{
+	int ret = refuse(c, cfg, "keys", g->session_keys);
+
+	for (unsigned i = 4; i < GOOSE_IN_KEYS; i++)
+		ret = refuse(c, g->node->in.cfg, goose_in_keys[i].name, g->refused[i - 4]) ?: ret;
+	for (unsigned i = 6; i < GOOSE_OUT_KEYS; i++)
+		ret = refuse(c, g->node->out.cfg, goose_out_keys[i].name, g->refused[i - 2]) ?: ret;
+	return ret;
+}
+
+int goose_parse(struct node *n, struct config *c, json_t *cfg)
+{
+	struct goose_node *g = n->private_data;
+	int ret = refuse_routed(g, c, cfg);
+
+	ret = parse_sources(g, c) ?: ret;
+	ret = ret ?: parse_mappings(g, c);
+	ret = parse_retransmission(g, c) ?: ret;
+	ret = config_unpack(c, g->out.vlan_cfg, goose_out_keys[4].group,
+			    goose_out_keys[4].group_count, &g->out.vlan, NULL, 0) ?: ret;
+	g->out.vlan.enabled &= json_is_object(g->out.vlan_cfg);
+	return parse_sinks(g, c) ?: ret;
+}
+
+int goose_check(struct node *n, struct config *c, json_t *cfg)
+{
+	struct goose_node *g = n->private_data;
+
+	if (!goose_can_read(n) && !goose_can_write(n)) {
+		config_fail(c, cfg, NULL,
+			    "needs `in = { subscribers = ... }` to receive, or `out = { publishers = ... }` to send");
+		return -EINVAL;
+	}
+	if (goose_can_read(n) && !g->in.sources) {
+		config_fail(c, n->in.cfg, "subscribers", "are required: the control blocks to read");
+		return -EINVAL;
+	}
+	if (goose_can_read(n) && !g->in.mappings) {
+		config_fail(c, n->in.cfg, "signals",
+			    "are required: messages do not say what they hold");
+		return -EINVAL;
+	}
+	if (goose_can_write(n) && !g->out.sinks) {
+		config_fail(c, n->out.cfg, "publishers", "are required: the control blocks to write");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int find_signal(const struct signal_list *l, const char *name)
+{
+	for (unsigned i = 0; l && i < l->count; i++)
+		if (!strcmp(l->signals[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* By the names of out.signals, or of those that the path writes. */
+static int resolve(struct node *n, struct config *c, struct goose_sink *s, unsigned which)
+{
+	const struct signal_list *names = n->out.signals ? n->out.signals : n->out.hooked;
+	const struct signal_list *types = n->out.hooked ? n->out.hooked : names;
+	struct goose_entry *d = &s->data[which];
+	const json_t *at = json_array_get(s->data_cfg, which);
+	int i = find_signal(names, d->signal);
+
+	if (i < 0) {
+		config_fail(c, at, "signal", "no signal '%.60s' stands in out.signals, nor do paths write one",
+			    d->signal);
+		return -EINVAL;
+	}
+	d->index = (unsigned)i;
+	d->from = (d->index < types->count ? types : names)->signals[i].type;
+	if (d->from != SIGNAL_COMPLEX)
+		return 0;
+	config_fail(c, at, "signal", "'%.60s' is complex, which no type of GOOSE can hold", d->signal);
+	return -EINVAL;
+}
+
+int goose_check_signals(struct node *n, struct config *c, json_t *cfg)
+{
+	struct goose_node *g = n->private_data;
+	int ret = 0;
+
+	if (!goose_can_write(n))
+		return 0;
+	for (unsigned i = 0; i < g->out.sink_count; i++)
+		for (unsigned k = 0; k < g->out.sinks[i].count; k++)
+			if (g->out.sinks[i].data[k].signal)
+				ret = resolve(n, c, &g->out.sinks[i], k) ?: ret;
+	return ret;
+}
+
+void goose_settings_free(struct goose_node *g)
+{
+	for (unsigned i = 0; i < g->out.sink_count; i++) {
+		free(g->out.sinks[i].data);
+		free(g->out.sinks[i].values);
+		free(g->out.sinks[i].next);
+	}
+	free(g->out.sinks);
+	free(g->in.sources);
+	free(g->in.mappings);
+}
