@@ -47,13 +47,14 @@ class Client:
 
 
 class Gateway:
-    def __init__(self, folder, name, text):
+    def __init__(self, folder, name, text, before=()):
+        """`before`: words of the command before the program."""
         self.log = os.path.join(folder, name + ".log")
         self.control = os.path.join(folder, name + ".control")
         self.config = os.path.join(folder, name + ".conf")
         self.write(text)
         self.process = subprocess.Popen(
-            [BUSBAR, "run", "-q", "--summary=none", self.config],
+            [*before, BUSBAR, "run", "-q", "--summary=none", self.config],
             stderr=open(self.log, "w"))
         end = time.monotonic() + 30
         while not os.path.exists(self.control):

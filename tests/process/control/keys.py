@@ -48,6 +48,12 @@ BESIDE = {
     "rtp": {"in": {"address": "127.0.0.1:12345"}, "out": {"address": "127.0.0.1:12346"}},
     "redis": {"mode": "channel", "channel": "c"}, "amqp": {"exchange": "e"},
     "nats": {"host": "localhost"},
+    "iec61850-8-1": {
+        "in": {"subscribers": {"r": {"go_cb_ref": "c"}},
+               "signals": [{"name": "a", "subscriber": "r", "mms_type": "float64"}]},
+        "out": {"publishers": [{"go_cb_ref": "c", "data_set_ref": "d", "dst_address": "01:0c:cd:01:00:00",
+                                "app_id": 1, "conf_rev": 1, "time_allowed_to_live": 2000,
+                                "data": [{"mms_type": "boolean", "value": True}]}]}},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},

@@ -147,7 +147,7 @@ static void restart(struct run *r)
 {
 	for (unsigned i = 0; i < FLYING_MAX; i++)
 		r->flying[i].at_ns = 0;
-	goose_publisher_begin(&r->publisher, &r->repetition);
+	goose_publisher_begin(&r->publisher, &r->repetition, 0);
 	change(r);
 }
 
@@ -184,7 +184,7 @@ static void begin(struct run *r, uint64_t seed)
 		     2 * DELAY_MAX_MS;
 	r->loss_percent = below(r, 3) ? (unsigned)below(r, 60) : 0;
 	r->restarts = !below(r, 3);
-	goose_publisher_begin(&r->publisher, &r->repetition);
+	goose_publisher_begin(&r->publisher, &r->repetition, 0);
 	/* Some runs pass the largest numbers. */
 	if (!r->restarts && !below(r, 2))
 		r->publisher.state = UINT32_MAX - (uint32_t)below(r, 30);

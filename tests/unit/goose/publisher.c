@@ -28,7 +28,7 @@ static void sends(uint64_t now_ns, uint32_t state, uint32_t sequence)
 
 static void sends_nothing_before_the_first_values(void **state)
 {
-	goose_publisher_begin(&p, &usual);
+	goose_publisher_begin(&p, &usual, 0);
 	assert_false(goose_publisher_take(&p, UINT64_MAX - 1, &out));
 	goose_publisher_change(&p, 5);
 	sends(5, 1, 0);
@@ -38,7 +38,7 @@ static void repeats_at_intervals_that_grow_to_the_stable_one(void **state)
 {
 	static const uint64_t after_ms[] = { 0, 2, 6, 14, 30, 62, 126, 254, 510, 1022, 2022, 3022 };
 
-	goose_publisher_begin(&p, &usual);
+	goose_publisher_begin(&p, &usual, 0);
 	goose_publisher_change(&p, 7 * MS);
 	for (uint32_t i = 0; i < ARRAY_SIZE(after_ms); i++)
 		sends((7 + after_ms[i]) * MS, 1, i);
@@ -46,7 +46,7 @@ static void repeats_at_intervals_that_grow_to_the_stable_one(void **state)
 
 static void a_change_begins_the_intervals_and_numbers_again(void **state)
 {
-	goose_publisher_begin(&p, &usual);
+	goose_publisher_begin(&p, &usual, 0);
 	goose_publisher_change(&p, 0);
 	sends(0, 1, 0);
 	sends(2 * MS, 1, 1);
@@ -60,11 +60,25 @@ static void a_change_begins_the_intervals_and_numbers_again(void **state)
 	sends(10 * MS, 4, 0);
 }
 
+static void a_publisher_that_was_stopped_goes_on_with_its_states(void **state)
+{
+	goose_publisher_begin(&p, &usual, 0);
+	assert_true(goose_publisher_is_silent(&p));
+	goose_publisher_change(&p, 0);
+	assert_false(goose_publisher_is_silent(&p));
+	sends(0, 1, 0);
+	goose_publisher_begin(&p, &usual, p.state);
+	assert_true(goose_publisher_is_silent(&p));
+	assert_false(goose_publisher_take(&p, 5 * MS, &out));
+	goose_publisher_change(&p, 7 * MS);
+	sends(7 * MS, 2, 0);
+}
+
 static void a_burst_is_sent_at_once(void **state)
 {
 	const struct goose_repetition r = { 2 * MS, 1000 * MS, 2, 3 };
 
-	goose_publisher_begin(&p, &r);
+	goose_publisher_begin(&p, &r, 0);
 	goose_publisher_change(&p, 10);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_true(goose_publisher_take(&p, 10, &out));
@@ -75,7 +89,7 @@ static void a_burst_is_sent_at_once(void **state)
 
 static void a_late_caller_makes_up_nothing(void **state)
 {
-	goose_publisher_begin(&p, &usual);
+	goose_publisher_begin(&p, &usual, 0);
 	goose_publisher_change(&p, 0);
 	sends(0, 1, 0);
 	assert_true(goose_publisher_take(&p, 500 * MS, &out));
@@ -85,7 +99,7 @@ static void a_late_caller_makes_up_nothing(void **state)
 
 static void numbers_go_on_at_one_behind_the_largest(void **state)
 {
-	goose_publisher_begin(&p, &usual);
+	goose_publisher_begin(&p, &usual, 0);
 	p.state = UINT32_MAX - 1;
 	goose_publisher_change(&p, 0);
 	sends(0, UINT32_MAX, 0);
@@ -100,12 +114,12 @@ static void the_factor_and_the_limits_hold(void **state)
 {
 	struct goose_repetition r = { 4 * MS, 4 * MS, 1, 1 };
 
-	goose_publisher_begin(&p, &r);
+	goose_publisher_begin(&p, &r, 0);
 	goose_publisher_change(&p, 0);
 	for (uint32_t i = 0; i < 10; i++)
 		sends(4 * MS * i, 1, i);
 	r = (struct goose_repetition){ 4 * MS, 10 * MS, 1.5, 1 };
-	goose_publisher_begin(&p, &r);
+	goose_publisher_begin(&p, &r, 0);
 	goose_publisher_change(&p, 0);
 	sends(0, 1, 0);
 	sends(4 * MS, 1, 1);
@@ -128,7 +142,7 @@ static void any_run_keeps_the_rules(void **state)
 			1 + (unsigned)(prng_next(&random) % 4) };
 		uint32_t changes = 0, sequence = 0;
 
-		goose_publisher_begin(&p, &r);
+		goose_publisher_begin(&p, &r, 0);
 		for (unsigned step = 0; step < 60; step++) {
 			if (!changes || prng_next(&random) % 5 == 0) {
 				goose_publisher_change(&p, now);
@@ -155,6 +169,7 @@ int main(void)
 		cmocka_unit_test(sends_nothing_before_the_first_values),
 		cmocka_unit_test(repeats_at_intervals_that_grow_to_the_stable_one),
 		cmocka_unit_test(a_change_begins_the_intervals_and_numbers_again),
+		cmocka_unit_test(a_publisher_that_was_stopped_goes_on_with_its_states),
 		cmocka_unit_test(a_burst_is_sent_at_once),
 		cmocka_unit_test(a_late_caller_makes_up_nothing),
 		cmocka_unit_test(numbers_go_on_at_one_behind_the_largest),

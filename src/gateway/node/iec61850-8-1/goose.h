@@ -89,7 +89,8 @@ struct goose_sink {
 	struct goose_publisher machine;
 	struct goose_value *values, *next; /* that are published; of the sample that is written */
 	struct utc_time time;              /* of the last change */
-	bool unsent;                       /* no message of the last change could be sent */
+	bool unsent;                       /* no message of the last change could be sent, */
+	int error;                         /* for this reason, an errno */
 	uint8_t header[ETHERNET_HEADER_MAX];
 	size_t header_len;
 };

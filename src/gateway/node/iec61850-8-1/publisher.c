@@ -9,9 +9,10 @@ static uint32_t next_number(uint32_t n)
 	return n == UINT32_MAX ? 1 : n + 1;
 }
 
-void goose_publisher_begin(struct goose_publisher *p, const struct goose_repetition *r)
+void goose_publisher_begin(struct goose_publisher *p, const struct goose_repetition *r,
+			   uint32_t state)
 {
-	*p = (struct goose_publisher){ .repetition = *r, .next_ns = UINT64_MAX };
+	*p = (struct goose_publisher){ .repetition = *r, .state = state, .next_ns = UINT64_MAX };
 }
 
 void goose_publisher_change(struct goose_publisher *p, uint64_t now_ns)

@@ -24,14 +24,21 @@ struct goose_publication {
 
 struct goose_publisher {
 	struct goose_repetition repetition;
-	uint32_t state;       /* 0: there are no values yet, nothing is sent */
+	uint32_t state;       /* of the last change; 0: there was none */
 	uint32_t sequence;    /* of the next message */
 	unsigned at_once;     /* messages of the burst that are left */
 	uint64_t interval_ns; /* behind the next message */
 	uint64_t next_ns;     /* when the next message is due; UINT64_MAX: never */
 };
 
-void goose_publisher_begin(struct goose_publisher *p, const struct goose_repetition *r);
+/* There are no values yet, and nothing is due. `state`: stNum of the last change before a stop, so
+ * that subscribers see the next one as a change; 0: there was none. */
+void goose_publisher_begin(struct goose_publisher *p, const struct goose_repetition *r,
+			   uint32_t state);
+static inline bool goose_publisher_is_silent(const struct goose_publisher *p)
+{
+	return p->next_ns == UINT64_MAX;
+}
 
 /* The values have changed, or are the first ones: stNum goes on, and the next message, which is
  * due now, has sqNum 0. */

@@ -70,6 +70,7 @@ static void send_due(struct goose_node *g, struct goose_sink *s, uint64_t now)
 		int ret = at ? ethernet_send(&g->ethernet, at, len) : -EMSGSIZE;
 
 		if (ret) {
+			s->error = -ret;
 			note_failure(g, s, ret, now);
 			continue;
 		}
@@ -132,7 +133,7 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 
 	s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
 	s->unsent = false;
-	goose_publisher_begin(&s->machine, &repetition);
+	goose_publisher_begin(&s->machine, &repetition, s->machine.state);
 	return check_size(g, s);
 }
 
@@ -165,18 +166,26 @@ int goose_sender_open(struct goose_node *g)
 	return ret;
 }
 
-/* Samples whose change no message has told. Below the lock, or without the thread. */
+static enum node_loss cause_of(int err)
+{
+	return err == ENOBUFS || err == EAGAIN ? NODE_LOSS_STUCK :
+	       err == ENETDOWN || err == ENXIO || err == ENODEV ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
+}
+
+/* Counts the last sample as lost if no message of its change could be sent. Below the lock, or
+ * without the thread. */
 static void lose_unsent(struct goose_node *g)
 {
-	bool unsent = false;
+	int err = 0;
 
 	for (unsigned i = 0; i < g->out.sink_count; i++) {
-		unsent |= g->out.sinks[i].unsent;
+		if (g->out.sinks[i].unsent)
+			err = g->out.sinks[i].error;
 		g->out.sinks[i].unsent = false;
 	}
-	if (unsent)
-		node_lose(g->node, NODE_LOSS_REFUSED, 1, "%s: no message of a change could be sent",
-			  g->out.interface);
+	if (err)
+		node_lose(g->node, cause_of(err), 1, "%s: no message of a change could be sent: %s",
+			  g->out.interface, strerror(err));
 }
 
 void goose_sender_close(struct goose_node *g)
@@ -227,7 +236,7 @@ static bool make_values(struct goose_node *g, struct goose_sink *s, const struct
 
 static bool has_changed(const struct goose_sink *s)
 {
-	bool changed = !s->machine.state;
+	bool changed = goose_publisher_is_silent(&s->machine);
 
 	for (unsigned i = 0; i < s->count && !changed; i++)
 		changed = !mms_equal(&s->values[i], &s->next[i]);

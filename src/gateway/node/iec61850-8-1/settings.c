@@ -12,25 +12,26 @@
 
 #define NODE(field) offsetof(struct goose_node, field)
 
-/* The same in form and check: what a control block is, and the value that is no R-GOOSE. */
+/* Forms for the schema; the functions below check the same. */
 #define TEXT "{'type': 'string', 'minLength': 1, 'maxLength': 129}"
 #define TEXT_OR_NULL "{'type': ['string', 'null'], 'minLength': 1, 'maxLength': 129}"
-#define WORD "{'type': 'integer', 'minimum': 0, 'maximum': 65535}"
+#define NUMBER(max) "{'type': ['integer', 'string'], 'minimum': 0, 'maximum': " max "}"
+#define NUMBER_OR_NULL(max) "{'type': ['integer', 'string', 'null'], 'minimum': 0, 'maximum': " max "}"
 #define SUBSCRIBER \
 	"{'type': 'object', 'required': ['go_cb_ref'], 'additionalProperties': false, 'properties': {" \
-	"'go_cb_ref': " TEXT ", 'dst_address': " TEXT_OR_NULL ", 'app_id': " WORD ", " \
-	"'trigger': {'enum': ['always', 'change', null]}}}"
+	"'go_cb_ref': " TEXT ", 'dst_address': " TEXT_OR_NULL ", 'app_id': " \
+	NUMBER_OR_NULL("65535") ", 'trigger': {'enum': ['always', 'change', null]}}}"
 #define ENTRY \
 	"{'type': 'object', 'required': ['mms_type'], 'additionalProperties': false, 'properties': {" \
 	"'mms_type': {'type': 'string'}, 'signal': {'type': ['string', 'null']}, " \
 	"'value': {'type': ['boolean', 'number', 'null']}, " \
-	"'mms_bitstring_size': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': 64}}}"
+	"'mms_bitstring_size': " NUMBER_OR_NULL("64") "}}"
 #define PUBLISHER \
 	"{'type': 'object', 'additionalProperties': false, 'required': ['go_cb_ref', 'data_set_ref', " \
 	"'dst_address', 'app_id', 'conf_rev', 'time_allowed_to_live', 'data'], 'properties': {" \
 	"'go_id': " TEXT_OR_NULL ", 'go_cb_ref': " TEXT ", 'data_set_ref': " TEXT ", " \
-	"'dst_address': " TEXT ", 'app_id': " WORD ", 'burst': {'type': 'integer'}, " \
-	"'conf_rev': {'type': 'integer'}, 'time_allowed_to_live': {'type': 'integer'}, " \
+	"'dst_address': " TEXT ", 'app_id': " NUMBER("65535") ", 'burst': " NUMBER_OR_NULL("100") ", " \
+	"'conf_rev': " NUMBER("4294967295") ", 'time_allowed_to_live': " NUMBER("4294967295") ", " \
 	"'data': {'type': 'array', 'minItems': 1, 'items': " ENTRY "}}}"
 #define REFUSED "'type': 'null'"
 #define NOT_ROUTED "'enum': [false, null]"
@@ -511,6 +512,9 @@ static int resolve(struct node *n, struct config *c, struct goose_sink *s, unsig
 	const json_t *at = json_array_get(s->data_cfg, which);
 	int i = find_signal(names, d->signal);
 
+	/* No path writes the node, so the names are not known. */
+	if (!names && !n->is_destination)
+		return 0;
 	if (i < 0) {
 		config_fail(c, at, "signal", "no signal '%.60s' stands in out.signals, nor do paths write one",
 			    d->signal);

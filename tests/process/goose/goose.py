@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""goose.py SCENARIO...: changes in messages of GOOSE, from a gateway in one network namespace to
+one in another, over a pair of interfaces; and from messages that the test makes itself.
+
+Environment: BUSBAR, the program.
+"""
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import servers
+from gateway_process import BUSBAR, Gateway, check
+from servers import until
+
+GROUP = "01:0c:cd:01:00:07"
+REFERENCE = "BAYLD0/LLN0$GO$trip"
+LIVE_MS = 400
+INTERVAL = 0.1
+WRITER = """
+nodes = {
+	src = { %s };
+	x = { type = "iec61850-8-1"; out = {
+		interface = "bay"; resend_interval = %s; vlan = { id = 5; priority = 6; };
+		publishers = ( { go_cb_ref = "%s"; data_set_ref = "BAYLD0/LLN0$trip"; go_id = "trip";
+			dst_address = "%s"; app_id = 0x1001; conf_rev = 3; time_allowed_to_live = %d;
+			data = ( { mms_type = "boolean"; signal = "trip"; }, { mms_type = "int32"; signal = "count"; },
+				{ mms_type = "float64"; signal = "u"; },
+				{ mms_type = "bitstring"; mms_bitstring_size = 13; value = 2048; } ); } ); }; };
+};
+paths = ( { in = "src"; out = "x"; } );
+"""
+COUNTER = """type = "signal.v2"; rate = 200; in = { signals = ( { name = "trip"; type = "boolean"; signal = "constant"; },
+	{ name = "count"; type = "integer"; signal = "counter"; }, { name = "u"; signal = "constant"; amplitude = 1.5; } ); };"""
+READER = """
+nodes = {
+	x = { type = "iec61850-8-1"; in = { interface = "station";
+		subscribers = { bay = { go_cb_ref = "%s"; dst_address = "%s"; app_id = 0x1001; trigger = "change"; }; };
+		signals = ( { name = "trip"; subscriber = "bay"; index = 0; mms_type = "boolean"; },
+			{ name = "count"; subscriber = "bay"; index = 1; mms_type = "int32"; },
+			{ name = "u"; subscriber = "bay"; index = 2; mms_type = "float64"; },
+			{ name = "quality"; subscriber = "bay"; index = 3; mms_type = "bitstring"; } ); }; };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+"""
+
+
+class Pair:
+    """Two namespaces with an interface each: `bay` here, `station` in the other one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.got_file = os.path.join(folder, "got.csv")
+        self.holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 600"],
+                                       stdout=subprocess.PIPE)
+        self.holder.stdout.readline()
+        self.there = ["nsenter", "-n", "-t", str(self.holder.pid), "--"]
+        for command in (["ip", "link", "add", "bay", "type", "veth", "peer", "name", "station",
+                         "netns", str(self.holder.pid)],
+                        ["ip", "link", "set", "bay", "up"],
+                        self.there + ["ip", "link", "set", "station", "up"]):
+            subprocess.run(command, check=True, timeout=20)
+        self.writer = self.reader = None
+
+    def start_reader(self):
+        self.reader = Gateway(self.folder, "reader", READER % (REFERENCE, GROUP, self.got_file),
+                              self.there)
+
+    def start_writer(self, source=COUNTER):
+        self.writer = Gateway(self.folder, "writer",
+                              WRITER % (source, INTERVAL, REFERENCE, GROUP, LIVE_MS))
+
+    @staticmethod
+    def stats(gateway, node="x"):
+        return gateway.ask("/node/" + node)["stats"]
+
+    def figures(self, gateway):
+        return self.stats(gateway)["figures"]
+
+    def rows(self):
+        """Whole lines of what has arrived: origin, trip, count, u, quality."""
+        if not os.path.exists(self.got_file):
+            return []
+        with open(self.got_file) as f:
+            lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+        return [(c[0] + "." + c[1], int(c[4]), int(c[5]), float(c[6]), int(c[7])) for c in lines]
+
+    def until(self, true, what):
+        until(true, lambda: "%s: %s" % (what, "; ".join(
+            "%s, %s" % (self.stats(g), open(g.log).read()[-800:])
+            for g in (self.writer, self.reader) if g)), 30)
+
+    def await_more(self, count=30):
+        before = len(self.rows())
+        self.until(lambda: len(self.rows()) >= before + count, "changes go on")
+
+    def end(self):
+        for gateway in (self.writer, self.reader):
+            if gateway and gateway.process.poll() is None:
+                gateway.process.kill()
+                gateway.process.wait()
+        self.holder.terminate()
+        self.holder.wait()
+
+
+def ends_soon(gateway, statuses=(0,)):
+    since = time.monotonic()
+    log = gateway.end(statuses)
+    check(time.monotonic() - since < 2.5, "the gateway ends in time")
+    return log
+
+
+def changes(rows):
+    """Without those that say the same as the one before."""
+    return [r for i, r in enumerate(rows) if not i or r[1:] != rows[i - 1][1:]]
+
+
+def capture(pair, to):
+    """A running tshark, once it captures."""
+    log = to + ".log"
+    process = subprocess.Popen(pair.there + ["tshark", "-i", "station", "-w", to, "-q"],
+                               stderr=open(log, "w"), stdout=subprocess.DEVNULL)
+    until(lambda: process.poll() is not None or os.path.exists(to) and os.path.getsize(to) > 100 and
+          "Capturing" in open(log).read(), "tshark captures", 40)
+    check(process.poll() is None, "tshark runs: " + open(log).read())
+    return process
+
+
+def check_capture(path, sent, wanted):
+    fields = ["goose.stNum", "goose.sqNum", "goose.timeAllowedtoLive", "goose.confRev", "goose.appid",
+              "goose.goID", "vlan.id", "vlan.priority", "goose.numDatSetEntries", "_ws.malformed",
+              "_ws.expert.message"]
+    out = subprocess.run(["tshark", "-r", path, "-T", "fields"] + [w for f in fields for w in ("-e", f)] +
+                         ["-Y", "eth.type == 0x8100 || goose"], capture_output=True, text=True,
+                         check=True, timeout=60).stdout
+    lines = [line.split("\t") for line in out.splitlines()]
+    check(len(lines) == sent, "frames: %d, sent %d" % (len(lines), sent))
+    state, sequence, seen = 0, 0, 0
+    for line in lines:
+        check(line[2:] == [str(LIVE_MS), "3", "0x1001", "trip", "5", "6", "4", "", ""], "a frame: %s" % line)
+        if int(line[0]) != state:
+            check(int(line[0]) == state + 1 and line[1] == "0", "a change: %s after %d" % (line, state))
+            state, sequence, seen = int(line[0]), 0, seen + 1
+        else:
+            check(int(line[1]) == sequence + 1, "a repetition: %s after %d" % (line, sequence))
+            sequence += 1
+    check(seen == wanted, "changes: %d, wanted %d" % (seen, wanted))
+    check(len(lines) > seen, "there are repetitions")
+
+
+# ---- scenarios ----
+
+def exchange(pair):
+    """Each change arrives once, with its values and time; a sample that changes nothing is no
+    message."""
+    count, source = 400, os.path.join(pair.folder, "rows.csv")
+    rows = [("%d.%09d" % (1700000000 + i, 500000000), i // 4 % 2, -i // 2 * 1000, (i // 4) * 0.25, 2048)
+            for i in range(count)]
+    with open(source, "w") as f:
+        for i, row in enumerate(rows):
+            f.write("%s,%s,0.0,%d,%d,%d,%r\n" % (*row[0].split("."), i, *row[1:4]))
+    wanted = changes(rows)
+    check(count // 3 < len(wanted) < count, "some rows change nothing")
+    pair.start_reader()
+    with_tshark = shutil.which("tshark")
+    path = os.path.join(pair.folder, "frames.pcapng")
+    tshark = capture(pair, path) if with_tshark else None
+    pair.start_writer('type = "file"; uri = "%s"; format = "csv"; in = { rate = 500.0; eof = "wait"; epoch_mode = "original"; '
+                      'signals = ( { name = "trip"; type = "boolean"; }, { name = "count"; type = "integer"; }, { name = "u"; } ); };'
+                      % source)
+    pair.until(lambda: len(pair.rows()) >= len(wanted), "all changes arrive")
+    # And repetitions up to the longest interval.
+    pair.until(lambda: pair.figures(pair.writer)["messages_sent"] > len(wanted) + 10, "repetitions are sent")
+    log = pair.figures(pair.writer)
+    check(log["changes_sent"] == len(wanted) and log["unchanged"] == count - len(wanted) and
+          not log["send_failed"], "the writer: %s" % log)
+    # The last figures of the writer, behind which it sends nothing.
+    pair.writer.ask("/node/x/stop", "POST")
+    sent = pair.figures(pair.writer)["messages_sent"]
+    pair.until(lambda: pair.figures(pair.reader)["messages_received"] == sent, "all messages arrive")
+    f = pair.figures(pair.reader)
+    check(f["changes"] == len(wanted) and f["repetitions"] == sent - len(wanted), "the reader: %s" % f)
+    check(not any(f[k] for k in ("lost_changes", "lost_messages", "duplicates", "old", "malformed", "mismatched",
+                                 "restarts", "others")), "the reader: %s" % f)
+    check(pair.stats(pair.reader)["lost"] == 0, "no sample is lost")
+    got = pair.rows()
+    check([r[1:] for r in got] == [r[1:] for r in wanted], "values: %s" % got[:5])
+    for g, w in zip(got, wanted):
+        check(abs(float(g[0]) - float(w[0])) < 1e-6, "the time of a change: %s, %s" % (g, w))
+    if tshark:
+        # It may not have written the last ones yet.
+        until(lambda: subprocess.run(["tshark", "-r", path, "-Y", "goose"], capture_output=True,
+                                     text=True, timeout=60).stdout.count("\n") >= sent,
+              "tshark has all frames", 40)
+        tshark.send_signal(signal.SIGINT)
+        tshark.wait(20)
+        check_capture(path, sent, len(wanted))
+    for gateway in (pair.writer, pair.reader):
+        ends_soon(gateway)
+    if not with_tshark:
+        print("without tshark")
+
+
+def down(pair):
+    """What could not be sent is counted at both ends; a reader says once that nothing comes."""
+    pair.start_reader()
+    pair.start_writer()
+    pair.await_more()
+    subprocess.run(["ip", "link", "set", "bay", "down"], check=True, timeout=20)
+    pair.until(lambda: pair.figures(pair.reader)["expired"] == 1 and
+               pair.figures(pair.writer)["send_failed"] > 20, "the time ends")
+    subprocess.run(["ip", "link", "set", "bay", "up"], check=True, timeout=20)
+    pair.await_more()
+    pair.writer.ask("/node/src/stop", "POST")
+    w = pair.stats(pair.writer)
+
+    def all_there():
+        nonlocal w
+        w = pair.stats(pair.writer)
+        return w["sent"] == w["not_stored"] + len(pair.rows())
+    pair.until(all_there, "each sample arrives or is counted")
+    f = pair.figures(pair.reader)
+    check(w["not_stored"] > 0 and f["lost_changes"] == w["not_stored"], "losses: %s, %s" % (w, f))
+    check(pair.stats(pair.reader)["lost"] == f["lost_changes"], "the reader's samples that are lost")
+    check(f["expired"] == 1 and not f["restarts"] and not f["old"], "the reader: %s" % f)
+    counts = [r[2] for r in pair.rows()]
+    check(counts == sorted(set(counts)), "each change once, in order")
+    ends_soon(pair.writer)
+    log = ends_soon(pair.reader)
+    check(log.count("time allowed to live") == 1, "it is said once: " + log)
+
+
+def restart(pair):
+    """The numbers of another publisher are not used until the time of the last message ends."""
+    pair.start_reader()
+    pair.start_writer()
+    pair.await_more(100)
+    pair.writer.process.kill()
+    pair.writer.process.wait()
+    before = len(pair.rows())
+    pair.start_writer(COUNTER.replace("200", "20"))
+    pair.until(lambda: pair.figures(pair.reader)["restarts"] == 1, "the publisher has begun again")
+    pair.await_more(10)
+    f = pair.figures(pair.reader)
+    check(f["expired"] == 1 and f["restarts"] == 1, "the reader: %s" % f)
+    rest = [r[2] for r in pair.rows()[before:]]
+    check(rest == sorted(set(rest)), "each change once, in order: %s" % rest)
+    # A node that is stopped and started goes on with its numbers.
+    pair.writer.ask("/node/x/stop", "POST")
+    pair.writer.ask("/node/x/start", "POST")
+    pair.await_more(10)
+    f = pair.figures(pair.reader)
+    check(f["restarts"] == 1, "the reader: %s" % f)
+    ends_soon(pair.writer)
+    ends_soon(pair.reader)
+
+
+def item(tag, value):
+    head = bytes([tag, len(value)] if len(value) < 128 else [tag, 0x81, len(value)])
+    return head + value
+
+
+def message(state, sequence=0, trip=1, count=5, values=None, live=5000, commissioning=0, simulation=0,
+            reference=REFERENCE, revision=3):
+    """A frame, made here from the tables of the standard."""
+    if values is None:
+        values = [item(0x83, bytes([trip])), item(0x85, struct.pack(">i", count)),
+                  item(0x87, b"\x0b" + struct.pack(">d", 1.5)), item(0x84, b"\x03\x00\x10")]
+    body = item(0x61, item(0x80, reference.encode()) + item(0x81, struct.pack(">i", live)) +
+                item(0x82, b"set") + item(0x84, struct.pack(">II", 1700000000, 0)) +
+                item(0x85, struct.pack(">i", state)) + item(0x86, struct.pack(">i", sequence)) +
+                item(0x87, bytes([simulation])) + item(0x88, bytes([revision])) +
+                item(0x89, bytes([commissioning])) + item(0x8a, bytes([len(values)])) +
+                item(0xab, b"".join(values)))
+    return struct.pack(">HHHH", 0x1001, len(body) + 8, 0, 0) + body
+
+
+def forged(pair):
+    """Each message that must not be used has its figure, and the reader goes on."""
+    pair.start_reader()
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    raw.bind(("bay", 0))
+    own = raw.getsockname()[4]
+
+    def send(payload, to=GROUP):
+        raw.send(bytes.fromhex(to.replace(":", "")) + own + b"\x88\xb8" + payload)
+
+    good = [item(0x83, b"\1"), item(0x85, b"\5"), item(0x87, b"\x08" + struct.pack(">f", 2.5)), item(0x84, b"\x03\x00\x10")]
+    steps = [
+        (message(10), "changes", True), (message(10), "duplicates", False),
+        (message(10, 1), "repetitions", False), (message(10, 0), "old", False),
+        (message(9, 7), "old", False), (message(11, 0)[:-1], "malformed", False),
+        (message(11, commissioning=1), "needs_commissioning", False),
+        (message(11, simulation=1), "simulated", False), (message(11, live=0), "no_time_to_live", False),
+        (message(11, reference="OTHER"), "others", False), (message(11, values=good[:3]), "mismatched", False),
+        (message(12, values=good[1:] + good[:1]), "mismatched", False),
+        (message(13, values=[good[0], item(0x85, b"\1\0\0\0\0")] + good[2:]), "mismatched", False),
+        (message(14, revision=4), "revisions", True), (message(17, 2, count=6, revision=4), "lost_changes", True),
+        (message(18, values=good, revision=4), "changes", True),
+    ]
+    samples = 0
+    for payload, figure, delivered in steps:
+        before = pair.figures(pair.reader)[figure]
+        send(payload)
+        pair.until(lambda: pair.figures(pair.reader)[figure] > before, figure)
+        samples += delivered
+        pair.until(lambda: len(pair.rows()) >= samples, "the sample of " + figure)
+    send(message(19), "01:0c:cd:01:00:08")
+    send(message(20, count=-7, revision=4))
+    pair.until(lambda: len(pair.rows()) == samples + 1, "the last one arrives")
+    f = pair.figures(pair.reader)
+    check(f["lost_changes"] == 2 + 1 and f["lost_messages"] == 2 + 2 + 1, "%s" % f)
+    rows = [r[1:] for r in pair.rows()]
+    check(rows == [(1, 5, 1.5, 2048), (1, 5, 1.5, 2048), (1, 6, 1.5, 2048), (1, 5, 2.5, 2048), (1, -7, 1.5, 2048)],
+          "%s" % rows)
+    raw.close()
+    log = ends_soon(pair.reader)
+    for text in ("ndsCom", "simulated messages are not used", "has 3 values, the signals need 4",
+                 "confRev was 3 and is 4", "2 changes did not arrive"):
+        check(text in log, "'%s' in: %s" % (text, log))
+
+
+def missing(pair):
+    """What is missing is named."""
+    def run(text, before=()):
+        path = os.path.join(pair.folder, "bad.conf")
+        with open(path, "w") as f:
+            f.write(text)
+        done = subprocess.run([*before, BUSBAR, "run", path], capture_output=True, text=True, timeout=60)
+        check(done.returncode not in (0, -signal.SIGSEGV), "it does not run: %s" % done.stderr)
+        return done.stderr
+
+    text = READER % (REFERENCE, GROUP, pair.got_file)
+    err = run(text)  # `station` is in the other namespace
+    check("x: station: No such device" in err, err)
+    err = run(text.replace('"station"', '"bay"'), ["setpriv", "--bounding-set=-net_raw"])
+    check("CAP_NET_RAW" in err, err)
+    long = 'data = ( %s )' % ", ".join(['{ mms_type = "float64"; signal = "u"; }'] * 150)
+    text = WRITER % (COUNTER, INTERVAL, REFERENCE, GROUP, LIVE_MS)
+    end = "value = 2048; } )"
+    err = run(text[:text.index("data = (")] + long + text[text.index(end) + len(end):])
+    check("150 values may be longer than" in err, err)
+
+
+SCENARIOS = {f.__name__: f for f in (exchange, down, restart, forged, missing)}
+
+
+def main():
+    servers.enter_network()
+    for name in sys.argv[1:] or SCENARIOS:
+        with tempfile.TemporaryDirectory(prefix="busbar-goose-") as folder:
+            since = time.monotonic()
+            pair = Pair(folder)
+            try:
+                SCENARIOS[name](pair)
+            finally:
+                pair.end()
+            print("%s: %.1f s" % (name, time.monotonic() - since), flush=True)
+
+
+main()
