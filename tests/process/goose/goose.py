@@ -50,6 +50,8 @@ nodes = {
 };
 paths = ( { in = "x"; out = "f"; } );
 """
+# The path waits for the descriptors of two sources, of which one never has anything.
+SECOND_SOURCE = ('in = "x";', 'in = ( "x", "silent" );'), ("nodes = {", 'nodes = { silent = { type = "loopback"; in = { signals = "1f"; }; };')
 
 
 class Pair:
@@ -69,9 +71,12 @@ class Pair:
             subprocess.run(command, check=True, timeout=20)
         self.writer = self.reader = None
 
-    def start_reader(self):
-        self.reader = Gateway(self.folder, "reader", READER % (REFERENCE, GROUP, self.got_file),
-                              self.there)
+    def start_reader(self, replace=()):
+        text = READER % (REFERENCE, GROUP, self.got_file)
+        for old, new in replace:
+            check(old in text, old)
+            text = text.replace(old, new)
+        self.reader = Gateway(self.folder, "reader", text, self.there)
 
     def start_writer(self, source=COUNTER):
         self.writer = Gateway(self.folder, "writer",
@@ -210,7 +215,7 @@ def exchange(pair):
 
 def down(pair):
     """What could not be sent is counted at both ends; a reader says once that nothing comes."""
-    pair.start_reader()
+    pair.start_reader(SECOND_SOURCE)
     pair.start_writer()
     pair.await_more()
     subprocess.run(["ip", "link", "set", "bay", "down"], check=True, timeout=20)
