@@ -287,16 +287,36 @@ def message(state, sequence=0, trip=1, count=5, values=None, live=5000, commissi
     return struct.pack(">HHHH", 0x1001, len(body) + 8, 0, 0) + body
 
 
-def forged(pair):
-    """Each message that must not be used has its figure, and the reader goes on."""
-    pair.start_reader()
+def sender():
+    """A function that sends a message in a frame from `bay`."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     raw.bind(("bay", 0))
     own = raw.getsockname()[4]
+    return lambda payload, to=GROUP: raw.send(bytes.fromhex(to.replace(":", "")) + own + b"\x88\xb8" + payload)
 
-    def send(payload, to=GROUP):
-        raw.send(bytes.fromhex(to.replace(":", "")) + own + b"\x88\xb8" + payload)
 
+def always(pair):
+    """A sample for each message; simulated ones replace others while they come."""
+    pair.start_reader((('trigger = "change"', 'trigger = "always"'),
+                       ('interface = "station";', 'interface = "station"; simulation = true;')))
+    send = sender()
+    for i in range(3):
+        send(message(7, i, count=1))
+    pair.until(lambda: len(pair.rows()) == 3, "a sample for each message")
+    send(message(2, 5, count=2, simulation=1))
+    send(message(8, count=3))
+    send(message(2, 6, count=2, simulation=1))
+    pair.until(lambda: len(pair.rows()) == 5, "a sample for each simulated message")
+    check([r[2] for r in pair.rows()] == [1, 1, 1, 2, 2], "%s" % pair.rows())
+    f = pair.figures(pair.reader)
+    check(f["not_simulated"] == 1 and not f["simulated"] and not f["lost_messages"], "%s" % f)
+    ends_soon(pair.reader)
+
+
+def forged(pair):
+    """Each message that must not be used has its figure, and the reader goes on."""
+    pair.start_reader()
+    send = sender()
     good = [item(0x83, b"\1"), item(0x85, b"\5"), item(0x87, b"\x08" + struct.pack(">f", 2.5)), item(0x84, b"\x03\x00\x10")]
     steps = [
         (message(10), "changes", True), (message(10), "duplicates", False),
@@ -325,7 +345,6 @@ def forged(pair):
     rows = [r[1:] for r in pair.rows()]
     check(rows == [(1, 5, 1.5, 2048), (1, 5, 1.5, 2048), (1, 6, 1.5, 2048), (1, 5, 2.5, 2048), (1, -7, 1.5, 2048)],
           "%s" % rows)
-    raw.close()
     log = ends_soon(pair.reader)
     for text in ("ndsCom", "simulated messages are not used", "has 3 values, the signals need 4",
                  "confRev was 3 and is 4", "2 changes did not arrive"):
@@ -354,7 +373,7 @@ def missing(pair):
     check("150 values may be longer than" in err, err)
 
 
-SCENARIOS = {f.__name__: f for f in (exchange, down, restart, forged, missing)}
+SCENARIOS = {f.__name__: f for f in (exchange, down, restart, always, forged, missing)}
 
 
 def main():
