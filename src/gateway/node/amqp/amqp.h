@@ -74,7 +74,6 @@ struct amqp_node {
 	amqp_connection_state_t state;
 	const char *distrust;       /* why the server's certificate is not trusted */
 	bool failed;                /* nothing can be sent any more */
-	bool more;                  /* turn() has left something for the next one */
 	bool blocked;               /* the server takes no messages (connection.blocked) */
 	uint64_t published;         /* number of the last message */
 	uint64_t room;              /* bytes that the socket takes at least */

@@ -278,8 +278,6 @@ static int prepare(struct amqp_node *a)
 {
 	a->published = 0;
 	a->room = a->room_wait_ns = 0;
-	/* Messages may have come with the answers. */
-	a->more = true;
 	a->failed = false;
 	a->state = amqp_new_connection();
 	a->unread = calloc((size_t)a->prefetch, sizeof(*a->unread));

@@ -30,16 +30,14 @@ static struct amqp_node_unread *unread_at(struct amqp_node *a, unsigned i)
 int amqp_node_acknowledge(struct amqp_node *a, bool all)
 {
 	uint64_t read = outside_samples_read(&a->outside), tag, now = clock_now_ns();
-	unsigned count = 0;
+	bool is_due = all || now - a->unread_since_ns >= ACKNOWLEDGE_NS;
+	unsigned many = is_due ? 1 : (unsigned)a->prefetch / 4 + 1, count = 0;
 	int status;
 
-	if (!a->unread_count)
+	if (a->unread_count < many || unread_at(a, many - 1)->upto > read)
 		return 0;
 	while (count < a->unread_count && unread_at(a, count)->upto <= read)
 		count++;
-	if (!count || (!all && count < (unsigned)a->prefetch / 4 + 1 &&
-		       now - a->unread_since_ns < ACKNOWLEDGE_NS))
-		return 0;
 	if (!amqp_node_has_room(a, 0))
 		return 0;
 	tag = unread_at(a, count - 1)->tag;
@@ -223,12 +221,21 @@ static int on_frame(struct amqp_node *a, amqp_frame_t *f)
 	}
 }
 
+/* Has the library read something that it has not given out? */
+static bool has_rest(const struct amqp_node *a)
+{
+	return amqp_data_in_buffer(a->state) || amqp_frames_enqueued(a->state);
+}
+
 int amqp_node_turn(struct outside *o)
 {
 	struct amqp_node *a = amqp_node_of(o);
 	int ret = 0, status = 0;
 
-	for (unsigned i = 0; i < FRAMES_MAX && !ret && !outside_is_enough(o); i++) {
+	/* Where nothing has come, the library needs two system calls to find that out: the socket
+	 * is only read after a wait for it, and then once. After one in vain, too, for heartbeats. */
+	for (unsigned i = 0; i < FRAMES_MAX && ((o->polled && !i) || has_rest(a)) && !ret &&
+			     !outside_is_enough(o); i++) {
 		struct timeval none = { 0 };
 		amqp_frame_t frame;
 
@@ -238,7 +245,6 @@ int amqp_node_turn(struct outside *o)
 		ret = on_frame(a, &frame);
 		amqp_maybe_release_buffers_on_channel(a->state, frame.channel);
 	}
-	a->more = !status;
 	if (!ret && status && status != AMQP_STATUS_TIMEOUT)
 		ret = amqp_node_fail(a, -ECONNRESET, "", status);
 	ret = ret ?: amqp_node_acknowledge(a, false);
@@ -257,7 +263,7 @@ unsigned amqp_node_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint6
 	if (a->room_wait_ns)
 		wait_ns = MIN(wait_ns, a->room_wait_ns);
 	/* What the library has read already wakes nobody. */
-	if (a->more)
+	if (has_rest(a))
 		wait_ns = 0;
 	*until_ns = clock_now_ns() + wait_ns;
 	if (fd < 0)

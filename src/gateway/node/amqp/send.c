@@ -3,6 +3,7 @@
 #define LOG_ROOM "gateway/amqp"
 #include "gateway/node/amqp/amqp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
@@ -17,6 +18,10 @@
 #define OVERHEAD 8192
 /* Kept free for acknowledgements and heartbeats. */
 #define RESERVE 16384
+/* Type, channel and size of a frame. */
+#define FRAME_HEAD 7
+/* What precedes the body of a message, with names of up to 255 bytes. */
+#define HEAD_MAX 1280
 
 /*
  * The library sends by a socket that does not block, but when this takes no more, it waits
@@ -77,6 +82,14 @@ void amqp_node_make_room(struct amqp_node *a, int fd)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
+/* The room is looked at again soon, and then less often. */
+static int postpone(struct amqp_node *a)
+{
+	a->room_wait_ns = a->room_wait_ns ? MIN(2 * a->room_wait_ns, UINT64_C(16000000)) :
+					    UINT64_C(1000000);
+	return -EAGAIN;
+}
+
 /* 0, -EAGAIN: not now, or -EMSGSIZE: never. */
 static int check_room(struct amqp_node *a, size_t len)
 {
@@ -84,7 +97,6 @@ static int check_room(struct amqp_node *a, size_t len)
 
 	if (amqp_node_has_room(a, len + RESERVE)) {
 		a->room += cost_of(len + RESERVE) - cost_of(len);
-		a->room_wait_ns = 0;
 		return 0;
 	}
 	look_for_room(amqp_get_sockfd(a->state), &most);
@@ -92,10 +104,108 @@ static int check_room(struct amqp_node *a, size_t len)
 		return outside_fail(&a->outside, -EMSGSIZE,
 				    "a message of %zu bytes: the socket's buffer has %llu (net.core.wmem_max)",
 				    len, (unsigned long long)most);
-	/* Looked at again soon, and then less often. */
-	a->room_wait_ns = a->room_wait_ns ? MIN(2 * a->room_wait_ns, UINT64_C(16000000)) :
-					    UINT64_C(1000000);
-	return -EAGAIN;
+	return postpone(a);
+}
+
+/* ---- messages ---- */
+
+/* Writes the number `n` of `bytes` bytes; returns the end. */
+static unsigned char *put(unsigned char *at, uint64_t n, unsigned bytes)
+{
+	while (bytes--)
+		*at++ = (unsigned char)(n >> 8 * bytes);
+	return at;
+}
+
+static unsigned char *begin_frame(unsigned char *at, unsigned type, size_t size)
+{
+	return put(put(put(at, type, 1), AMQP_NODE_CHANNEL, 2), size, 4);
+}
+
+/* Writes what precedes a body of `len` bytes: a frame for the method, one for the properties, and
+ * the beginning of a third. Returns the length. */
+static size_t put_head(unsigned char head[HEAD_MAX], amqp_basic_publish_t *method,
+		       amqp_basic_properties_t *properties, size_t len)
+{
+	unsigned char *at = head + FRAME_HEAD + 4;
+	/* Names have up to 255 bytes, and are the longest part of both. */
+	int size = amqp_encode_method(AMQP_BASIC_PUBLISH_METHOD, method,
+				      (amqp_bytes_t){ 3 * 256, at });
+
+	assert(size > 0);
+	put(begin_frame(head, AMQP_FRAME_METHOD, 4 + (size_t)size), AMQP_BASIC_PUBLISH_METHOD, 4);
+	at = put(at + size, AMQP_FRAME_END, 1);
+	size = amqp_encode_properties(AMQP_BASIC_CLASS, properties,
+				      (amqp_bytes_t){ 256, at + FRAME_HEAD + 12 });
+	assert(size > 0);
+	at = begin_frame(at, AMQP_FRAME_HEADER, 12 + (size_t)size);
+	at = put(put(at, AMQP_BASIC_CLASS << 16, 4), len, 8);
+	at = put(at + size, AMQP_FRAME_END, 1);
+	return (size_t)(begin_frame(at, AMQP_FRAME_BODY, len) - head);
+}
+
+/* Sends all of it. 0; -EAGAIN, and nothing was sent; or another errno, and the connection is
+ * broken. */
+static int send_all(struct amqp_node *a, struct iovec *part, size_t count)
+{
+	struct pollfd p = { .fd = amqp_get_sockfd(a->state), .events = POLLOUT };
+	bool begun = false;
+
+	while (count) {
+		struct msghdr m = { .msg_iov = part, .msg_iovlen = count };
+		ssize_t n = sendmsg(p.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno != EAGAIN)
+			return -errno;
+		if (n < 0 && !begun)
+			return -EAGAIN;
+		/* The kernel had room for the message, but no memory. As long as the library waits. */
+		if (n < 0 && !poll(&p, 1, 2 * (int)a->heartbeat_s * 1000))
+			return -ETIMEDOUT;
+		for (begun = true; n > 0 && (size_t)n >= part->iov_len; part++, count--)
+			n -= (ssize_t)part->iov_len;
+		if (n > 0) {
+			part->iov_base = (char *)part->iov_base + n;
+			part->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* The library sends each frame of a message by itself. Most messages need only three, which go
+ * by one call. As amqp_basic_publish(), but returns as send_all(). */
+static int publish_at_once(struct amqp_node *a, amqp_basic_properties_t *properties,
+			   const struct outbox_message *m)
+{
+	amqp_basic_publish_t method = { .exchange = amqp_cstring_bytes(a->exchange),
+					.routing_key = amqp_cstring_bytes(a->out_key ?: ""),
+					.mandatory = a->mandatory };
+	unsigned char head[HEAD_MAX], end = AMQP_FRAME_END;
+	struct iovec parts[] = { { head, put_head(head, &method, properties, m->len) },
+				 { (void *)(uintptr_t)m->data, m->len }, { &end, 1 } };
+
+	return send_all(a, parts, ARRAY_SIZE(parts));
+}
+/* 0 or a negative errno. */
+static int publish(struct amqp_node *a, amqp_basic_properties_t *properties,
+		   const struct outbox_message *m)
+{
+	/* With the end of the frame. */
+	bool is_one_frame = m->len && m->len + FRAME_HEAD + 1 <= (size_t)amqp_get_frame_max(a->state);
+	int ret, status;
+
+	if (!a->tls.enabled && is_one_frame) {
+		ret = publish_at_once(a, properties, m);
+		if (ret == -EAGAIN)
+			return postpone(a);
+		a->failed = ret;
+		return ret ? outside_fail(&a->outside, ret, "sending: %s", strerror(-ret)) : 0;
+	}
+	status = amqp_basic_publish(a->state, AMQP_NODE_CHANNEL, amqp_cstring_bytes(a->exchange),
+				    amqp_cstring_bytes(a->out_key ?: ""), a->mandatory, 0, properties,
+				    (amqp_bytes_t){ m->len, (void *)(uintptr_t)m->data });
+	a->failed = status;
+	return status ? amqp_node_fail(a, -EIO, "sending", status) : 0;
 }
 
 int amqp_node_send(struct outside *o, struct outbox_message *m)
@@ -104,25 +214,20 @@ int amqp_node_send(struct outside *o, struct outbox_message *m)
 	amqp_basic_properties_t p = { ._flags = AMQP_BASIC_DELIVERY_MODE_FLAG,
 				      .delivery_mode = a->persistent ? 2 : 1 };
 	char id[24];
-	int ret, status;
+	int ret;
 
 	if (a->blocked)
 		return -EAGAIN;
-	ret = check_room(a, m->len);
-	if (ret)
-		return ret;
 	if (a->mandatory) {
 		/* By this the node knows it when it comes back. */
 		snprintf(id, sizeof(id), "%llu", (unsigned long long)a->published + 1);
 		p._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
 		p.message_id = amqp_cstring_bytes(id);
 	}
-	status = amqp_basic_publish(a->state, AMQP_NODE_CHANNEL, amqp_cstring_bytes(a->exchange),
-				    amqp_cstring_bytes(a->out_key ? a->out_key : ""), a->mandatory,
-				    0, &p, (amqp_bytes_t){ m->len, (void *)(uintptr_t)m->data });
-	a->failed = status;
-	if (status)
-		return amqp_node_fail(a, -EIO, "sending", status);
+	ret = check_room(a, m->len) ?: publish(a, &p, m);
+	if (ret)
+		return ret;
+	a->room_wait_ns = 0;
 	m->tag = ++a->published;
 	return OUTSIDE_UNCONFIRMED;
 }
