@@ -7,8 +7,9 @@
 # (tests/process/outside/echo.h). Both run all the time and are measured in turns, as in
 # bench-udp.sh. Each server is started on a free port, with its files in a temporary folder;
 # what is not installed is left out. Nodes have their default settings: a node amqp has its
-# messages confirmed and acknowledged, which the bare loop does not. Of Kafka no server is
-# packaged, and the mock of librdkafka holds messages back for 300 ms.
+# messages confirmed and acknowledged, which the bare loop of the row amqp does not, but that of
+# the row amqp-confirm does. Of Kafka no server is packaged, and the mock of librdkafka holds
+# messages back for 300 ms.
 #
 # Figures are medians of the runs; a ratio is the median of the ratios of the runs, and behind it
 # stand the lowest and the highest of them.
@@ -17,7 +18,7 @@
 # turns, a program sends the same points with libcurl, or in datagrams; and the processor time of a
 # gateway that only reads the file is subtracted.
 #
-#   KINDS    rows of the table (zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp
+#   KINDS    rows of the table (zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp amqp-confirm
 #            influxdb-udp influxdb-http); mqtt-N: with QoS N
 #   WHERE    "local" (default), or "namespaces": the server and both that answer are in one
 #            network namespace and the one that asks is in another, joined by a pair of Ethernet
@@ -35,7 +36,7 @@ cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build}")
 BUSBAR=$build/busbar
 peers=$build/tests/process/outside
-KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp influxdb-udp influxdb-http}
+KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp amqp-confirm influxdb-udp influxdb-http}
 WHERE=${WHERE:-local} BUSY=${BUSY:-0}
 COUNT=${COUNT:-4000} RUNS=${RUNS:-5} PORT=${PORT:-12200}
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-servers.XXXXXX")
@@ -237,13 +238,13 @@ ask() {
 }
 
 # measure ROW PEER SERVER TO FROM TO FROM: of the bare loop, then of the gateway, whose nodes
-# stand in OUT/nodes.
+# stand in OUT/nodes. `bare_server`: SERVER of the bare loop where it is another one.
 measure() {
 	row=$1 peer=$2 server=$3
 	shift 3
 	printf 'nodes = {\n%s\n};\npaths = ( { in = "%s"; out = "x"; } );\n' "$(cat "$OUT/nodes")" \
 		"$(grep -q '^y' "$OUT/nodes" && echo y || echo x)" >"$OUT/gateway.conf"
-	start bare there "$peers/echo-$peer" echo "$server" "$1" "$2"
+	start bare there "$peers/echo-$peer" echo "${bare_server:-$server}" "$1" "$2"
 	bare=$pid
 	start gateway there "$BUSBAR" run -q "$OUT/gateway.conf"
 	gateway=$pid
@@ -259,7 +260,7 @@ measure() {
 	echo "$row $(column "$OUT/ping" 2 1) $(column "$OUT/ping" 2 2) $(column "$OUT/ping" 1 1)" \
 		"$(column "$OUT/ping" 1 2) $(ratios "$OUT/ping") $(column "$OUT/rate" 2 1)" \
 		"$(column "$OUT/rate" 1 1) $(ratios "$OUT/rate")" |
-		awk '{ printf "%-8s %9.1f %9.1f %9.1f %9.1f %8.1f %5s %-10s %8d %8d %5s %s\n", $1, $2, $3,
+		awk '{ printf "%-12s %9.1f %9.1f %9.1f %9.1f %8.1f %5s %-10s %8d %8d %5s %s\n", $1, $2, $3,
 			$4, $5, $2 - $4, $6, $7, $8, $9, $10, $11 }'
 }
 
@@ -285,6 +286,7 @@ is_there() {
 	return 1
 }
 
+bare_server=
 names='bare-to bare-from gateway-to gateway-from'
 # Without a server: the one that asks and the other two publish at an address each.
 # measure_direct TYPE KEY_IN KEY_OUT
@@ -351,17 +353,20 @@ measure_redis() {
 	end "$broker"
 }
 
+# measure_amqp ROW WHAT: WHAT follows the port of the bare loop.
 measure_amqp() {
 	# The one of Debian in PATH wants to be another user.
-	is_there amqp amqp /usr/lib/rabbitmq/bin/rabbitmq-server rabbitmq-server || return 0
+	is_there "$1" amqp /usr/lib/rabbitmq/bin/rabbitmq-server rabbitmq-server || return 0
 	start_rabbitmq "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
 		x = { type = "amqp"; host = "$address"; port = $port; exchange = "echo"; format = "csv";
 			in = { routing_key = "gateway-to"; signals = "8f"; }; out = { routing_key = "gateway-from"; }; };
 	CONF
+	bare_server=$address:$port$2
 	# shellcheck disable=SC2086 # words
-	measure amqp amqp "$address:$port" $names
+	measure "$1" amqp "$address:$port" $names
+	bare_server=
 	end "$broker"
 	end "$epmd"
 }
@@ -450,8 +455,8 @@ done
 echo "8 values; $RUNS runs of $COUNT messages; $WHERE, $BUSY busy loops"
 of_echo() {
 	echo 'csv; round trip in us, messages a second'
-	printf '%-8s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
-	printf '%-8s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' \
+	printf '%-12s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
+	printf '%-12s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' \
 		gateway bare 'ratio (runs)'
 }
 of_influxdb() {
@@ -471,10 +476,12 @@ for kind in $KINDS; do
 	case $kind in
 	mqtt-[012]) measure_mqtt "${kind#mqtt-}" ;;
 	influxdb-udp | influxdb-http) measure_influxdb "${kind#influxdb-}" ;;
-	zeromq | nanomsg | nats | redis | amqp) "measure_$kind" ;;
+	amqp) measure_amqp "$kind" '' ;;
+	amqp-confirm) measure_amqp "$kind" ,confirm ;;
+	zeromq | nanomsg | nats | redis) "measure_$kind" ;;
 	*)
 		die "KINDS: $kind is none of zeromq, nanomsg, nats, mqtt-0, mqtt-1, mqtt-2, redis, amqp," \
-			"influxdb-udp and influxdb-http"
+			"amqp-confirm, influxdb-udp and influxdb-http"
 		;;
 	esac
 done
