@@ -85,23 +85,22 @@ static bool start(struct question *q)
 	return true;
 }
 
-static bool wait_for(struct question *q)
+static bool wait_for(struct question *q, uint64_t limit_ns, const atomic_bool *cancelled)
 {
-	uint64_t end = clock_monotonic_ns_slow() + LIMIT_NS;
+	uint64_t now = clock_monotonic_ns_slow(), end = now + limit_ns;
 
-	while (!ending_has_begun() && clock_monotonic_ns_slow() < end) {
-		struct timespec until;
+	for (; now < end && !ending_has_begun() && !(cancelled && atomic_load(cancelled));
+	     now = clock_monotonic_ns_slow()) {
+		struct timespec until = timespec_from_ns(MIN(now + LOOK_NS, end));
 
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until = timespec_from_ns(timespec_to_ns(until) + LOOK_NS);
 		if (!timed_sem_wait(&q->answered, &until))
 			return true;
 	}
 	return false;
 }
 
-int lookup_address(const char *host, const char *service,
-		   const struct addrinfo *hints, struct addrinfo **out)
+int lookup_address_within(const char *host, const char *service, const struct addrinfo *hints,
+			  struct addrinfo **out, uint64_t limit_ns, const atomic_bool *cancelled)
 {
 	struct addrinfo numeric = *hints;
 	struct question *q;
@@ -121,11 +120,17 @@ int lookup_address(const char *host, const char *service,
 		return EAI_AGAIN;
 	}
 	ret = EAI_AGAIN;
-	if (wait_for(q)) {
+	if (wait_for(q, limit_ns, cancelled)) {
 		ret = q->ret;
 		*out = q->found;
 		q->found = NULL;
 	}
 	put(q);
 	return ret;
+}
+
+int lookup_address(const char *host, const char *service,
+		   const struct addrinfo *hints, struct addrinfo **out)
+{
+	return lookup_address_within(host, service, hints, out, LIMIT_NS, NULL);
 }

@@ -6,6 +6,8 @@
 #define GATEWAY_BASE_LOOKUP_H
 
 #include <netdb.h>
+#include <stdatomic.h>
+#include <stdint.h>
 
 /*
  * Like getaddrinfo(), which it calls: directly for a numeric address, in a thread of
@@ -15,6 +17,11 @@
  */
 int lookup_address(const char *host, const char *service,
 		   const struct addrinfo *hints, struct addrinfo **out);
+
+/* The same, but EAI_AGAIN after `limit_ns`, or when another thread has set *cancelled (NULL:
+ * nobody does), which is looked at every 20 ms. */
+int lookup_address_within(const char *host, const char *service, const struct addrinfo *hints,
+			  struct addrinfo **out, uint64_t limit_ns, const atomic_bool *cancelled);
 
 /* The function that the thread calls; tests replace it. */
 extern int (*lookup_resolver)(const char *host, const char *service,

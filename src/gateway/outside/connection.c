@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What node-types say about their connection; see outside.h. */
 #define LOG_ROOM "gateway/outside"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,6 +24,28 @@ int outside_fail(struct outside *o, int ret, const char *fmt, ...)
 	vsnprintf(o->why, sizeof(o->why), fmt, ap);
 	va_end(ap);
 	return ret;
+}
+
+int outside_fail_silent(struct outside *o)
+{
+	return outside_fail(o, -ETIMEDOUT, "it does not answer within %g s (connect_timeout)",
+			    o->connect_timeout_s);
+}
+
+struct dial_limit outside_limit(const struct outside *o, uint64_t until_ns)
+{
+	return (struct dial_limit){ until_ns, &o->ending, o->node_fd };
+}
+
+int outside_dial(struct outside *o, const char *host, int port, uint64_t until_ns)
+{
+	const struct dial_limit limit = outside_limit(o, until_ns);
+	char text[16];
+	int fd;
+
+	snprintf(text, sizeof(text), "%d", port);
+	fd = dial_host(host, text, &limit, o->why, sizeof(o->why));
+	return fd == -ETIMEDOUT ? outside_fail_silent(o) : fd;
 }
 
 int outside_unprintable(struct outside *o, int ret, const char *fmt, ...)

@@ -162,8 +162,7 @@ static void await_connection(struct outside *o)
 	if (atomic_load(&o->up) || atomic_load(&o->broken))
 		return;
 	pthread_mutex_lock(&o->lock);
-	outside_fail(o, 0, "it does not answer within %g s (connect_timeout)",
-		     o->connect_timeout_s);
+	outside_fail_silent(o);
 	outside_break(o);
 	pthread_mutex_unlock(&o->lock);
 }

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gateway/base/dial.h"
 #include "gateway/outside/outbox.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
@@ -239,6 +240,15 @@ void outside_set_target(struct outside *o, const char *target);
 /* Says why a call fails; returns `ret`. */
 int outside_fail(struct outside *o, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same for a server that does not answer within connect_timeout; returns -ETIMEDOUT. */
+int outside_fail_silent(struct outside *o);
+
+/* Until `until_ns` of clock_now_ns(), or until the node stops. For open(). */
+struct dial_limit outside_limit(const struct outside *o, uint64_t until_ns);
+/* Connects to a TCP port of `host`: dial_host() within outside_limit(), with the reason in
+ * o->why. */
+int outside_dial(struct outside *o, const char *host, int port, uint64_t until_ns);
 
 /* The same for ops->print(). */
 int outside_unprintable(struct outside *o, int ret, const char *fmt, ...)

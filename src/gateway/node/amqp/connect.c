@@ -7,9 +7,6 @@
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -20,80 +17,9 @@
 
 #include "util/clock.h"
 
-#define MS UINT64_C(1000000)
-/* A wait for a socket looks so often whether the node stops. */
-#define LOOK_MS 50
 #define FRAME_MAX 131072
 /* The least that the protocol allows. */
 #define FRAME_MIN 4096
-
-/* ---- the socket ---- */
-
-static int await_socket(struct amqp_node *a, int fd, uint64_t end_ns)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int ret = 0;
-	socklen_t len = sizeof(ret);
-
-	while (poll(&p, 1, LOOK_MS) < 1) {
-		if (outside_is_ending(&a->outside))
-			return -EINTR;
-		if (clock_now_ns() >= end_ns)
-			return -ETIMEDOUT;
-	}
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &ret, &len) ? -errno : -ret;
-}
-
-/* A descriptor, or a negative errno. */
-static int try_address(struct amqp_node *a, const struct addrinfo *to, uint64_t end_ns)
-{
-	int fd = socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			to->ai_protocol);
-	int ret = fd < 0 ? -errno : 0, on = 1;
-
-	if (!ret && connect(fd, to->ai_addr, to->ai_addrlen))
-		ret = -errno;
-	if (ret == -EINPROGRESS)
-		ret = await_socket(a, fd, end_ns);
-	if (!ret) {
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
-/* A descriptor, or a negative errno with the reason in o->why. */
-static int connect_host(struct amqp_node *a, uint64_t end_ns)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *list, *to;
-	char port[16];
-	int ret;
-
-	snprintf(port, sizeof(port), "%d", (int)a->port);
-	ret = getaddrinfo(a->host, port, &hints, &list);
-	if (ret)
-		return outside_fail(&a->outside, -EHOSTUNREACH, "%s: %s", a->host, gai_strerror(ret));
-	ret = -EHOSTUNREACH;
-	for (to = list; to && ret < 0 && ret != -EINTR; to = to->ai_next)
-		ret = try_address(a, to, end_ns);
-	freeaddrinfo(list);
-	return ret < 0 ? outside_fail(&a->outside, ret, "%s", strerror(-ret)) : ret;
-}
-
-/* The library's own call cannot be interrupted. */
-static int connect_plain(struct amqp_node *a, uint64_t end_ns)
-{
-	amqp_socket_t *s = amqp_tcp_socket_new(a->state);
-	int fd = s ? connect_host(a, end_ns) : -ENOMEM;
-
-	if (fd < 0)
-		return fd;
-	amqp_tcp_socket_set_sockfd(s, fd);
-	return 0;
-}
 
 /* ---- TLS ---- */
 
@@ -162,13 +88,14 @@ static int set_tls(struct amqp_node *a, amqp_socket_t *s)
 	return 0;
 }
 
+/* The library connects by itself. */
 static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 {
 	amqp_socket_t *s = amqp_ssl_socket_new(a->state);
 	uint64_t now = clock_now_ns(), left = now < end_ns ? end_ns - now : 0;
 	struct timeval t = { .tv_sec = (time_t)(left / NSEC_PER_SEC),
 			     .tv_usec = (suseconds_t)(left % NSEC_PER_SEC / 1000) };
-	int ret = s ? set_tls(a, s) : -ENOMEM, status, fd;
+	int ret = s ? set_tls(a, s) : -ENOMEM, status;
 
 	if (ret)
 		return ret;
@@ -177,13 +104,25 @@ static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 		return 0;
 	if (status <= AMQP_STATUS_SSL_ERROR && status > _AMQP_STATUS_SSL_NEXT_VALUE)
 		return fail_tls(a, amqp_error_string2(status));
-	/* The library does not tell why it found no connection. */
-	fd = status == AMQP_STATUS_SOCKET_ERROR ? connect_host(a, end_ns) : -EHOSTUNREACH;
-	if (fd >= 0)
-		close(fd);
-	else if (a->outside.why[0])
-		return fd;
 	return amqp_node_fail(a, -EHOSTUNREACH, "", status);
+}
+
+/* The library's own attempt cannot be interrupted, and does not tell why it fails: with TLS,
+ * where it takes no socket, one is connected and closed before. */
+static int connect_server(struct amqp_node *a, uint64_t end_ns)
+{
+	int fd = outside_dial(&a->outside, a->host, (int)a->port, end_ns);
+	amqp_socket_t *s;
+
+	if (fd < 0)
+		return fd;
+	s = a->tls.enabled ? NULL : amqp_tcp_socket_new(a->state);
+	if (s) {
+		amqp_tcp_socket_set_sockfd(s, fd);
+		return 0;
+	}
+	close(fd);
+	return a->tls.enabled ? connect_tls(a, end_ns) : -ENOMEM;
 }
 
 /* ---- the login ---- */
@@ -291,7 +230,7 @@ int amqp_node_open(struct outside *o)
 	int ret = prepare(a);
 
 	if (!ret)
-		ret = a->tls.enabled ? connect_tls(a, end_ns) : connect_plain(a, end_ns);
+		ret = connect_server(a, end_ns);
 	if (!ret)
 		ret = show_socket(a, amqp_get_sockfd(a->state));
 	if (!ret && o->node->is_destination)

@@ -20,9 +20,7 @@ int amqp_node_limit(struct amqp_node *a, uint64_t end_ns)
 	if (outside_is_ending(&a->outside))
 		return -EINTR;
 	if (!left)
-		return outside_fail(&a->outside, -ETIMEDOUT,
-				    "it does not answer within %g s (connect_timeout)",
-				    a->outside.connect_timeout_s);
+		return outside_fail_silent(&a->outside);
 	amqp_set_handshake_timeout(a->state, &t);
 	amqp_set_rpc_timeout(a->state, &t);
 	return 0;

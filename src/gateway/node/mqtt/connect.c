@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <mqtt_protocol.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -199,44 +197,17 @@ static int set_password(struct mqtt_node *m)
 	return rc ? outside_fail(&m->outside, -EINVAL, "%s", mosquitto_strerror(rc)) : 0;
 }
 
-static int try_address(const struct addrinfo *a, int timeout_ms)
-{
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			a->ai_protocol);
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int ret = fd < 0 ? -errno : 0;
-	socklen_t len = sizeof(ret);
-
-	if (!ret && connect(fd, a->ai_addr, a->ai_addrlen))
-		ret = -errno;
-	if (ret == -EINPROGRESS) {
-		ret = poll(&p, 1, timeout_ms) == 1 ? 0 : -ETIMEDOUT;
-		if (!ret && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &ret, &len))
-			ret = -ret;
-	}
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
 /* Can the broker be reached? The library has no call that connects with the properties of a
  * session and gives up in time. */
 static int probe(struct mqtt_node *m)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *list, *a;
-	char port[16];
-	int ret;
+	uint64_t limit_ns = (uint64_t)(m->outside.connect_timeout_s * 1e9);
+	int fd = outside_dial(&m->outside, m->host, (int)m->port, clock_now_ns() + limit_ns);
 
-	snprintf(port, sizeof(port), "%d", (int)m->port);
-	ret = getaddrinfo(m->host, port, &hints, &list);
-	if (ret)
-		return outside_fail(&m->outside, -EHOSTUNREACH, "%s", gai_strerror(ret));
-	ret = -EHOSTUNREACH;
-	for (a = list; a && ret && !outside_is_ending(&m->outside); a = a->ai_next)
-		ret = try_address(a, (int)(m->outside.connect_timeout_s * 1e3));
-	freeaddrinfo(list);
-	return ret ? outside_fail(&m->outside, ret, "%s", strerror(-ret)) : 0;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 static int connect_session(struct mqtt_node *m)

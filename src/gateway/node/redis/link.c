@@ -10,13 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "gateway/base/lookup.h"
 #include "gateway/node/redis/redis.h"
 #include "util/clock.h"
 #include "util/num.h"
 
-/* Whether the node stops is looked at so often. */
-#define SLICE_NS (NSEC_PER_SEC / 20)
 #define READ_SIZE 65536
 /* Seconds without a word before the kernel asks, and between its questions. */
 #define KEEPALIVE_IDLE_S 15
@@ -24,56 +21,10 @@
 
 /* ---- connecting ---- */
 
-/* 0: look again; -ECANCELED or -ETIMEDOUT. */
-static int wait_for(struct redis_node *m, int fd, short events)
-{
-	uint64_t now = clock_now_ns();
-	struct pollfd p = { .fd = fd, .events = events };
-	struct timespec t;
-
-	if (outside_is_ending(&m->outside))
-		return -ECANCELED;
-	if (now >= m->until_ns)
-		return outside_fail(&m->outside, -ETIMEDOUT,
-				    "it does not answer within %g s (connect_timeout)",
-				    m->outside.connect_timeout_s);
-	t = timespec_from_ns(MIN(m->until_ns - now, SLICE_NS));
-	ppoll(&p, 1, &t, NULL);
-	return 0;
-}
-
-static int connect_to(struct redis_link *l, int family, const struct sockaddr *a, socklen_t len)
-{
-	struct redis_node *m = l->node;
-	struct pollfd p = { .events = POLLOUT };
-	socklen_t error_len = sizeof(int);
-	int error = 0, ret;
-
-	if (l->fd >= 0)
-		close(l->fd);
-	l->fd = p.fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->fd < 0)
-		return -errno;
-	if (!connect(l->fd, a, len))
-		return 0;
-	if (errno != EINPROGRESS)
-		return -errno;
-	while (poll(&p, 1, 0) == 0) {
-		ret = wait_for(m, l->fd, POLLOUT);
-		if (ret)
-			return ret;
-	}
-	getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &error_len);
-	return -error;
-}
-
-static void set_tcp(const struct redis_link *l)
+static void keep_alive(const struct redis_link *l)
 {
 	int on = 1, idle = KEEPALIVE_IDLE_S, step = KEEPALIVE_STEP_S;
 
-	setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (!l->node->keepalive)
-		return;
 	setsockopt(l->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof(step));
@@ -81,30 +32,25 @@ static void set_tcp(const struct redis_link *l)
 
 static int connect_tcp(struct redis_link *l)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct redis_node *m = l->node;
-	struct addrinfo *list;
-	int ret = lookup_address(m->address.host, m->address.port, &hints, &list);
 
-	if (ret)
-		return outside_fail(&m->outside, -EHOSTUNREACH, "%s", gai_strerror(ret));
-	ret = -EHOSTUNREACH;
-	for (const struct addrinfo *a = list;
-	     a && ret && ret != -ECANCELED && ret != -ETIMEDOUT; a = a->ai_next)
-		ret = connect_to(l, a->ai_family, a->ai_addr, a->ai_addrlen);
-	freeaddrinfo(list);
-	if (!ret)
-		set_tcp(l);
-	return ret;
+	l->fd = outside_dial(&m->outside, m->address.host, atoi(m->address.port), m->until_ns);
+	if (l->fd >= 0 && m->keepalive)
+		keep_alive(l);
+	return MIN(l->fd, 0);
 }
 
 static int connect_unix(struct redis_link *l)
 {
+	const struct dial_limit limit = outside_limit(&l->node->outside, l->node->until_ns);
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	const struct addrinfo to = { .ai_family = AF_UNIX, .ai_addrlen = sizeof(a),
+				     .ai_addr = (struct sockaddr *)(void *)&a };
 
 	/* A path of 108 bytes needs no zero behind it. */
 	memcpy(a.sun_path, l->node->address.path, sizeof(a.sun_path));
-	return connect_to(l, AF_UNIX, (const struct sockaddr *)(const void *)&a, sizeof(a));
+	l->fd = dial_address(&to, &limit);
+	return MIN(l->fd, 0);
 }
 
 static int start_tls(struct redis_link *l)
@@ -116,6 +62,7 @@ static int start_tls(struct redis_link *l)
 		.ciphers = t->ciphers, .only_1_3 = t->version && !strcmp(t->version, "1.3"),
 		.any_authority = !t->verify, .any_host = !t->verify_host,
 	};
+	const struct dial_limit limit = outside_limit(&m->outside, m->until_ns);
 	struct tls_context *ctx;
 	char error[200];
 	bool want_write;
@@ -132,9 +79,9 @@ static int start_tls(struct redis_link *l)
 	if (!l->tls)
 		return -ENOMEM;
 	while ((ret = m->tls_ops->greet(l->tls, &want_write)) == -EAGAIN) {
-		ret = wait_for(m, l->fd, want_write ? POLLOUT : POLLIN);
+		ret = dial_wait(l->fd, want_write ? POLLOUT : POLLIN, &limit);
 		if (ret)
-			return ret;
+			return ret == -ETIMEDOUT ? outside_fail_silent(&m->outside) : ret;
 	}
 	return ret ? outside_fail(&m->outside, ret, "TLS: %s", m->tls_ops->reason(l->tls)) : 0;
 }

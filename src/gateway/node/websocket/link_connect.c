@@ -3,8 +3,6 @@
 #define LOG_ROOM "gateway/websocket"
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/base/lookup.h"
+#include "gateway/base/dial.h"
 #include "gateway/node/websocket/websocket.h"
 #include "gateway/ws/handshake.h"
 #include "util/clock.h"
@@ -47,57 +45,28 @@ void ws_link_close(struct ws_link *l)
 	l->early_len = 0;
 }
 
+static struct dial_limit limit_of(const struct ws_link *l, uint64_t until_ns)
+{
+	return (struct dial_limit){ until_ns, &l->owner->ending, l->wake_fd };
+}
+
 /* 0 or -ECANCELED or -ETIMEDOUT. */
 static int wait_until(struct ws_link *l, short events, uint64_t until_ns)
 {
-	ws_link_wait(l, events, until_ns);
-	if (atomic_load(&l->owner->ending))
-		return -ECANCELED;
-	return clock_now_ns() >= until_ns ? -ETIMEDOUT : 0;
+	const struct dial_limit limit = limit_of(l, until_ns);
+
+	return dial_wait(l->socket.fd, events, &limit);
 }
 
-static int connect_to(struct ws_link *l, const struct addrinfo *a, uint64_t until_ns)
+static int dial(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
 {
-	struct pollfd p = { .events = POLLOUT };
-	socklen_t len = sizeof(int);
-	int error = 0, one = 1, ret;
+	const struct dial_limit limit = limit_of(l, until_ns);
+	int fd = dial_host(l->url.host, l->url.port, &limit, why, size);
 
-	stream_init(&l->socket, socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-				       a->ai_protocol));
-	p.fd = l->socket.fd;
-	if (p.fd < 0)
-		return -errno;
-	setsockopt(p.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (!connect(p.fd, a->ai_addr, a->ai_addrlen))
-		return 0;
-	if (errno != EINPROGRESS)
-		return -errno;
-	while (poll(&p, 1, 0) == 0) {
-		ret = wait_until(l, POLLOUT, until_ns);
-		if (ret)
-			return ret;
-	}
-	getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	return -error;
-}
-
-static int connect_any(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
-	int ret = lookup_address(l->url.host, l->url.port, &hints, &list);
-
-	if (ret) {
-		snprintf(why, size, "%s", gai_strerror(ret));
-		return -ENOENT;
-	}
-	ret = -ENOENT;
-	for (const struct addrinfo *a = list; a && ret && ret != -ECANCELED; a = a->ai_next) {
-		ws_link_close(l);
-		ret = connect_to(l, a, until_ns);
-	}
-	freeaddrinfo(list);
-	snprintf(why, size, "%s", strerror(-ret));
-	return ret;
+	if (fd < 0)
+		return fd;
+	stream_init(&l->socket, fd);
+	return 0;
 }
 
 static int greet(struct ws_link *l, uint64_t until_ns, char *why, size_t size)
@@ -210,7 +179,7 @@ int ws_link_connect(struct ws_link *l, char *why, size_t size)
 		memset(bytes, 0, sizeof(bytes));
 	memcpy(&l->random.state, bytes + 16, sizeof(l->random.state));
 	ws_key_write(key, bytes);
-	ret = connect_any(l, until_ns, why, size) ?: greet(l, until_ns, why, size) ?:
+	ret = dial(l, until_ns, why, size) ?: greet(l, until_ns, why, size) ?:
 	      send_request(l, key, until_ns, why, size) ?:
 	      take_answer(l, key, until_ns, why, size);
 	if (ret == -ETIMEDOUT)
