@@ -138,7 +138,7 @@ class Kind:
         check(self.process.poll() is None, "the server runs: " + self.said())
 
     def said(self):
-        with open(os.path.join(self.folder, "server.log")) as f:
+        with open(os.path.join(self.folder, "server.log"), errors="replace") as f:
             return f.read()[-2000:]
 
     def signal(self, number):
