@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection to a Modbus server, or the serial line, and single requests. */
+#define LOG_ROOM "gateway/modbus"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/base/lookup.h"
+#include "gateway/node/modbus/modbus.h"
+#include "util/clock.h"
+
+/* Whether the node stops is looked at so often. */
+#define SLICE_NS (NSEC_PER_SEC / 20)
+/* When the node stops: for the request on its way, and for each one that follows. */
+#define HURRY_S 0.3
+/* Noise on a serial line is no reason to open it again; this is. */
+#define FAILURES_MAX 3
+
+/* ---- connecting ---- */
+
+/* Waits for a connection that is on its way. 0 or a negative errno. */
+static int await_connection(struct modbus_node *m, int fd, uint64_t until_ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		struct timespec t = timespec_from_ns(SLICE_NS);
+
+		if (ppoll(&p, 1, &t, NULL) > 0)
+			break;
+		if (outside_is_ending(&m->outside))
+			return -ECANCELED;
+		if (now >= until_ns)
+			return outside_fail(&m->outside, -ETIMEDOUT,
+					    "it does not answer within %g s (connect_timeout)",
+					    m->outside.connect_timeout_s);
+	}
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return -error;
+}
+
+/* A descriptor, or a negative errno. */
+static int connect_to(struct modbus_node *m, const struct addrinfo *a, uint64_t until_ns)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, a->ai_addr, a->ai_addrlen))
+		ret = errno == EINPROGRESS ? await_connection(m, fd, until_ns) : -errno;
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+static int connect_tcp(struct modbus_node *m)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	uint64_t until_ns = clock_now_ns() + (uint64_t)(m->outside.connect_timeout_s * 1e9);
+	struct addrinfo *list;
+	char port[8];
+	int ret;
+
+	snprintf(port, sizeof(port), "%d", (int)m->port);
+	ret = lookup_address(m->remote, port, &hints, &list);
+	if (ret)
+		return outside_fail(&m->outside, -EHOSTUNREACH, "%s", gai_strerror(ret));
+	ret = -EHOSTUNREACH;
+	for (const struct addrinfo *a = list;
+	     a && ret < 0 && ret != -ECANCELED && ret != -ETIMEDOUT; a = a->ai_next)
+		ret = connect_to(m, a, until_ns);
+	freeaddrinfo(list);
+	return ret;
+}
+
+static int open_tcp(struct modbus_node *m)
+{
+	int fd = connect_tcp(m);
+
+	if (fd < 0)
+		return fd;
+	/* The library is given a connection, so that this address is not used. */
+	m->ctx = modbus_new_tcp("127.0.0.1", (int)m->port);
+	if (!m->ctx) {
+		close(fd);
+		return -ENOMEM;
+	}
+	modbus_set_socket(m->ctx, fd);
+	pthread_mutex_lock(&m->gate);
+	m->fd = fd;
+	pthread_mutex_unlock(&m->gate);
+	return 0;
+}
+
+static int open_rtu(struct modbus_node *m)
+{
+	static const char letters[] = "NEO";
+
+	m->ctx = modbus_new_rtu(m->device, (int)m->baudrate, letters[m->parity], (int)m->data_bits,
+				(int)m->stop_bits);
+	if (!m->ctx)
+		return -errno;
+	modbus_set_slave(m->ctx, (int)m->unit);
+	return modbus_connect(m->ctx) ? -errno : 0;
+}
+
+/* ---- requests ---- */
+
+static void set_timeouts(struct modbus_node *m, double seconds)
+{
+	uint32_t s = (uint32_t)seconds, us = (uint32_t)((seconds - s) * 1e6);
+
+	modbus_set_response_timeout(m->ctx, s, us);
+	/* The whole answer has to be there in this time. */
+	modbus_set_byte_timeout(m->ctx, 0, 0);
+}
+
+static int call(struct modbus_node *m, enum modbus_op op, unsigned address, unsigned count,
+		uint16_t regs[])
+{
+	bool hurry;
+	int ret;
+
+	pthread_mutex_lock(&m->gate);
+	hurry = m->stopping;
+	m->busy = true;
+	m->requests++;
+	pthread_mutex_unlock(&m->gate);
+	set_timeouts(m, hurry ? MIN(HURRY_S, m->response_timeout_s) : m->response_timeout_s);
+	errno = 0;
+	ret = op == MODBUS_READ ? modbus_read_registers(m->ctx, (int)address, (int)count, regs) :
+	      op == MODBUS_READ_INPUT ?
+				  modbus_read_input_registers(m->ctx, (int)address, (int)count, regs) :
+				  modbus_write_registers(m->ctx, (int)address, (int)count, regs);
+	ret = ret == (int)count ? 0 : -(errno ?: EPROTO);
+	pthread_mutex_lock(&m->gate);
+	m->busy = false;
+	pthread_cond_broadcast(&m->answered);
+	pthread_mutex_unlock(&m->gate);
+	return ret;
+}
+
+static bool is_bad_answer(int error)
+{
+	return error == EMBBADCRC || error == EMBBADDATA || error == EMBBADEXC ||
+	       error == EMBUNKEXC || error == EMBMDATA || error == EPROTO ||
+	       error == MODBUS_ENOBASE;
+}
+
+/* Counts what `error` of the library is. As modbus_request(). */
+static int judge(struct modbus_node *m, int error, const char *what)
+{
+	struct node *n = m->outside.node;
+	int code = error - MODBUS_ENOBASE;
+
+	if (code >= 1 && code <= MODBUS_EXCEPTIONS) {
+		node_figure_add(n, MODBUS_EXCEPTION + (unsigned)code - 1, 1);
+		m->exception = code;
+		m->failures = 0;
+		return outside_fail(&m->outside, -EBADMSG, "%s: exception %d, %s", what, code,
+				    modbus_strerror(error));
+	}
+	if (error == ETIMEDOUT) {
+		node_figure_add(n, MODBUS_TIMEOUTS, 1);
+		outside_fail(&m->outside, 0, "%s: no answer within %g s (response_timeout)", what,
+			     m->response_timeout_s);
+	} else {
+		if (error == EMBBADSLAVE)
+			node_figure_add(n, MODBUS_OTHER_UNIT, 1);
+		else if (is_bad_answer(error))
+			node_figure_add(n, MODBUS_BAD_ANSWERS, 1);
+		else
+			m->failures = FAILURES_MAX;
+		outside_fail(&m->outside, 0, "%s: %s", what, modbus_strerror(error));
+	}
+	if (m->transport == MODBUS_TCP || ++m->failures >= FAILURES_MAX ||
+	    outside_is_ending(&m->outside))
+		return -ECONNRESET;
+	modbus_flush(m->ctx);
+	return -EAGAIN;
+}
+
+static int finish(struct modbus_node *m, int ret, enum modbus_op op, unsigned address,
+		  unsigned count)
+{
+	char what[80];
+
+	m->exception = 0;
+	if (!ret) {
+		m->failures = 0;
+		return 0;
+	}
+	snprintf(what, sizeof(what), "%s %s registers %u to %u", op == MODBUS_WRITE ? "writing" : "reading",
+		 op == MODBUS_READ_INPUT ? "input" : "holding", address, address + count - 1);
+	return judge(m, -ret, what);
+}
+
+int modbus_request(struct modbus_node *m, enum modbus_op op, unsigned address, unsigned count,
+		   uint16_t regs[])
+{
+	int ret;
+
+	/* A path that writes does not wait for the server. */
+	outside_unlock(&m->outside);
+	ret = call(m, op, address, count, regs);
+	outside_lock(&m->outside);
+	return finish(m, ret, op, address, count);
+}
+
+void modbus_hurry(struct modbus_node *m)
+{
+	struct timespec until = timespec_from_ns(clock_monotonic_ns_slow() +
+						 (uint64_t)(HURRY_S * 1e9));
+	uint64_t request;
+
+	pthread_mutex_lock(&m->gate);
+	m->stopping = true;
+	request = m->requests;
+	while (m->busy && m->requests == request &&
+	       !pthread_cond_clockwait(&m->answered, &m->gate, CLOCK_MONOTONIC, &until))
+		;
+	if (m->busy && m->requests == request && m->fd >= 0)
+		shutdown(m->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&m->gate);
+}
+
+/* ---- for outside ---- */
+
+/* Whether anything answers: a connection, and more so a serial line, may be there without a
+ * server. An exception is an answer, too. */
+static int probe(struct modbus_node *m)
+{
+	bool reads = m->outside.node->is_source && m->in.count;
+	const struct modbus_block *b = reads ? &m->in.blocks[0] : m->out.block_count ? &m->out.blocks[0] : NULL;
+	uint16_t regs[MODBUS_MAX_READ_REGISTERS];
+	enum modbus_op op;
+	int ret;
+
+	if (!b)
+		return 0;
+	op = b->input ? MODBUS_READ_INPUT : MODBUS_READ;
+	do {
+		ret = call(m, op, b->address, b->count, regs);
+		ret = finish(m, ret, op, b->address, b->count);
+	} while (ret == -EAGAIN && !outside_is_ending(&m->outside));
+	return ret == -EBADMSG ? 0 : ret;
+}
+
+static void close_link(struct modbus_node *m)
+{
+	pthread_mutex_lock(&m->gate);
+	m->fd = -1;
+	pthread_mutex_unlock(&m->gate);
+	if (!m->ctx)
+		return;
+	modbus_close(m->ctx);
+	modbus_free(m->ctx);
+	m->ctx = NULL;
+}
+
+int modbus_open(struct outside *o)
+{
+	struct modbus_node *m = modbus_of(o);
+	int ret = m->transport == MODBUS_TCP ? open_tcp(m) : open_rtu(m);
+
+	m->failures = 0;
+	m->has_message = false;
+	memset(m->known, 0, m->out.block_count * sizeof(*m->known));
+	if (!ret && m->transport == MODBUS_TCP && modbus_set_slave(m->ctx, (int)m->unit))
+		ret = -errno;
+	if (!ret)
+		ret = probe(m);
+	if (ret) {
+		close_link(m);
+		return ret;
+	}
+	timer_grid_start(&m->grid, m->rate, 0, clock_now_ns());
+	return 0;
+}
+
+void modbus_close_link(struct outside *o)
+{
+	close_link(modbus_of(o));
+}
+
+int modbus_look(struct modbus_node *m)
+{
+	char byte;
+	ssize_t n;
+
+	if (m->transport != MODBUS_TCP)
+		return 0;
+	n = recv(m->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (!n)
+		return outside_fail(&m->outside, -ECONNRESET, "it has ended the connection");
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	node_figure_add(m->outside.node, MODBUS_BAD_ANSWERS, 1);
+	return outside_fail(&m->outside, -EPROTO, "it sends what nobody has asked for");
+}
