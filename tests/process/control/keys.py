@@ -54,6 +54,7 @@ BESIDE = {
         "out": {"publishers": [{"go_cb_ref": "c", "data_set_ref": "d", "dst_address": "01:0c:cd:01:00:00",
                                 "app_id": 1, "conf_rev": 1, "time_allowed_to_live": 2000,
                                 "data": [{"mms_type": "boolean", "value": True}]}]}},
+    "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},
