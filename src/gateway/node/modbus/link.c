@@ -2,19 +2,14 @@
 /* The connection to a Modbus server, or the serial line, and single requests. */
 #define LOG_ROOM "gateway/modbus"
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/base/lookup.h"
 #include "gateway/node/modbus/modbus.h"
 #include "util/clock.h"
 
-/* Whether the node stops is looked at so often. */
-#define SLICE_NS (NSEC_PER_SEC / 20)
 /* When the node stops: for the request on its way, and for each one that follows. */
 #define HURRY_S 0.3
 /* Noise on a serial line is no reason to open it again; this is. */
@@ -22,70 +17,10 @@
 
 /* ---- connecting ---- */
 
-/* Waits for a connection that is on its way. 0 or a negative errno. */
-static int await_connection(struct modbus_node *m, int fd, uint64_t until_ns)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	socklen_t len = sizeof(int);
-	int error = 0;
-
-	for (;;) {
-		uint64_t now = clock_now_ns();
-		struct timespec t = timespec_from_ns(SLICE_NS);
-
-		if (ppoll(&p, 1, &t, NULL) > 0)
-			break;
-		if (outside_is_ending(&m->outside))
-			return -ECANCELED;
-		if (now >= until_ns)
-			return outside_fail(&m->outside, -ETIMEDOUT,
-					    "it does not answer within %g s (connect_timeout)",
-					    m->outside.connect_timeout_s);
-	}
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	return -error;
-}
-
-/* A descriptor, or a negative errno. */
-static int connect_to(struct modbus_node *m, const struct addrinfo *a, uint64_t until_ns)
-{
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, a->ai_addr, a->ai_addrlen))
-		ret = errno == EINPROGRESS ? await_connection(m, fd, until_ns) : -errno;
-	if (ret) {
-		close(fd);
-		return ret;
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return fd;
-}
-
-static int connect_tcp(struct modbus_node *m)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	uint64_t until_ns = clock_now_ns() + (uint64_t)(m->outside.connect_timeout_s * 1e9);
-	struct addrinfo *list;
-	char port[8];
-	int ret;
-
-	snprintf(port, sizeof(port), "%d", (int)m->port);
-	ret = lookup_address(m->remote, port, &hints, &list);
-	if (ret)
-		return outside_fail(&m->outside, -EHOSTUNREACH, "%s", gai_strerror(ret));
-	ret = -EHOSTUNREACH;
-	for (const struct addrinfo *a = list;
-	     a && ret < 0 && ret != -ECANCELED && ret != -ETIMEDOUT; a = a->ai_next)
-		ret = connect_to(m, a, until_ns);
-	freeaddrinfo(list);
-	return ret;
-}
-
 static int open_tcp(struct modbus_node *m)
 {
-	int fd = connect_tcp(m);
+	uint64_t until_ns = clock_now_ns() + (uint64_t)(m->outside.connect_timeout_s * 1e9);
+	int fd = outside_dial(&m->outside, m->remote, (int)m->port, until_ns);
 
 	if (fd < 0)
 		return fd;
