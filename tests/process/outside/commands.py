@@ -117,6 +117,8 @@ HELLO = {
     "redis": [later(b"+PONG\r\n"), later(b"*0\r\n")],
     "influxdb": [later(HTTP_ANSWER)],
     "ngsi": [later(HTTP_ANSWER)],
+    # Four registers, of which some are missing.
+    "modbus": [lambda got: got[:4] + b"\0\x0b\xff\3\x08" + bytes(4)],
     "websocket": [later(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                         b"Sec-WebSocket-Accept: ")],
 }
@@ -151,6 +153,7 @@ KINDS = {
     "influxdb": ("influxdb", "Influx", None, "influxdb"),
     "influxdb-udp": ("influxdb", "Udp", None, None),
     "ngsi": ("ngsi", "Ngsi", None, "ngsi"),
+    "modbus": ("modbus", "Modbus", None, "modbus"),
     "websocket": (None, Websocket, None, "websocket"),
     "socket": (None, Tcp, None, None),
 }

@@ -41,6 +41,16 @@ BASE, BITS = 0x50, 0x200
 class Modbus(servers.Kind):
     name = "modbus"
     program = "python3"
+    port = PORT
+
+    def argv(self, tls, password):
+        return [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "modbus_server.py"), "tcp",
+                str(self.port)]
+
+    def node(self, direction, channel, form, tls=None, password=None):
+        signals = "{ type = \"float\"; address = 10; }, { type = \"float\"; address = 12; }"
+        return ('transport = "tcp"; remote = "127.0.0.1"; port = %d; rate = 100.0; reconnect_interval = 0.1; '
+                '%s = { signals = ( %s ); };' % (self.port, direction, signals))
 
 
 def decode(regs, form, order, swap):
@@ -491,7 +501,6 @@ def stranger(kind):
         print("not tried: python3-pymodbus is not installed")
         return
     kind.argv = lambda tls, password: [PYTHON, "-c", STRANGER]
-    kind.port = PORT
     kind.start()
     rows = [[1.5 + i, i, i % 2, -3.25 * i] for i in range(30)]
     with open(kind.folder + "/rows.csv", "w") as f:
@@ -521,4 +530,5 @@ paths = ( { in = "r"; out = "x"; }, { in = "y"; out = "f"; } );
     kind.kill()
 
 
-servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, line, stranger)})
+if __name__ == "__main__":
+    servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, line, stranger)})
