@@ -286,6 +286,8 @@ OUT = 'out = { %s signals = ( { name = "a"; type = "integer"; address = 10; inte
 def account(writer, server, folder, wrong=0):
     """Every sample was written to the server, or is counted as lost; what was repeated is counted."""
     writer.ask("/node/sig/stop", "POST")
+    until(lambda: len(rows_of(folder + "/sent.csv")) == writer.ask("/node/sig")["stats"]["received"],
+          "the file has all samples")
     until(lambda: figure(writer, "waiting") == 0 and figure(writer, "unconfirmed") == 0, "what waits is written", 30)
     s = stats(writer)
     sent = [int(r[4].split(".")[0]) for r in rows_of(folder + "/sent.csv")]
