@@ -3,7 +3,7 @@
 """Chooses tests of a build folder for the sanitizers; prints their names, one on a line.
 
 choose-tests.py BUILD [--seconds N] [--durations LOG] [--base COMMIT] [--seed TEXT]
-    [--without SUITE,SUITE...]
+    [--without SUITE,SUITE...] [--threads-in OTHER_BUILD]
 choose-tests.py BUILD --targets FILE
 
 Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of the rooms
@@ -12,6 +12,8 @@ which TEXT selects, so that a few changes in a row run all of them. When these t
 longer than N seconds together, by the durations in LOG (meson's testlog.json of another
 build), TEXT selects among them; --seconds 0 is no limit. A line on standard error gives the
 numbers.
+
+--threads-in leaves out the tests whose program in OTHER_BUILD cannot start a thread.
 
 The second form prints the files to build for the tests that FILE names: all that is built by
 default outside of tests/, and the programs of these tests.
@@ -31,6 +33,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 CHANGE_HOURS = 6
 PART = 4
 ALWAYS = ("unit", "fuzz")
+ONE_THREAD_LIBRARIES = {"libc", "libm", "ld-linux-x86-64", "libcmocka", "libjansson", "libconfig"}
 
 
 def git(*words):
@@ -107,6 +110,20 @@ def within(tests, seconds, known):
     return chosen
 
 
+def cannot_start_threads(test, build, other):
+    """True when the test's program in the other build imports no function that starts a thread
+    and needs only libraries that start none."""
+    program = pathlib.Path(test["cmd"][0])
+    if not program.is_relative_to(build.resolve()):
+        return False
+    program = other / program.relative_to(build.resolve())
+    done = subprocess.run(["readelf", "--wide", "--dynamic", "--dyn-syms", str(program)],
+                          capture_output=True, text=True, check=False)
+    needed = set(re.findall(r"\(NEEDED\).*\[([\w-]+)\.so", done.stdout))
+    return bool(needed) and needed <= ONE_THREAD_LIBRARIES and \
+        not re.search(r" UND (pthread_create|thrd_create|timer_create|clone)\b", done.stdout)
+
+
 def print_targets(build, names):
     """Files of the build folder that the tests of these names need, for ninja."""
     needed = set()
@@ -129,6 +146,7 @@ def parse():
     parser.add_argument("--base", default=None)
     parser.add_argument("--seed", default=None)
     parser.add_argument("--without", default="")
+    parser.add_argument("--threads-in", type=pathlib.Path)
     parser.add_argument("--targets", type=pathlib.Path)
     return parser.parse_args()
 
@@ -143,11 +161,14 @@ def main():
         print_targets(options.build,
                       set(options.targets.read_text(encoding="utf-8").splitlines()))
         return 0
-    base = default_base() if options.base is None else options.base
-    seed = options.seed or git("rev-parse", "HEAD")
     without = set(options.without.split(",")) - {""}
     tests = [t for t in introspect(options.build, "tests")
              if not suites_of(t) & without]
+    if options.threads_in:
+        tests = [t for t in tests
+                 if not cannot_start_threads(t, options.build, options.threads_in)]
+    base = default_base() if options.base is None else options.base
+    seed = options.seed or git("rev-parse", "HEAD")
     touched = touched_folders(base) if base else set()
     always, changed, rest = [], [], []
     for test in sorted(tests, key=lambda t: rank(seed, t["name"])):

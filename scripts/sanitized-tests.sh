@@ -25,11 +25,14 @@ export RANDOM_SECONDS=${RANDOM_SECONDS:-8}
 # Other people's programs are not built with the sanitizers and cannot load
 # libraries that are; so their suites are left out, and the suite of the libraries' symbols.
 without=programs,peer,abi,qemu,loop,loop-faults
-# Nothing for ThreadSanitizer to find: programs with one thread that take long, parsers,
+threads=()
+# Nothing for ThreadSanitizer to find: programs with one thread, parsers,
 # other ways into the memory of another process, and the same threads once more with
 # packets that are lost. And libraries with threads that it does not see.
-[ "$what" != thread ] ||
+if [ "$what" = thread ]; then
 	without=$without,one-thread,fuzz,ways,roce-faults,shm-faults,library-threads
+	threads=(--threads-in build)
+fi
 
 # -O1 compiles in two thirds of the time. gcc 12 warns falsely with it, so warnings are no errors
 # here; in the other builds they are.
@@ -37,7 +40,8 @@ without=programs,peer,abi,qemu,loop,loop-faults
 	meson setup "$dir" -Db_sanitize="$what" -Db_lundef=false -Doptimization=1 \
 		-Dc_args=-g1 -Dwerror=false >/dev/null
 scripts/choose-tests.py "$dir" --durations build/meson-logs/testlog.json \
-	--seconds "$seconds" --without "$without" >"$dir/chosen" 2>"$dir/chosen.said"
+	--seconds "$seconds" --without "$without" "${threads[@]}" \
+	>"$dir/chosen" 2>"$dir/chosen.said"
 cat "$dir/chosen.said"
 scripts/choose-tests.py "$dir" --targets "$dir/chosen" >"$dir/targets"
 xargs -d '\n' ninja -C "$dir" --quiet <"$dir/targets"
