@@ -34,11 +34,14 @@ if [ "$what" = thread ]; then
 	threads=(--threads-in build)
 fi
 
-# -O1 compiles in two thirds of the time. gcc 12 warns falsely with it, so warnings are no errors
-# here; in the other builds they are.
-[ -f "$dir/build.ninja" ] ||
-	meson setup "$dir" -Db_sanitize="$what" -Db_lundef=false -Doptimization=1 \
-		-Dc_args=-g1 -Dwerror=false >/dev/null
+# -Og compiles in four fifths of the time of -O1, and the programs are as fast. gcc 12 warns
+# falsely with the sanitizers; its warnings are errors in the other builds.
+options=(-Db_sanitize="$what" -Db_lundef=false -Doptimization=g "-Dc_args=-g1 -w" -Dwerror=false)
+if [ "$(cat "$dir/.configured" 2>/dev/null)" != "${options[*]}" ]; then
+	rm -rf "$dir/build.ninja" "$dir/meson-private"
+	meson setup "$dir" "${options[@]}" >/dev/null
+	echo "${options[*]}" >"$dir/.configured"
+fi
 scripts/choose-tests.py "$dir" --durations build/meson-logs/testlog.json \
 	--seconds "$seconds" --without "$without" "${threads[@]}" \
 	>"$dir/chosen" 2>"$dir/chosen.said"
