@@ -4,6 +4,7 @@
 
 choose-tests.py BUILD [--seconds N] [--durations LOG] [--base COMMIT] [--seed TEXT]
     [--without SUITE,SUITE...] [--threads-in OTHER_BUILD]
+choose-tests.py BUILD --always [--without SUITE,SUITE...] [--threads-in OTHER_BUILD]
 choose-tests.py BUILD --targets FILE
 
 Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of the rooms
@@ -15,7 +16,9 @@ numbers.
 
 --threads-in leaves out the tests whose program in OTHER_BUILD cannot start a thread.
 
-The second form prints the files to build for the tests that FILE names: all that is built by
+The second form prints only the tests that are always chosen.
+
+The third form prints the files to build for the tests that FILE names: all that is built by
 default outside of tests/, and the programs of these tests.
 
 By default COMMIT is the last one that is at least six hours older than the commit that is
@@ -147,12 +150,17 @@ def parse():
     parser.add_argument("--seed", default=None)
     parser.add_argument("--without", default="")
     parser.add_argument("--threads-in", type=pathlib.Path)
+    parser.add_argument("--always", action="store_true")
     parser.add_argument("--targets", type=pathlib.Path)
     return parser.parse_args()
 
 
 def suites_of(test):
     return {suite.split(":")[-1] for suite in test["suite"]}
+
+
+def is_always_chosen(test):
+    return folder_of(test).split("/")[0] in ALWAYS
 
 
 def main():
@@ -167,13 +175,16 @@ def main():
     if options.threads_in:
         tests = [t for t in tests
                  if not cannot_start_threads(t, options.build, options.threads_in)]
+    if options.always:
+        print("\n".join(t["name"] for t in tests if is_always_chosen(t)))
+        return 0
     base = default_base() if options.base is None else options.base
     seed = options.seed or git("rev-parse", "HEAD")
     touched = touched_folders(base) if base else set()
     always, changed, rest = [], [], []
     for test in sorted(tests, key=lambda t: rank(seed, t["name"])):
         folder = folder_of(test)
-        if folder.split("/")[0] in ALWAYS:
+        if is_always_chosen(test):
             always.append(test)
         elif not base or any(folder == f or folder.startswith(f + "/") for f in touched):
             changed.append(test)

@@ -5,6 +5,9 @@
 # SANITIZERS (address,undefined or thread) and runs the tests that choose-tests.py chooses:
 # as many as take SECONDS together (0: no limit), by the durations that the last run in the
 # folder "build" has measured. Only the programs and libraries of these tests are built.
+#
+# sanitized-tests.sh SANITIZERS --build: only builds what is needed whatever tests are chosen. It
+# may be ended at any moment; the next call goes on with it.
 set -e
 cd "$(dirname "$0")/.."
 what=$1 seconds=$2
@@ -37,17 +40,35 @@ fi
 # -Og compiles in four fifths of the time of -O1, and the programs are as fast. gcc 12 warns
 # falsely with the sanitizers; its warnings are errors in the other builds.
 options=(-Db_sanitize="$what" -Db_lundef=false -Doptimization=g "-Dc_args=-g1 -w" -Dwerror=false)
+
+# Until it is gone, a build that goes on in the background keeps others out of the folder.
+mkdir -p "$dir"
+exec 9>"$dir/lock"
+flock 9
 if [ "$(cat "$dir/.configured" 2>/dev/null)" != "${options[*]}" ]; then
 	rm -rf "$dir/build.ninja" "$dir/meson-private"
 	meson setup "$dir" "${options[@]}" >/dev/null
 	echo "${options[*]}" >"$dir/.configured"
 fi
+
+# Builds the programs of the tests that the file names.
+build_for() {
+	scripts/choose-tests.py "$dir" --targets "$1" >"$dir/targets"
+	xargs -d '\n' ninja -C "$dir" --quiet <"$dir/targets"
+}
+
+if [ "$seconds" = --build ]; then
+	scripts/choose-tests.py "$dir" --always --without "$without" "${threads[@]}" \
+		>"$dir/always"
+	build_for "$dir/always"
+	exit
+fi
 scripts/choose-tests.py "$dir" --durations build/meson-logs/testlog.json \
 	--seconds "$seconds" --without "$without" "${threads[@]}" \
 	>"$dir/chosen" 2>"$dir/chosen.said"
 cat "$dir/chosen.said"
-scripts/choose-tests.py "$dir" --targets "$dir/chosen" >"$dir/targets"
-xargs -d '\n' ninja -C "$dir" --quiet <"$dir/targets"
+build_for "$dir/chosen"
+exec 9>&-
 # Newer kernels place memory where gcc 12's TSan does not expect it.
 setarch -R scripts/run-tests.py "$dir" --chosen "$dir/chosen" "$@" --setup all \
 	--timeout-multiplier 4 --num-processes $(($(nproc) * 2))
