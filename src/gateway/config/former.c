@@ -47,7 +47,6 @@ static const struct {
 	{ "fpga", DEVICE },
 	{ "gateway", OTHER_PROTOCOL },
 	{ "iec60870-5-104", OTHER_PROTOCOL },
-	{ "iec61850-9-2", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
 	{ "opal.async",
 	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
