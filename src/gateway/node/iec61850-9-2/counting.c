@@ -116,6 +116,8 @@ static struct counting_step take_known(struct counting *c, uint16_t count, uint3
 		return go_back(c, 0);
 	if (ahead == 1 && steps == 1)
 		return advance(c, count, 1, now_ns);
+	if (ahead && behind <= MIN(LATE_MAX, wrap / 4) && elapsed < wrap / 2)
+		return go_back(c, behind);
 	/* The publisher states a rate, and its count wraps earlier. */
 	if (!count && !c->configured && c->run >= RUN_MIN && wrap == c->stated &&
 	    elapsed < ahead / 4) {
@@ -123,8 +125,6 @@ static struct counting_step take_known(struct counting *c, uint16_t count, uint3
 		learn(c, c->last + 1u);
 		return advance(c, count, 1, now_ns);
 	}
-	if (ahead && behind <= MIN(LATE_MAX, wrap / 4) && elapsed < wrap / 2)
-		return go_back(c, behind);
 	if (ahead <= wrap / 2 || elapsed >= ahead / 2)
 		return advance(c, count, steps, now_ns);
 	return restart(c, count, now_ns);

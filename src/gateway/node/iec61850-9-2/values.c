@@ -234,7 +234,8 @@ static void take_value(const struct data_value *v, const uint8_t *from, union si
 	case KIND_TIME:
 		to->i = take_time(from);
 		if (real)
-			to->f = (double)to->i / SAMPLE_TIME_SECOND;
+			to->f = (double)(to->i / SAMPLE_TIME_SECOND) +
+				(double)(to->i % SAMPLE_TIME_SECOND) / SAMPLE_TIME_SECOND;
 		return;
 	}
 	if (real)
@@ -323,10 +324,20 @@ static bool put_float(const struct number *n, uint8_t *to, unsigned size)
 	return fits;
 }
 
+/* Nanoseconds of seconds; their fraction has more digits alone. */
+static int64_t to_ns(double seconds)
+{
+	double whole = floor(seconds), rest = rint((seconds - whole) * SAMPLE_TIME_SECOND);
+
+	if (!(fabs(seconds) < 1e10))
+		return seconds > 0 ? INT64_MAX : -1;
+	return (int64_t)whole * SAMPLE_TIME_SECOND + (int64_t)rest;
+}
+
 static bool put_time(const struct number *n, uint8_t *to)
 {
 	const int64_t max = INT64_C(4294967296) * SAMPLE_TIME_SECOND - 1;
-	int64_t ns = n->real ? signal_type_to_integer(rint(n->f * SAMPLE_TIME_SECOND)) : n->i;
+	int64_t ns = n->real ? to_ns(n->f) : n->i;
 	bool fits = ns >= 0 && ns <= max;
 	struct utc_time t = { .accuracy = 31 };
 
