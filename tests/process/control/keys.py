@@ -55,6 +55,7 @@ BESIDE = {
                                 "app_id": 1, "conf_rev": 1, "time_allowed_to_live": 2000,
                                 "data": [{"mms_type": "boolean", "value": True}]}]}},
     "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
+    "iec61850-9-2": {"interface": "lo", "in": {"signals": "2f"}, "out": {"sv_id": "a"}},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},
