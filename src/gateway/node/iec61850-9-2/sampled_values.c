@@ -55,6 +55,16 @@ static const struct config_key sv_in_keys[] = {
 	  .help = "Read simulated messages, too, and only them once they have come" },
 };
 
+#define VLAN(field) offsetof(struct sv_vlan, field)
+
+static const struct config_key vlan_keys[] = {
+	{ "enabled", CONFIG_BOOL, VLAN(enabled), "true", .help = "Frames have a tag" },
+	{ "id", CONFIG_INT, VLAN(id), "0", .min = 0, .max = 4094,
+	  .help = "VLAN; 0: none, for the priority alone" },
+	{ "priority", CONFIG_INT, VLAN(priority), "4", .min = 0, .max = 7,
+	  .help = "7 is the highest" },
+};
+
 static const struct config_key sv_out_keys[] = {
 	{ "sv_id", CONFIG_STRING, OFFSET(out.sv_id), .help = "svID, the name of the stream" },
 	{ "svid", CONFIG_STRING, OFFSET(out.svid), .help = "Older name of sv_id" },
@@ -86,21 +96,12 @@ static const struct config_key sv_out_keys[] = {
 	  .help = "Send messages with fewer samples at the end of each write" },
 	{ "simulation", CONFIG_BOOL, OFFSET(out.simulation), "false",
 	  .help = "Mark messages as simulated" },
-	{ "vlan", CONFIG_JSON, OFFSET(out.vlan_cfg), .help = "Tag of IEEE 802.1Q" },
+	{ "vlan", CONFIG_JSON, OFFSET(out.vlan_cfg), .group = vlan_keys,
+	  .group_count = ARRAY_SIZE(vlan_keys), .help = "Tag of IEEE 802.1Q" },
 	{ "vlan_id", CONFIG_INT, OFFSET(out.vlan_id), .min = 0, .max = 4094,
 	  .help = "Older name of vlan.id" },
 	{ "vlan_priority", CONFIG_INT, OFFSET(out.vlan_priority), .min = 0, .max = 7,
 	  .help = "Older name of vlan.priority" },
-};
-
-#define VLAN(field) offsetof(struct sv_vlan, field)
-
-static const struct config_key vlan_keys[] = {
-	{ "enabled", CONFIG_BOOL, VLAN(enabled), "true", .help = "Frames have a tag" },
-	{ "id", CONFIG_INT, VLAN(id), "0", .min = 0, .max = 4094,
-	  .help = "VLAN; 0: none, for the priority alone" },
-	{ "priority", CONFIG_INT, VLAN(priority), "4", .min = 0, .max = 7,
-	  .help = "7 is the highest" },
 };
 
 static bool can_read(const struct node *n)
