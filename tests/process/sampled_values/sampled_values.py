@@ -344,6 +344,59 @@ def global_time(folder, cable):
         check(all(abs(g[0] + g[1] * 1e-9 - time.time()) < 60 for g in got), "seconds: %s" % got)
 
 
+def two_sources(folder, cable):
+    """A path with two sources waits for both; what is left in a message is not forgotten."""
+    file = os.path.join(folder, "both.csv")
+    text = """
+nodes = {
+	a = { %s };
+	b = { %s };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = [ "a", "b" ]; out = "f"; mode = "any"; } );
+""" % (node("end1", 'in = { signals = "2i"; sv_id = "A"; };'), node("end1", 'in = { signals = "i"; sv_id = "B"; };'), file)
+    with Gateways() as gateways:
+        with cable.other_end():
+            gateway = Gateway(folder, "both", text)
+        gateways.append(gateway)
+        s = cable.socket("end0")
+        for i in range(200):
+            s.send(frame(*(asdu(5 * i + k, struct.pack("!qq", 5 * i + k, 0), sv_id=b"A") for k in range(5))))
+            s.send(frame(asdu(i, struct.pack("!q", i), sv_id=b"B")))
+        until(lambda: stats(gateway, "a")["received"] == 1000 and stats(gateway, "b")["received"] == 200,
+              lambda: "both arrive: %s %s" % (stats(gateway, "a"), stats(gateway, "b")))
+        check(figures(gateway, "a")["others"] == 200 and figures(gateway, "b")["others"] == 1000, "each passes over the other's")
+        s.close()
+        ends_soon(gateway)
+
+
+def down(folder, cable):
+    """An interface that is down for a while: what cannot be sent is counted, and then it goes on."""
+    with Gateways() as gateways:
+        with cable.other_end():
+            gateways.append(subscriber(folder))
+        gateways.append(publisher(folder, "smp_rate = 1000; smp_mod = \"samples_per_second\";"))
+        reader, writer = gateways
+
+        def goes_on():
+            before = stats(reader, "x0")["received"]
+            until(lambda: stats(reader, "x0")["received"] >= before + 50,
+                  lambda: "samples arrive: %s %s" % (stats(reader, "x0"), stats(writer)))
+        goes_on()
+        subprocess.run(["ip", "link", "set", "end0", "down"], check=True)
+        with cable.other_end():
+            subprocess.run(["ip", "link", "set", "end1", "down"], check=True)
+        before = stats(writer)["not_sent"]
+        until(lambda: stats(writer)["not_sent"] >= before + 50, lambda: "losses are counted: %s" % stats(writer))
+        check(stats(writer)["losses"]["absent"] >= 50, "by their cause: %s" % stats(writer)["losses"])
+        subprocess.run(["ip", "link", "set", "end0", "up"], check=True)
+        with cable.other_end():
+            subprocess.run(["ip", "link", "set", "end1", "up"], check=True)
+        goes_on()
+        check("end1 is down" in ends_soon(reader), "the reader says so")
+        ends_soon(writer)
+
+
 def tshark(folder, cable):
     """Wireshark finds in the messages of a publisher what it was told to send, and nothing malformed."""
     if not shutil.which("tshark"):
@@ -411,8 +464,8 @@ def refusals(folder, cable):
         check("CAP_NET_RAW" in said, "the right: %s" % said)
 
 
-SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, simulated, quality, global_time, tshark,
-                                     refusals)}
+SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, simulated, quality, global_time, two_sources,
+                                     down, tshark, refusals)}
 
 
 def main():
