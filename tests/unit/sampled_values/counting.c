@@ -123,8 +123,17 @@ static void a_stated_rate_is_believed_only_while_it_is_true(void **state)
 	/* It says 4000, and counts to 4799; and the other way round. */
 	run(&more, 0, 20000, 4800, 4000);
 	assert_int_equal(counting_wrap(&more), 4800);
-	run(&less, 0, 20000, 4000, 4800);
+	run(&less, 0, 4000, 4000, 4800);
+	expect(take(&less, 0, 4800, 2 * SECOND), COUNTING_LOST, 4800, 800);
+	for (unsigned i = 1; i < 12000; i++)
+		expect(take(&less, i % 4000, 4800, 2 * SECOND + i * SECOND / 4000), COUNTING_NEXT,
+		       4800 + i, 0);
 	assert_int_equal(counting_wrap(&less), 4000);
+	/* Samples that are missing before the wrap, once, do not say so. */
+	less = (struct counting){ 0 };
+	run(&less, 0, 4797, 4800, 4800);
+	expect(take(&less, 0, 4800, 2 * SECOND - SECOND / 1000), COUNTING_LOST, 4800, 3);
+	assert_int_equal(counting_wrap(&less), 4800);
 	/* A configured one is no guess. */
 	more = (struct counting){ .configured = 4000 };
 	run(&more, 0, 4000, 4800, 4800);

@@ -101,6 +101,23 @@ static struct counting_step take_wrap(struct counting *c, uint16_t count, uint64
 	return advance(c, count, count + 1u, now_ns);
 }
 
+/*
+ * The count is 0 before it has reached the rate that the publisher states, and there was no time for
+ * so many lost samples (`sudden`). If that happens twice at the same place, the rate is wrong.
+ */
+static bool wraps_early(struct counting *c, uint32_t wrap, bool sudden)
+{
+	uint32_t place = c->last + 1u;
+
+	if (c->configured || wrap != c->stated || c->run < RUN_MIN || !sudden)
+		return false;
+	c->stated_wrong = c->doubt == place;
+	c->doubt = place;
+	if (c->stated_wrong)
+		learn(c, place);
+	return c->stated_wrong;
+}
+
 /* Where the count wraps is known: behind `wrap`. */
 static struct counting_step take_known(struct counting *c, uint16_t count, uint32_t wrap,
 				       uint64_t now_ns, uint64_t gap_ns)
@@ -118,13 +135,8 @@ static struct counting_step take_known(struct counting *c, uint16_t count, uint3
 		return advance(c, count, 1, now_ns);
 	if (ahead && behind <= MIN(LATE_MAX, wrap / 4) && elapsed < wrap / 2)
 		return go_back(c, behind);
-	/* The publisher states a rate, and its count wraps earlier. */
-	if (!count && !c->configured && c->run >= RUN_MIN && wrap == c->stated &&
-	    elapsed < ahead / 4) {
-		c->stated_wrong = true;
-		learn(c, c->last + 1u);
+	if (!count && wraps_early(c, wrap, elapsed < ahead / 4))
 		return advance(c, count, 1, now_ns);
-	}
 	if (ahead <= wrap / 2 || elapsed >= ahead / 2)
 		return advance(c, count, steps, now_ns);
 	return restart(c, count, now_ns);

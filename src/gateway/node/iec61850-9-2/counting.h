@@ -19,6 +19,7 @@ struct counting {
 	uint32_t stated;      /* the same, as the last message said; 0: it did not */
 	uint32_t learned;     /* the same, as found at a wrap; 0: not yet */
 	bool stated_wrong;    /* the publisher's count contradicts what it states */
+	uint32_t doubt;       /* where it has wrapped before that; 0: it has not */
 	bool began;
 	uint16_t last;        /* smpCnt of the sample with the greatest sequence number */
 	uint64_t sequence;    /* and that number */
