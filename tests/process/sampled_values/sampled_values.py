@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -31,7 +32,9 @@ class Cable:
     """end0 is in this namespace, end1 in the other one."""
 
     def __init__(self):
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "infinity"])
+        # It ends with this process, however that ends (PR_SET_PDEATHSIG).
+        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "infinity"],
+                                       preexec_fn=lambda: libc.prctl(1, signal.SIGKILL))
         here = os.open("/proc/self/ns/net", os.O_RDONLY)
         self.here, self.there = here, None
         path = "/proc/%d/ns/net" % self.holder.pid
