@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Node-type `c37.118`: synchrophasors by IEEE C37.118.2. `in` is a client that reads a device,
+ * `out` a server that sends samples to clients; both may be in one node. Each has a thread of its
+ * own for its sockets. Private to this folder.
+ */
+#ifndef GATEWAY_NODE_C37_NODE_H
+#define GATEWAY_NODE_C37_NODE_H
+
+#include "gateway/node/c37.118/c37_figures.h"
+#include "gateway/node/c37.118/c37_source.h"
+#include "gateway/part/inbox.h"
+#include "gateway/plugin/node.h"
+
+#define C37_ADDRESS_MAX 300
+#define C37_PORT 4712 /* of TCP */
+
+enum c37_transport { C37_TCP, C37_UDP, C37_BOTH };
+enum c37_slow { C37_SLOW_DISCONNECT, C37_SLOW_SKIP };
+
+struct c37_config_in {
+	const char *address, *data_address;
+	int64_t idcode, queuelen, values, reconnect_ms;
+	int transport;
+	bool cfg3, header, status, drop_invalid;
+	double timeout_s;
+	char full_address[C37_ADDRESS_MAX]; /* with the port */
+};
+
+struct c37_config_out {
+	const char *address, *header;
+	int64_t idcode, time_base, max_clients, queue_bytes, time_quality;
+	double data_rate;
+	bool testing;
+	int slow;
+	json_t *pmus;
+	char full_address[C37_ADDRESS_MAX];
+};
+
+struct c37_client;
+struct c37_server;
+
+struct c37_node {
+	struct node *node;
+	struct c37_config_in in;
+	struct c37_config_out out;
+	struct c37_source source;
+	bool reads, writes;       /* the configuration has the group */
+	bool typed;               /* in.signals stand in the configuration */
+
+	/* From start to stop. */
+	struct inbox inbox;
+	struct fault_counters faults;
+	struct c37_client *client;
+	struct c37_server *server;
+};
+
+/* Sets the state of the node when `connected` has changed (*shown, *was); of the server's thread or
+ * the client's. */
+void c37_node_tell(struct c37_node *c, bool server, bool connected, bool *shown, bool *was);
+
+/* c37_client.c */
+int c37_client_start(struct c37_node *c);
+void c37_client_stop(struct c37_node *c);
+
+/* c37_server.c. write: as struct node_type; interrupt: ends a write that waits. */
+int c37_server_start(struct c37_node *c);
+void c37_server_stop(struct c37_node *c);
+int c37_server_write(struct c37_node *c, struct sample *smps[], unsigned cnt);
+void c37_server_interrupt(struct c37_node *c);
+
+#endif

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The server: a thread accepts clients and answers their commands; the thread of the path makes
+ * data frames and gives them to all clients that asked for data. A client that takes too little
+ * loses frames or its connection, and holds up nobody.
+ */
+#define LOG_ROOM "gateway/c37.118"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/base/ending.h"
+#include "gateway/base/thread.h"
+#include "gateway/node/c37.118/c37_node.h"
+#include "gateway/part/socket_address.h"
+#include "gateway/part/socket_option.h"
+#include "gateway/sample/time.h"
+#include "gateway/stream/stream.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/wakeup.h"
+
+#define EVENTS 16
+#define STATE_MS 20
+#define BACKLOG 16
+#define READ_BYTES 4096
+/* Commands of one client that are answered before the others have their turn. */
+#define READS_MAX 4
+/* How long the end of the node waits for clients to take what was written. */
+#define END_NS (NSEC_PER_SEC / 2)
+/* Without descriptors no client can be accepted; it is tried again after this time. */
+#define PAUSE_NS (50 * 1000 * 1000)
+
+enum { WAKE = 1 << 16, LISTENER };
+
+struct client {
+	struct stream stream;      /* fd -1: a free place */
+	struct stream_buffer rx;   /* of its commands */
+	struct socket_address from;
+	bool sends;                /* it has asked for data */
+	bool waits;                /* for room, so the thread looks for it */
+	bool broken;               /* the thread is to close it ... */
+	const char *why;           /* ... for this reason */
+	uint64_t behind;           /* frames that it did not get */
+};
+
+struct c37_server {
+	struct c37_node *node;
+	pthread_t thread;
+	bool has_thread;
+	int epoll_fd, wake_fd, listener;
+	atomic_bool stop;
+	pthread_mutex_t lock;      /* of what follows */
+	pthread_cond_t changed;    /* somebody asks for data, or a write is to end */
+	unsigned interrupts;
+	struct client *clients;
+	unsigned client_max, client_count, sending;
+	uint8_t *answer;           /* C37_FRAME_MAX; of the thread */
+
+	/* Of the writer. */
+	uint8_t *frame;            /* C37_FRAME_MAX */
+	struct c37_gate gate;
+	bool shown, was;           /* of the thread */
+};
+
+static const char *name_of(const struct c37_server *v)
+{
+	return v->node->node->name;
+}
+
+static int watch(struct c37_server *v, int op, int fd, uint32_t events, uint32_t which)
+{
+	struct epoll_event e = { .events = events, .data.u32 = which };
+
+	return epoll_ctl(v->epoll_fd, op, fd, &e) ? -errno : 0;
+}
+
+/* ---- clients, with the lock ---- */
+
+static void set_sends(struct c37_server *v, struct client *k, bool sends)
+{
+	v->sending += (unsigned)sends - (unsigned)k->sends;
+	k->sends = sends;
+	if (sends)
+		pthread_cond_broadcast(&v->changed);
+}
+
+static void break_client(struct c37_server *v, struct client *k, const char *why)
+{
+	if (k->broken)
+		return;
+	k->broken = true;
+	k->why = why;
+	set_sends(v, k, false);
+	wakeup_post(v->wake_fd);
+}
+
+static void flush(struct c37_server *v, struct client *k)
+{
+	bool waits;
+	int ret = stream_flush(&k->stream, NULL);
+
+	if (ret) {
+		break_client(v, k, strerror(-ret));
+		return;
+	}
+	waits = stream_buffer_filled(&k->stream.out);
+	if (waits != k->waits)
+		watch(v, EPOLL_CTL_MOD, k->stream.fd, EPOLLIN | (waits ? EPOLLOUT : 0u),
+		      (uint32_t)(k - v->clients));
+	k->waits = waits;
+}
+
+static void put(struct c37_server *v, struct client *k, const uint8_t *data, size_t len)
+{
+	if (stream_buffer_put(&k->stream.out, data, len))
+		break_client(v, k, strerror(ENOMEM));
+	else
+		flush(v, k);
+}
+
+static void close_client(struct c37_server *v, struct client *k)
+{
+	char text[SOCKET_ADDRESS_MAX];
+
+	log_info("node %s: %s is gone: %s", name_of(v), socket_address_print(&k->from, text), k->why);
+	if (k->behind)
+		log_warn("node %s: %s lost %ju frames, because it took them too slowly", name_of(v),
+			 text, (uintmax_t)k->behind);
+	set_sends(v, k, false);
+	epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, k->stream.fd, NULL);
+	stream_close(&k->stream);
+	stream_buffer_free(&k->rx);
+	*k = (struct client){ .stream.fd = -1 };
+	node_figure_set(v->node->node, C37_CLIENTS, --v->client_count);
+}
+
+/* ---- commands, with the lock ---- */
+
+static void take_command(struct c37_server *v, struct client *k, const struct c37_frame *f)
+{
+	const struct c37_answer a =
+		c37_source_answer(&v->node->source, f, k->sends,
+				  (int64_t)timespec_to_ns(clock_realtime()), v->answer,
+				  C37_FRAME_MAX);
+
+	if (!a.known) {
+		fault_note(&v->node->faults, FAULT_FOREIGN, 1,
+			   "%s for stream %u; this one has IDCODE %u",
+			   f->type == C37_COMMAND ? "a command" : "a frame that is no command",
+			   f->idcode, v->node->source.idcode);
+		return;
+	}
+	node_figure_add(v->node->node, C37_COMMANDS, 1);
+	if (a.sends != k->sends)
+		set_sends(v, k, a.sends);
+	/* One that asks and does not read. */
+	if (a.len && stream_buffer_filled(&k->stream.out) >
+			     (size_t)v->node->out.queue_bytes + C37_FRAME_MAX)
+		break_client(v, k, "it asks and does not take the answers");
+	else if (a.len)
+		put(v, k, v->answer, a.len);
+}
+
+static void take_commands(struct c37_server *v, struct client *k)
+{
+	while (!k->broken && stream_buffer_filled(&k->rx)) {
+		struct c37_frame f;
+		const char *why;
+		size_t skip;
+		int n = c37_next((const uint8_t *)k->rx.at + k->rx.start,
+				 stream_buffer_filled(&k->rx), &f, &skip, &why);
+
+		if (!n)
+			break;
+		if (n < 0)
+			fault_note(&v->node->faults, FAULT_MALFORMED, 1, "%s", why);
+		else
+			take_command(v, k, &f);
+		k->rx.start += n > 0 ? (size_t)n : skip;
+	}
+	if (!stream_buffer_filled(&k->rx))
+		k->rx.start = k->rx.end = 0;
+}
+
+static void receive(struct c37_server *v, struct client *k)
+{
+	for (unsigned i = 0; i < READS_MAX && !k->broken; i++) {
+		ssize_t n;
+
+		if (stream_buffer_reserve(&k->rx, READ_BYTES)) {
+			break_client(v, k, strerror(ENOMEM));
+			return;
+		}
+		n = stream_recv(&k->stream, k->rx.at + k->rx.end, READ_BYTES);
+		if (n == -EAGAIN)
+			return;
+		if (n <= 0) {
+			break_client(v, k, n ? strerror((int)-n) : "it has closed the connection");
+			return;
+		}
+		k->rx.end += (size_t)n;
+		take_commands(v, k);
+	}
+}
+
+/* ---- the thread ---- */
+
+static void set_options(const struct c37_server *v, int fd)
+{
+	const char *name = name_of(v);
+
+	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, name, "TCP_NODELAY");
+	/* A host that went down does not end its connections. */
+	socket_option_try(fd, SOL_SOCKET, SO_KEEPALIVE, 1, name, "SO_KEEPALIVE");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, name, "TCP_KEEPIDLE");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, name, "TCP_KEEPINTVL");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPCNT, 3, name, "TCP_KEEPCNT");
+	socket_option_try(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, name, "TCP_USER_TIMEOUT");
+}
+
+static void adopt(struct c37_server *v, int fd, const struct socket_address *from)
+{
+	char text[SOCKET_ADDRESS_MAX];
+	unsigned i = 0;
+
+	socket_address_print(from, text);
+	while (i < v->client_max && v->clients[i].stream.fd >= 0)
+		i++;
+	if (i == v->client_max) {
+		close(fd);
+		log_warn("node %s: %s is turned away, there are %u clients already (out.max_clients)",
+			 name_of(v), text, v->client_max);
+		return;
+	}
+	set_options(v, fd);
+	v->clients[i].from = *from;
+	stream_init(&v->clients[i].stream, fd);
+	watch(v, EPOLL_CTL_ADD, fd, EPOLLIN, i);
+	node_figure_set(v->node->node, C37_CLIENTS, ++v->client_count);
+	log_info("node %s: %s has connected", name_of(v), text);
+}
+
+static void accept_one(struct c37_server *v)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct socket_address from = { .len = sizeof(from.storage) };
+	int fd = accept4(v->listener, &from.sa, &from.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		pthread_mutex_lock(&v->lock);
+		adopt(v, fd, &from);
+		pthread_mutex_unlock(&v->lock);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+		fault_note(&v->node->faults, FAULT_DROPPED, 1, "cannot accept a client: %s",
+			   strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void handle(struct c37_server *v, const struct epoll_event *e)
+{
+	struct client *k;
+
+	if (e->data.u32 == WAKE) {
+		wakeup_drain(v->wake_fd);
+		return;
+	}
+	if (e->data.u32 == LISTENER) {
+		accept_one(v);
+		return;
+	}
+	pthread_mutex_lock(&v->lock);
+	k = &v->clients[e->data.u32];
+	if (k->stream.fd >= 0 && !k->broken && e->events & EPOLLOUT)
+		flush(v, k);
+	if (k->stream.fd >= 0 && !k->broken && e->events & ~(uint32_t)EPOLLOUT)
+		receive(v, k);
+	pthread_mutex_unlock(&v->lock);
+}
+
+static unsigned clear_away(struct c37_server *v)
+{
+	unsigned left;
+
+	pthread_mutex_lock(&v->lock);
+	for (unsigned i = 0; i < v->client_max; i++)
+		if (v->clients[i].stream.fd >= 0 && v->clients[i].broken)
+			close_client(v, &v->clients[i]);
+	left = v->client_count;
+	pthread_mutex_unlock(&v->lock);
+	return left;
+}
+
+/* What was written goes to those that take it in time. */
+static void part(struct c37_server *v)
+{
+	uint64_t end_ns = clock_now_ns() + END_NS;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool waits = true;
+
+	while (waits && clock_now_ns() < end_ns) {
+		waits = false;
+		pthread_mutex_lock(&v->lock);
+		for (unsigned i = 0; i < v->client_max; i++) {
+			struct client *k = &v->clients[i];
+
+			if (k->stream.fd >= 0 && !k->broken && k->waits) {
+				flush(v, k);
+				waits |= k->waits;
+			}
+		}
+		pthread_mutex_unlock(&v->lock);
+		if (waits)
+			nanosleep(&pause, NULL);
+	}
+	pthread_mutex_lock(&v->lock);
+	for (unsigned i = 0; i < v->client_max; i++)
+		if (v->clients[i].stream.fd >= 0) {
+			stream_shut(&v->clients[i].stream);
+			break_client(v, &v->clients[i], "the node stops");
+		}
+	pthread_mutex_unlock(&v->lock);
+	clear_away(v);
+}
+
+static void *run(void *arg)
+{
+	struct c37_server *v = arg;
+	struct epoll_event events[EVENTS];
+
+	while (!atomic_load(&v->stop)) {
+		int n = epoll_wait(v->epoll_fd, events, EVENTS, v->shown ? -1 : STATE_MS);
+
+		for (int i = 0; i < n; i++)
+			handle(v, &events[i]);
+		c37_node_tell(v->node, true, clear_away(v), &v->shown, &v->was);
+	}
+	part(v);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static int open_listener(struct c37_server *v)
+{
+	const char *address = v->node->out.full_address;
+	struct socket_address at;
+	char why[SOCKET_WHY_MAX];
+	int one = 1, zero = 0, ret;
+
+	ret = socket_address_resolve(LAYER_TCP_SERVER, address, AF_UNSPEC, &at, why);
+	if (ret) {
+		log_error("node %s: out.address: %s", name_of(v), why);
+		return ret;
+	}
+	v->listener = socket(at.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (v->listener >= 0) {
+		/* Connections of an earlier run that are not in use any more. */
+		setsockopt(v->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		if (at.sa.sa_family == AF_INET6)
+			setsockopt(v->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	}
+	if (v->listener < 0 || bind(v->listener, &at.sa, at.len) || listen(v->listener, BACKLOG)) {
+		ret = -errno;
+		log_error("node %s: out.address: cannot listen on %s: %s", name_of(v), address,
+			  strerror(-ret));
+		return ret;
+	}
+	log_info("node %s: listening on %s", name_of(v), socket_address_print(&at, why));
+	return watch(v, EPOLL_CTL_ADD, v->listener, EPOLLIN, LISTENER);
+}
+
+static int make(struct c37_server *v)
+{
+	int ret;
+
+	v->client_max = (unsigned)v->node->out.max_clients;
+	v->clients = calloc(v->client_max, sizeof(*v->clients));
+	v->answer = malloc(C37_FRAME_MAX);
+	v->frame = malloc(C37_FRAME_MAX);
+	if (!v->clients || !v->answer || !v->frame) {
+		v->client_max = 0;
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < v->client_max; i++)
+		v->clients[i].stream.fd = -1;
+	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (v->epoll_fd < 0)
+		return -errno;
+	v->wake_fd = wakeup_open_signal();
+	if (v->wake_fd < 0)
+		return v->wake_fd;
+	ret = watch(v, EPOLL_CTL_ADD, v->wake_fd, EPOLLIN, WAKE);
+	return ret ? ret : open_listener(v);
+}
+
+int c37_server_start(struct c37_node *c)
+{
+	struct c37_server *v = calloc(1, sizeof(*v));
+	int ret;
+
+	if (!v)
+		return -ENOMEM;
+	c->server = v;
+	v->node = c;
+	v->epoll_fd = v->wake_fd = v->listener = -1;
+	pthread_mutex_init(&v->lock, NULL);
+	pthread_cond_init(&v->changed, NULL);
+	ret = make(v);
+	if (!ret)
+		ret = thread_start(&v->thread, "c37-server", THREAD_AS_CALLER, run, v);
+	v->has_thread = !ret;
+	return ret;
+}
+
+void c37_server_stop(struct c37_node *c)
+{
+	struct c37_server *v = c->server;
+
+	if (!v)
+		return;
+	atomic_store(&v->stop, true);
+	if (v->has_thread) {
+		wakeup_post(v->wake_fd);
+		pthread_join(v->thread, NULL);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		const int fds[] = { v->epoll_fd, v->wake_fd, v->listener };
+
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	pthread_cond_destroy(&v->changed);
+	pthread_mutex_destroy(&v->lock);
+	free(v->clients);
+	free(v->answer);
+	free(v->frame);
+	free(v);
+	c->server = NULL;
+}
+
+/* ---- writing ---- */
+
+void c37_server_interrupt(struct c37_node *c)
+{
+	struct c37_server *v = c->server;
+
+	if (!v)
+		return;
+	pthread_mutex_lock(&v->lock);
+	v->interrupts++;
+	pthread_cond_broadcast(&v->changed);
+	pthread_mutex_unlock(&v->lock);
+}
+
+/* With the lock: a client whose queue is full. */
+static void fall_behind(struct c37_server *v, struct client *k)
+{
+	k->behind++;
+	node_figure_add(v->node->node, C37_CLIENTS_BEHIND, 1);
+	if (v->node->out.slow == C37_SLOW_SKIP)
+		return;
+	node_figure_add(v->node->node, C37_CLIENTS_DROPPED, 1);
+	break_client(v, k, "it takes frames too slowly (out.slow, out.queue)");
+}
+
+/* With the lock. */
+static void send_frame(struct c37_server *v, size_t len)
+{
+	size_t max = (size_t)v->node->out.queue_bytes;
+
+	for (unsigned i = 0; i < v->client_max; i++) {
+		struct client *k = &v->clients[i];
+
+		if (!k->sends)
+			continue;
+		if (stream_buffer_filled(&k->stream.out) + len > max) {
+			fall_behind(v, k);
+			continue;
+		}
+		put(v, k, v->frame, len);
+		node_figure_add(v->node->node, C37_FRAMES_SENT, 1);
+	}
+}
+
+/* With the lock, for out.testing: until a client asks for data or the write is to end. */
+static void await_client(struct c37_server *v)
+{
+	unsigned interrupts = v->interrupts;
+
+	while (!v->sending && interrupts == v->interrupts && !ending_has_begun()) {
+		struct timespec until = timespec_from_ns(clock_monotonic_ns_slow() + NSEC_PER_SEC / 10);
+
+		pthread_cond_clockwait(&v->changed, &v->lock, CLOCK_MONOTONIC, &until);
+	}
+}
+
+/* The length of the frame; 0: the loss was counted. */
+static size_t make_frame(struct c37_server *v, const struct sample *s, int64_t ns)
+{
+	struct node *n = v->node->node;
+	size_t len = 0;
+
+	if (ns >= 0 && ns / 1000000000 < UINT32_MAX)
+		len = c37_source_data(&v->node->source, s, ns, v->frame, C37_FRAME_MAX);
+	if (!len)
+		node_refuse(n, NODE_LOSS_FORMAT, 1, "a time that SOC cannot hold");
+	return len;
+}
+
+int c37_server_write(struct c37_node *c, struct sample *smps[], unsigned cnt)
+{
+	struct c37_server *v = c->server;
+	unsigned sent = 0, thinned = 0, absent = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct sample *s = smps[i];
+		struct timespec origin = s->flags & SAMPLE_HAS_ORIGIN ? s->origin : clock_realtime();
+		int64_t ns = sample_time_to_ns(origin);
+		size_t len;
+
+		if (!c37_gate_admits(&v->gate, c->source.period_ns, ns)) {
+			thinned++;
+			continue;
+		}
+		len = make_frame(v, s, ns);
+		if (!len)
+			continue;
+		pthread_mutex_lock(&v->lock);
+		if (c->out.testing)
+			await_client(v);
+		if (v->sending) {
+			send_frame(v, len);
+			sent++;
+		} else {
+			absent++;
+		}
+		pthread_mutex_unlock(&v->lock);
+	}
+	if (thinned) {
+		node_figure_add(c->node, C37_THINNED, thinned);
+		node_refuse(c->node, NODE_LOSS_FULL, thinned, "%s",
+			    "samples come faster than out.data_rate");
+	}
+	if (absent)
+		node_refuse(c->node, NODE_LOSS_ABSENT, absent, "%s", "no client has asked for data");
+	return (int)sent;
+}
