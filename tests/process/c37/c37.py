@@ -1,0 +1,475 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""c37.py SCENARIO...: synchrophasors between gateways, and with devices and clients of this test,
+which have a codec of their own. Environment: BUSBAR, the program.
+"""
+import binascii
+import os
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+
+import servers
+from gateway_process import Gateway, Gateways, check
+from servers import until
+
+DATA, HEADER, CFG1, CFG2, COMMAND, CFG3 = range(6)
+OFF, ON, SEND_HEADER, SEND_CFG1, SEND_CFG2, SEND_CFG3 = range(1, 7)
+SOC = 1700000000
+PMUS = '( { name = "A"; frequency = "f"; rocof = "df"; analog = ( { signal = "n"; } ); } )'
+
+
+# ---- frames ----
+
+def frame(kind, body, idcode=7, number=0, rate=50, quality=0):
+    fraction = quality << 24 | number % rate * 1000000 // rate
+    head = struct.pack("!BBHHII", 0xaa, kind << 4 | 1, 16 + len(body), idcode, SOC + number // rate, fraction)
+    return head + body + struct.pack("!H", binascii.crc_hqx(head + body, 0xffff))
+
+
+def name(text):
+    return text.encode().ljust(16)
+
+
+def config(analogs=1, station="DEVICE", changes=1, rate=50, idcode=7):
+    """Floats, no phasors."""
+    return frame(CFG2, struct.pack("!IH", 1000000, 1) + name(station) +
+                 struct.pack("!HHHHH", idcode, 0xe, 0, analogs, 0) +
+                 b"".join(name("an%d" % i) for i in range(analogs)) +
+                 struct.pack("!I", 1) * analogs + struct.pack("!HHh", 1, changes, rate), idcode)
+
+
+def data(number, analogs=1, stat=0, idcode=7, quality=0):
+    values = [50.0, 0.0] + [float(number + i) for i in range(analogs)]
+    return frame(DATA, struct.pack("!H%df" % len(values), stat, *values), idcode, number, quality=quality)
+
+
+class Frames:
+    """The frames that come over a connection."""
+
+    def __init__(self, sock):
+        self.sock, self.rest = sock, b""
+
+    def next(self):
+        """(type, body), or None at the end."""
+        while len(self.rest) < 4 or len(self.rest) < struct.unpack("!H", self.rest[2:4])[0]:
+            more = self.sock.recv(65536)
+            if not more:
+                return None
+            self.rest += more
+        size = struct.unpack("!H", self.rest[2:4])[0]
+        whole, self.rest = self.rest[:size], self.rest[size:]
+        check(whole[0] == 0xaa, "a frame begins: %r" % whole[:4])
+        check(binascii.crc_hqx(whole[:-2], 0xffff) == struct.unpack("!H", whole[-2:])[0], "its check is right")
+        return whole[1] >> 4, whole[14:-2]
+
+
+# ---- gateways ----
+
+def reader(folder, label, address, more="", more_node=""):
+    """A gateway that writes what a device sends to a file."""
+    got = os.path.join(folder, label + ".csv")
+    g = Gateway(folder, label, """
+nodes = {
+	x = { type = "c37.118"; in = { address = "%s"; idcode = 7; reconnect_interval = 200; %s }; %s };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % (address, more, more_node, got))
+    g.got = got
+    return g
+
+
+def writer(folder, label, port, rate=100.0, limit=-1, more="", data_rate=None, pmus=PMUS):
+    """A gateway that sends a counter."""
+    return Gateway(folder, label, """
+nodes = {
+	sig = { type = "signal.v2"; rate = %s; limit = %d; in = { signals = (
+		{ name = "f"; signal = "constant"; amplitude = 50.0; }, { name = "df"; signal = "constant"; amplitude = 0.0; },
+		{ name = "n"; signal = "counter"; } ); }; };
+	x = { type = "c37.118"; out = { address = "127.0.0.1:%d"; idcode = 7; data_rate = %s; pmus = %s; %s }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % (rate, limit, port, data_rate or rate, pmus, more))
+
+
+def stats(g):
+    return g.ask("/node/x")["stats"]
+
+
+def figures(g):
+    return stats(g)["figures"]
+
+
+def rows(g):
+    """Lines of values: [sequence, values...]; of booleans and numbers."""
+    if not os.path.exists(g.got):
+        return []
+    with open(g.got) as f:
+        return [[float(v) for v in line.split(",")[3:]] for line in f
+                if line[0] != "#" and line.endswith("\n")]
+
+
+def say(*gateways):
+    return "; ".join("%s %s" % (figures(g), open(g.log).read()[-700:]) for g in gateways)
+
+
+def await_rows(g, true, what):
+    until(lambda: true(rows(g)), lambda: "%s: %s %s" % (what, rows(g)[-3:], say(g)), 30)
+
+
+def end_soon(g, statuses=(0,)):
+    since = time.monotonic()
+    log = g.end(statuses)
+    check(time.monotonic() - since < 2.5, "the gateway ends in time: %.1f s" % (time.monotonic() - since))
+    return log
+
+
+def log_has(g, text):
+    with open(g.log) as f:
+        return text in f.read()
+
+
+# ---- a device of this test ----
+
+class Device(threading.Thread):
+    """Answers commands over TCP, and sends what the scenario says."""
+
+    def __init__(self, port=4712):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.port, self.analogs, self.station, self.changes = port, 1, "DEVICE", 1
+        self.commands, self.on, self.silent, self.conn = [], threading.Event(), False, None
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                self.conn, _ = self.listener.accept()
+            except OSError:
+                return
+            self.conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            frames = Frames(self.conn)
+            try:
+                while (f := frames.next()):
+                    self.answer(f)
+            except OSError:
+                pass
+            self.on.clear()
+            self.conn.close()
+
+    def answer(self, f):
+        check(f[0] == COMMAND, "a client sends commands")
+        which = struct.unpack("!H", f[1][:2])[0]
+        self.commands.append(which)
+        if self.silent:
+            return
+        if which == SEND_HEADER:
+            self.conn.sendall(frame(HEADER, b"device \x1b of a test"))
+        elif which == SEND_CFG2:
+            self.conn.sendall(config(self.analogs, self.station, self.changes))
+        elif which in (ON, OFF):
+            (self.on.set if which == ON else self.on.clear)()
+
+    def await_on(self):
+        check(self.on.wait(30), "data are asked for: %s" % self.commands)
+
+    def send(self, *frames):
+        self.conn.sendall(b"".join(frames))
+
+    def close(self):
+        self.on.clear()
+        self.conn.shutdown(socket.SHUT_RDWR)
+
+
+# ---- scenarios ----
+
+def pair(folder):
+    """Two clients of one server read all samples that it was given while they wanted data."""
+    with Gateways() as g:
+        g.append(writer(folder, "w", 4712, rate=200.0, limit=300, more="testing = true;"))
+        # The first one that asks for data lets the samples go.
+        g.append(reader(folder, "a", "127.0.0.1", more="status = true;"))
+        # Steps that a loaded machine leaves out are no samples.
+        until(lambda: stats(g[0])["sent"] + g[0].ask("/node/sig")["stats"]["missed"] == 300, lambda: "all are sent: " + say(*g))
+        s = stats(g[0])
+        await_rows(g[1], lambda r: len(r) >= s["sent"], "all samples arrive")
+        got = [r[-1] for r in rows(g[1])]
+        check(len(got) == s["sent"] and got == sorted(set(got)) and 0 <= got[0] and got[-1] < 300,
+              "each once, in order: %s" % got)
+        check(s["figures"]["frames_sent"] == s["sent"] and s["not_sent"] == 0, "all were sent: %s" % s)
+        f = figures(g[1])
+        check(f["configurations"] == 1 and f["malformed"] == 0 and f["repeated"] == 0, "nothing is wrong: %s" % f)
+        log = end_soon(g[1])
+        check("configuration of stream 7: stations 1, values 5" in log, "the configuration is told: " + log)
+        end_soon(g[0])
+        g.clear()
+        # Two at a time, and a rate below that of the samples.
+        g.append(writer(folder, "w2", 4713, rate=400.0, data_rate=100))
+        for label in ("b", "c"):
+            g.append(reader(folder, label, "127.0.0.1:4713"))
+        for r in g[1:]:
+            await_rows(r, lambda r: len(r) >= 150, "both read")
+        g[0].ask("/node/sig/stop", "POST")
+        last = []
+
+        def still():
+            now = [stats(x) for x in g]
+            same, last[:] = now == last, now
+            time.sleep(0.1)
+            return same
+        until(still, "all has arrived")
+        s = stats(g[0])
+        # What each read is what was sent to it.
+        check(s["figures"]["frames_sent"] == sum(stats(r)["received"] for r in g[1:]), "every frame arrives: %s" % say(*g))
+        check(s["sent"] + s["not_sent"] == g[0].ask("/node/sig")["stats"]["received"], "every sample is accounted for: %s" % s)
+        check(s["figures"]["thinned"] > 2 * s["sent"], "three of four are left out: %s" % s)
+        check(s["figures"]["clients_behind"] == 0, "nobody is slow: %s" % s)
+        for x in g:
+            log = end_soon(x)
+        g.clear()
+
+
+def restart(folder):
+    """A server that is started again is read on, with its gap counted."""
+    with Gateways() as g:
+        g.append(reader(folder, "r", "127.0.0.1"))
+        g.append(writer(folder, "w1", 4712))
+        await_rows(g[0], lambda r: len(r) >= 30, "samples arrive")
+        check(g[0].ask("/node/x")["state"] == "connected", "the node says so")
+        g[1].process.kill()
+        g[1].process.wait()
+        until(lambda: g[0].ask("/node/x")["state"] == "pending-connect", "the end is seen")
+        g[1] = writer(folder, "w2", 4712)
+        before = len(rows(g[0]))
+        await_rows(g[0], lambda r: len(r) >= before + 30, "samples go on")
+        f = figures(g[0])
+        check(f["connections"] == 2 and f["configurations"] >= 1 and f["frames_missing"] > 0, "as counted: %s" % f)
+        for x in g:
+            end_soon(x)
+        g.clear()
+
+
+def device(folder):
+    """Frames in pieces and together, damaged ones, configurations that change, a device that goes."""
+    d = Device()
+    with Gateways() as g:
+        g.append(reader(folder, "r", "localhost", more="header = true; timeout = 10.0;"))
+        d.await_on()
+        check(d.commands == [OFF, SEND_HEADER, SEND_CFG2, ON], "the way to data: %s" % d.commands)
+        # Byte by byte, then many at once, then with something between.
+        for byte in data(0) + data(1):
+            d.send(bytes([byte]))
+        d.send(*(data(i) for i in range(2, 40)))
+        d.send(b"no frame", data(40), data(41)[:-1] + b"\0", data(42), data(44, idcode=8), data(43), data(43))
+        await_rows(g[0], lambda r: len(r) >= 43, "frames are found")
+        want = [i for i in range(44) if i != 41]
+        check([r[-1] for r in rows(g[0])] == want, "all good ones: %s" % rows(g[0])[-5:])
+        until(lambda: figures(g[0])["repeated"] == 1, "the last one is read")
+        f = figures(g[0])
+        check(f["malformed"] == 2 and f["foreign"] == 1 and f["frames_missing"] == 1, "as counted: %s" % f)
+        check(stats(g[0])["lost"] == 1, "a gap in the sequence: %s" % stats(g[0]))
+        check(log_has(g[0], "header of the device: device . of a test"), "the header is logged")
+        # It says that its configuration changes, and then it has three values more.
+        d.send(data(44, stat=0x0400))
+        until(lambda: d.commands[4:] == [SEND_CFG2], lambda: "it is asked again: %s" % d.commands)
+        d.analogs, d.changes = 4, 2
+        d.send(data(45, analogs=4))
+        until(lambda: figures(g[0])["configurations"] == 2, "another configuration is used")
+        d.send(data(46, analogs=4))
+        await_rows(g[0], lambda r: len(r[-1]) == 3 + 4, "values of the new one")
+        check(log_has(g[0], "another configuration of stream 7: stations 1, values 6"), "and told")
+        # Errors, time quality.
+        d.send(data(47, analogs=4, stat=0xa000, quality=0x1b))
+        until(lambda: figures(g[0])["invalid"] == 1, "an error is counted")
+        f = figures(g[0])
+        check(f["not_in_sync"] == 1 and f["time_quality"] == 11, "and what it says of its clock: %s" % f)
+        # It goes and comes again.
+        d.close()
+        d.await_on()
+        d.send(data(60, analogs=4))
+        await_rows(g[0], lambda r: r[-1][3] == 60, "it is read on")
+        end_soon(g[0])
+        until(lambda: d.commands[-1] == OFF and not d.on.is_set(), "at the end data are not wanted any more")
+        # It hangs: the connection stays, nothing comes.
+        g[0] = reader(folder, "h", "localhost", more="timeout = 0.5;")
+        d.await_on()
+        until(lambda: figures(g[0])["silent"] >= 1 and figures(g[0])["connections"] >= 2, "it is called again")
+        check("no data came for 0.5 s" in end_soon(g[0]), "which is told")
+        g.clear()
+    d.listener.close()
+
+
+def udp(folder):
+    """Commands and data over UDP, and data only."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("127.0.0.1", 4713))
+    s.settimeout(30)
+    with Gateways() as g:
+        g.append(reader(folder, "u", "127.0.0.1:4713", more='transport = "udp"; timeout = 0.5; status = true;'))
+        seen = []
+        while ON not in seen:
+            bytes_, peer = s.recvfrom(65536)
+            seen.append(struct.unpack("!H", bytes_[14:16])[0])
+            # The first question is lost.
+            if seen[-1] == SEND_CFG2 and seen.count(SEND_CFG2) > 1:
+                s.sendto(config(), peer)
+        for i in (0, 1, 2, 5, 3, 4, 5, 6):
+            s.sendto(data(i), peer)
+        s.sendto(data(7)[:-3], peer)
+        other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        other.sendto(data(8), peer)
+        s.sendto(data(9), peer)
+        await_rows(g[0], lambda r: r and r[-1][-1] == 9, "data arrive")
+        f = figures(g[0])
+        check(f["late"] == 2 and f["repeated"] == 1 and f["malformed"] == 1, "as counted: %s" % f)
+        check([r[-1] for r in rows(g[0])] == [0, 1, 2, 5, 6, 9], "late ones are dropped: %s" % rows(g[0]))
+        end_soon(g[0])
+        g.clear()
+        s.close()
+        d = Device(4714)
+        g.append(reader(folder, "both", "127.0.0.1:4714", more='transport = "both"; data_address = "127.0.0.1:4720";'))
+        d.await_on()
+        for i in range(20):
+            other.sendto(data(i), ("127.0.0.1", 4720))
+        await_rows(g[0], lambda r: len(r) == 20, "data arrive by UDP")
+        end_soon(g[0])
+        g.clear()
+        d.listener.close()
+
+
+def connect(port=4712):
+    s = socket.create_connection(("127.0.0.1", port))
+    s.settimeout(30)
+    return s
+
+
+def command(which, idcode=7, more=b""):
+    return frame(COMMAND, struct.pack("!H", which) + more, idcode)
+
+
+def clients(folder):
+    """Each command is obeyed, for the client that sent it; nonsense is not."""
+    with Gateways() as g:
+        g.append(writer(folder, "w", 4712, more='header = "about us"; max_clients = 4;'))
+        one, two = connect(), connect()
+        f1, f2 = Frames(one), Frames(two)
+        # In pieces, and several at once.
+        for byte in command(SEND_HEADER):
+            one.sendall(bytes([byte]))
+        check(f1.next() == (HEADER, b"about us"), "the header")
+        one.sendall(command(SEND_CFG1) + command(SEND_CFG2) + command(SEND_CFG3) + command(ON))
+        kinds = [f1.next() for _ in range(3)]
+        check([k for k, _ in kinds] == [CFG1, CFG2, CFG3], "the configurations")
+        check(kinds[1][1][6:22] == name("A") and kinds[1][1][-2:] == struct.pack("!h", 100), "what they say")
+        numbers = [struct.unpack("!f", f1.next()[1][-4:])[0] for _ in range(50)]
+        check(numbers == [numbers[0] + i for i in range(50)], "data: %s" % numbers)
+        # The other one gets nothing until it asks.
+        two.sendall(command(ON, idcode=8) + command(EXTENDED, more=b"\0" * 100) + b"nonsense" + command(ON)[:-1] + b"\0")
+        until(lambda: figures(g[0])["foreign"] == 2 and figures(g[0])["malformed"] >= 1, lambda: "not obeyed: %s" % say(g[0]))
+        two.settimeout(0.2)
+        try:
+            check(not two.recv(1), "no data without a command")
+        except TimeoutError:
+            pass
+        two.settimeout(30)
+        two.sendall(command(ON))
+        check(f2.next()[0] == DATA, "its data")
+        two.sendall(command(OFF))
+        two.sendall(command(SEND_HEADER))
+        while f2.next()[0] != HEADER:
+            pass
+        # More than there may be are turned away.
+        others = [connect(), connect()]
+        until(lambda: figures(g[0])["clients"] == 4, "four are there")
+        check(connect().recv(1) == b"", "the fifth is turned away")
+        for o in others:
+            o.close()
+        until(lambda: figures(g[0])["clients"] == 2, "two go")
+        # One resets its connection.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+        until(lambda: figures(g[0])["clients"] == 1, "another one goes")
+        until(lambda: stats(g[0])["losses"]["absent"] > 0, lambda: "what nobody wants is counted: " + say(g[0]))
+        end_soon(g[0])
+        g.clear()
+        check(two.recv(1) == b"", "the connection is closed")
+
+
+EXTENDED = 8
+
+
+def slow(folder):
+    """A client that does not read is disconnected, or loses frames; another one gets all."""
+    # The last value counts; the others make frames long.
+    pmus = PMUS.replace('{ signal = "n"; }', ", ".join(['{ signal = "f"; }'] * 400 + ['{ signal = "n"; }']))
+    for policy in ("disconnect", "skip"):
+        with Gateways() as g:
+            g.append(writer(folder, "w-" + policy, 4712, rate=2000.0, pmus=pmus, more='queue = 65536; slow = "%s";' % policy))
+            lazy, good = socket.socket(), connect()
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.connect(("127.0.0.1", 4712))
+            lazy.sendall(command(ON))
+            good.sendall(command(ON))
+            frames, missing, last = Frames(good), 0, None
+            end = time.monotonic() + 40
+            while figures(g[0])["clients_behind"] < (1 if policy == "disconnect" else 10):
+                check(time.monotonic() < end, "a client falls behind: %s" % say(g[0]))
+                for _ in range(100):
+                    n = struct.unpack("!f", frames.next()[1][-4:])[0]
+                    missing += 0 if last is None else n - last - 1
+                    last = n
+            f = figures(g[0])
+            left_out = g[0].ask("/node/sig")["stats"]["missed"] + f["thinned"]
+            check(missing <= left_out, "the good one gets all: %s missing, %s" % (missing, f))
+            check(f["clients_dropped"] == (policy == "disconnect"), "as the policy says: %s" % f)
+            if policy == "disconnect":
+                until(lambda: figures(g[0])["clients"] == 1, "it is disconnected")
+            end_soon(g[0])
+            g.clear()
+
+
+def silent(folder):
+    """Nodes end in time whatever the peer does."""
+    with Gateways() as g:
+        # Takes connections and says nothing; does not even take them.
+        mute = socket.create_server(("127.0.0.1", 4730))
+        full = socket.create_server(("127.0.0.1", 4731), backlog=0)
+        held = [socket.socket() for _ in range(3)]
+        for h in held:
+            h.setblocking(False)
+            h.connect_ex(("127.0.0.1", 4731))
+        g.append(reader(folder, "mute", "127.0.0.1:4730", more="timeout = 0.3;"))
+        until(lambda: log_has(g[0], "no configuration came after 3 questions; is the IDCODE 7 its own?"),
+              lambda: "it is told: " + say(g[0]))
+        g.append(reader(folder, "full", "127.0.0.1:4731"))
+        g.append(reader(folder, "nobody", "127.0.0.1:4732"))
+        g.append(reader(folder, "unknown", "no-such-host.invalid"))
+        until(lambda: figures(g[2])["unreachable"] >= 2, "it is tried again")
+        # A write that waits for a client.
+        g.append(writer(folder, "w", 4712, more="testing = true;"))
+        until(lambda: g[4].ask("/node/sig")["stats"]["received"] >= 1, "samples are made")
+        for x in g:
+            end_soon(x, (0, 3))
+        g.clear()
+        mute.close()
+        full.close()
+
+
+SCENARIOS = {"pair": pair, "restart": restart, "device": device, "udp": udp, "clients": clients,
+             "slow": slow, "silent": silent}
+
+
+def main():
+    servers.enter_network()
+    for scenario in sys.argv[1:] or SCENARIOS:
+        with tempfile.TemporaryDirectory(prefix="busbar-c37-") as folder:
+            since = time.monotonic()
+            SCENARIOS[scenario](folder)
+            print("%s: %.1f s" % (scenario, time.monotonic() - since), flush=True)
+
+
+main()
