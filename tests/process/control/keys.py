@@ -56,6 +56,8 @@ BESIDE = {
                                 "data": [{"mms_type": "boolean", "value": True}]}]}},
     "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
     "iec61850-9-2": {"interface": "lo", "in": {"signals": "2f"}, "out": {"sv_id": "a"}},
+    "c37.118": {"in": {"address": "127.0.0.1"}, "out": {"address": "127.0.0.1", "data_rate": 1, "pmus": [
+        {"name": "A", "frequency": "f", "rocof": "r"}]}},
 }
 HOOKS = {
     "average": {"offset": 0, "signal": 0}, "cast": {"new_type": "integer", "signal": 0},

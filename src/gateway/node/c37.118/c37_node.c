@@ -256,20 +256,6 @@ static void c37_destroy(struct node *n)
 
 /* ---- life ---- */
 
-void c37_node_tell(struct c37_node *x, bool server, bool connected, bool *shown, bool *was)
-{
-	struct node *n = x->node;
-
-	if ((*shown && *was == connected) || !node_is_running(n))
-		return;
-	*shown = true;
-	*was = connected;
-	/* Of a node that does both, the device counts. */
-	if (server && x->reads && n->is_source)
-		return;
-	node_set_state(n, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
-}
-
 static int c37_stop(struct node *n)
 {
 	struct c37_node *x = n->private_data;

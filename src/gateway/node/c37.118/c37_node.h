@@ -55,7 +55,7 @@ struct c37_node {
 	struct c37_server *server;
 };
 
-/* Sets the state of the node when `connected` has changed (*shown, *was); of the server's thread or
+/* c37_state.c: sets the state of the node when `connected` has changed (*shown, *was); of the server's thread or
  * the client's. */
 void c37_node_tell(struct c37_node *c, bool server, bool connected, bool *shown, bool *was);
 
