@@ -39,6 +39,36 @@ static inline void grid_text(struct prng *random, char *to, size_t len)
 		to[i] = (char)('a' + grid_below(random, 26));
 }
 
+/* A frame of one TCP segment with `len` bytes to or from `port`, of a connection of its own. Its
+ * length. */
+static inline size_t grid_tcp(struct prng *random, uint8_t frame[GRID_FRAME_MAX], uint16_t port,
+			      const void *payload, size_t len)
+{
+	static const uint8_t head[] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, /* Ethernet, IPv4 */
+					0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, /* TCP, no check sum */
+					10, 0, 0, 1, 10, 0, 0, 2 };
+	uint8_t *ip = frame + 14, *tcp = ip + 20;
+	size_t total = 40 + len;
+
+	memcpy(frame, head, sizeof(head));
+	memset(tcp, 0, 20);
+	ip[2] = (uint8_t)(total >> 8);
+	ip[3] = (uint8_t)total;
+	grid_bytes(random, ip + 12, 4); /* the host, so that no two frames are of one stream */
+	ip[12] = 10;
+	grid_bytes(random, tcp, 2);
+	tcp[0] |= 0xc0; /* a port that means nothing */
+	tcp[2] = (uint8_t)(port >> 8);
+	tcp[3] = (uint8_t)port;
+	tcp[7] = 1;
+	tcp[11] = 1;
+	tcp[12] = 0x50;
+	tcp[13] = 0x18; /* PSH, ACK */
+	tcp[14] = 0xff;
+	memcpy(tcp + 20, payload, len);
+	return 54 + len;
+}
+
 static inline int grid_dump(int argc, char **argv, grid_make *make)
 {
 	/* The classic file format of libpcap, of the order of this machine, for Ethernet. */
