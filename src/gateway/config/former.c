@@ -45,7 +45,6 @@ static const struct {
 	{ "fmu", MODEL },
 	{ "fpga", DEVICE },
 	{ "gateway", OTHER_PROTOCOL },
-	{ "iec60870-5-104", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
 	{ "opal.async",
 	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hosts from which a slave takes connections: the key `peers`. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/node/iec60870-5-104/station.h"
+
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+/* An address as 16 bytes, one of IPv4 in its form of IPv6. */
+static bool parse_address(const char *text, uint8_t to[16], unsigned *bits_before)
+{
+	*bits_before = 0;
+	if (inet_pton(AF_INET6, text, to) == 1)
+		return true;
+	memcpy(to, mapped, sizeof(mapped));
+	*bits_before = 96;
+	return inet_pton(AF_INET, text, to + sizeof(mapped)) == 1;
+}
+
+static bool parse_host(struct station_host *h, const char *text)
+{
+	char address[INET6_ADDRSTRLEN];
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	unsigned before, most;
+	char *end = NULL;
+	long bits;
+
+	if (len >= sizeof(address))
+		return false;
+	memcpy(address, text, len);
+	address[len] = '\0';
+	if (!parse_address(address, h->address, &before))
+		return false;
+	most = 128 - before;
+	bits = slash ? strtol(slash + 1, &end, 10) : (long)most;
+	if (slash && (!slash[1] || *end))
+		return false;
+	h->bits = before + (unsigned)bits;
+	return bits >= 0 && bits <= (long)most;
+}
+
+int station_hosts_parse(struct station *s, struct config *c, json_t *cfg)
+{
+	json_t *list = s->peers, *e;
+	size_t count = json_is_array(list) ? json_array_size(list) : 1, i;
+	int ret = 0;
+
+	if (!list || json_is_null(list))
+		return 0;
+	if (!json_is_array(list) && !json_is_string(list)) {
+		config_fail(c, cfg, "peers", "expected a list of addresses");
+		return -EINVAL;
+	}
+	s->hosts = calloc(count + 1, sizeof(*s->hosts));
+	if (!s->hosts)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		const char *text;
+
+		e = json_is_array(list) ? json_array_get(list, i) : list;
+		text = json_string_value(e);
+		if (text && parse_host(&s->hosts[s->host_count], text)) {
+			s->host_count++;
+			continue;
+		}
+		config_fail(c, cfg, "peers",
+			    "'%.60s' is no address of IPv4 or IPv6, or network such as 192.0.2.0/24",
+			    text ? text : "");
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
+static bool begins_with(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned rest = bits % 8;
+
+	return !memcmp(a, b, bits / 8) &&
+	       (!rest || !((a[bits / 8] ^ b[bits / 8]) >> (8 - rest)));
+}
+
+bool station_host_may_connect(const struct station *s, const struct socket_address *from)
+{
+	uint8_t address[16];
+
+	if (!s->hosts)
+		return true;
+	if (from->sa.sa_family == AF_INET6) {
+		memcpy(address, &from->in6.sin6_addr, sizeof(address));
+	} else {
+		memcpy(address, mapped, sizeof(mapped));
+		memcpy(address + sizeof(mapped), &from->in4.sin_addr, 4);
+	}
+	for (unsigned i = 0; i < s->host_count; i++)
+		if (begins_with(address, s->hosts[i].address, s->hosts[i].bits))
+			return true;
+	return false;
+}
