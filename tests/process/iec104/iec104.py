@@ -1,0 +1,655 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""iec104.py SCENARIO...: slaves and masters of IEC 60870-5-104 between gateways, and with a peer of
+the test, in a network namespace of its own.
+
+Environment: BUSBAR, the program.
+"""
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import servers
+from gateway_process import Gateway, check
+from servers import until
+
+PORT = 2404
+# Connections of these tests notice a silent peer soon.
+TIMERS = "apci_t1 = 2.0; apci_t2 = 0.5; apci_t3 = 1.0; reconnect_interval = 0.1;"
+
+
+class Relay:
+    """Between a master and a slave: passes bytes on in random pieces, cuts, or holds them back."""
+
+    def __init__(self, port, to):
+        self.to, self.pairs, self.held = to, [], False
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near = self.listener.accept()[0]
+            try:
+                far = socket.create_connection(("127.0.0.1", self.to), 5)
+            except OSError:
+                near.close()
+                continue
+            with self.lock:
+                self.pairs.append((near, far))
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.pump, args=(a, b), daemon=True).start()
+
+    def pump(self, a, b):
+        try:
+            while True:
+                data = a.recv(random.choice((7, 100, 4096)))
+                while self.held:
+                    time.sleep(0.005)
+                if not data:
+                    b.shutdown(socket.SHUT_WR)
+                    return
+                b.sendall(data)
+        except OSError:
+            pass
+
+    def cut(self):
+        with self.lock:
+            pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for s in pair:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                try:
+                    s.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                s.close()
+        return len(pairs)
+
+
+class Peer:
+    """A master or slave of the test, byte by byte."""
+
+    def __init__(self, sock):
+        self.socket, self.buffer = sock, b""
+        self.socket.settimeout(20)
+        self.sent = self.got = 0
+
+    def frame(self):
+        """The next frame; None: the other end has closed."""
+        while len(self.buffer) < 2 or len(self.buffer) < 2 + self.buffer[1]:
+            try:
+                data = self.socket.recv(4096)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return None
+            self.buffer += data
+        size = 2 + self.buffer[1]
+        frame, self.buffer = self.buffer[:size], self.buffer[size:]
+        return frame
+
+    def control(self, octet):
+        self.socket.sendall(bytes((0x68, 4, octet, 0, 0, 0)))
+
+    def start(self):
+        self.control(0x07)
+        check(self.frame() == bytes((0x68, 4, 0x0b, 0, 0, 0)), "the start is confirmed")
+
+    def send(self, asdu):
+        self.socket.sendall(struct.pack("<BBHH", 0x68, 4 + len(asdu), self.sent << 1, self.got << 1) + asdu)
+        self.sent += 1
+
+    def asdu(self):
+        """The next ASDU; it is acknowledged, and tests are answered meanwhile."""
+        while True:
+            f = self.frame()
+            if f is None:
+                return None
+            if f[2] & 3 == 3:
+                if f[2] == 0x43:
+                    self.control(0x83)
+            elif not f[2] & 1:
+                check(struct.unpack("<H", f[2:4])[0] >> 1 == self.got, "N(S) is the next one")
+                self.got += 1
+                self.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, self.got << 1))
+                return f[6:]
+
+    def asdus(self, count):
+        return [self.asdu() for _ in range(count)]
+
+    def is_closed(self):
+        """Whether the other end closes."""
+        while True:
+            f = self.frame()
+            if f is None:
+                return True
+
+    def ask(self, kind, address, element, cause=6, station=1, originator=3):
+        self.send(head(kind, cause, station, originator) + struct.pack("<I", address)[:3] + element)
+
+
+def head(kind, cause, station=1, originator=3, count=1):
+    return struct.pack("<BBBBH", kind, count, cause, originator, station)
+
+
+def connect(port=PORT, source=None):
+    for _ in range(400):
+        try:
+            return Peer(socket.create_connection(("127.0.0.1", port), 5, source_address=source))
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    raise AssertionError("no slave at port %d" % port)
+
+
+def ends_soon(gateway, statuses=(0,)):
+    since = time.monotonic()
+    log = gateway.end(statuses)
+    took = time.monotonic() - since
+    check(took < 2.5, "the gateway ends in time: %.1f s" % took)
+    return log
+
+
+def stats(gateway, node):
+    return gateway.ask("/node/" + node)["stats"]
+
+
+def figures(gateway, node):
+    return stats(gateway, node)["figures"]
+
+
+def rows(file):
+    """Sequence number and values of each sample."""
+    if not os.path.exists(file):
+        return []
+    with open(file) as f:
+        lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+    return [(int(line[3]), [float(v) for v in line[4:]]) for line in lines]
+
+
+def file_source(file, rate=50.0):
+    return 'type = "file"; uri = "%s"; format = "csv"; in = { signals = "2f"; rate = %s; eof = "wait"; };' % (file, rate)
+
+
+def give_rows(file, values):
+    with open(file, "a") as f:
+        for i, row in enumerate(values):
+            f.write("%d,0,0.0,%d,%s\n" % (1700000000 + i, i, ",".join(map(repr, row))))
+
+
+def slave(folder, rate, more="", name="slave", out=None):
+    return Gateway(folder, name, """
+nodes = {
+	sig = { type = "signal"; signal = "counter"; rate = %s; values = 2; };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; port = %d; ca = 7; %s %s
+		out = { %s }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % (rate, PORT, TIMERS, more, out or OUT))
+
+
+OUT = """signals = ( { name = "a"; asdu_type = "short-float"; with_timestamp = true; ioa = 101; },
+	{ name = "b"; asdu_type = "scaled-int"; ioa = 70000; } );"""
+
+
+def master(folder, port, more="", name="master"):
+    return Gateway(folder, name, """
+nodes = {
+	x = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; port = %d; ca = 7; %s
+		interrogation = false; %s
+		in = { complete = true; queuelen = 65536; %s }; };
+	f = { type = "file"; uri = "%s/got.csv"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % (port, TIMERS, more, OUT, folder))
+
+
+# ---- scenarios ----
+
+def account(folder):
+    """Every sample is received once or counted, through cuts, restarts and a silent network."""
+    relay = Relay(12404, PORT)
+    writer = slave(folder, 500)
+    reader = master(folder, 12404)
+    file = os.path.join(folder, "got.csv")
+
+    def more(count=60):
+        have = len(rows(file))
+        until(lambda: len(rows(file)) >= have + count, "samples arrive")
+
+    more()
+    # So many may have arrived though nobody has acknowledged them: k of each connection that is cut.
+    unknown = 0
+    for how in ("cut", "slave", "cut", "master", "silence", "cut"):
+        if how == "cut":
+            unknown += 12 * relay.cut()
+        elif how == "silence":
+            breaches = figures(writer, "x")["breaches"]
+            relay.held = True
+            until(lambda: figures(writer, "x")["breaches"] > breaches, "the slave notices")
+            relay.cut()
+            relay.held = False
+            unknown += 12
+        else:
+            (writer if how == "slave" else reader).ask("/node/x/restart", "POST")
+        more()
+    writer.ask("/node/sig/pause", "POST")
+    last = [0]
+
+    def still():
+        now = (len(rows(file)), stats(writer, "x")["sent"])
+        same, last[0] = now == last[0], now
+        time.sleep(0.7)
+        return same
+    until(still, "all has arrived")
+    w, r = stats(writer, "x"), stats(reader, "x")
+    got = [row[1] for row in rows(file)]
+    what = "%d rows, writer %s, reader %s" % (len(got), w, r)
+    first = [int(v[0]) for v in got]
+    check(first == sorted(set(first)), "each once and in order: " + what)
+    check(all(v[0] == v[1] for v in got), "both values are of one sample: " + what)
+    check(r["received"] == len(got) and not r["lost"], "the reader loses none: " + what)
+    written = w["sent"] + w["not_sent"]
+    lost = sum(w["losses"].values())
+    check(sum(w["losses"][cause] for cause in ("absent", "full", "closed")) == lost,
+          "the causes are known: " + what)
+    missing = written - len(got)
+    check(missing <= lost <= missing + unknown, "all are accounted for, %d missing: %s" % (missing, what))
+    check(w["figures"]["connected"] >= 6 and w["figures"]["malformed"] == 0, "connections: " + what)
+    ends_soon(writer)
+    ends_soon(reader)
+
+
+COMMANDS = """signals = ( { name = "sw"; asdu_type = "double-command"; select = true; ioa = 1; },
+	{ name = "set"; asdu_type = "short-setpoint"; with_timestamp = true; ioa = 2; } );"""
+
+
+def commands(folder):
+    """What a master writes comes out of the slave, command by command."""
+    source, got = os.path.join(folder, "orders.csv"), os.path.join(folder, "got.csv")
+    count = 100
+    with open(source, "w"):
+        pass
+    station = Gateway(folder, "slave", """
+nodes = {
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; in = { %s }; };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % (COMMANDS, got))
+    centre = Gateway(folder, "master", """
+nodes = {
+	r = { %s };
+	x = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; low_priority_queue = 1000;
+		out = { %s }; };
+};
+paths = ( { in = "r"; out = "x"; } );
+""" % (file_source(source, 500.0), COMMANDS))
+    until(lambda: figures(centre, "x")["started"] == 1, "the master is connected")
+    # A switch has no position 3.
+    give_rows(source, [[1 + i % 2, i * 0.5] for i in range(count)] + [[3, 0.5]])
+    until(lambda: stats(centre, "x")["sent"] == count + 1 and
+          figures(centre, "x")["commands"] == 2 * count, "all are confirmed")
+    until(lambda: len(rows(got)) == 2 * count, "all are taken")
+    points = [v[1] for v in rows(got)]
+    setpoints = [v for i, v in enumerate(p[1] for p in points) if i == 0 or v != points[i - 1][1]]
+    check(setpoints == [i * 0.5 for i in range(count)], "each in order: %s" % setpoints[:10])
+    check(sorted({p[0] for p in points[1:]}) == [1.0, 2.0], "the switch has two positions")
+    s = stats(centre, "x")
+    check(s["losses"]["format"] == 1 and sum(s["losses"].values()) == 1, "one cannot be given: %s" % s)
+    ends_soon(station)
+    ends_soon(centre, (0, 3))
+
+
+RULES = """
+nodes = {
+	sig = { %s };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; %s clock_synchronization = true;
+		out = { signals = ( { asdu_type = "short-float"; with_timestamp = true; ioa = 101; },
+			{ asdu_type_id = "M_IT_NA_1"; ioa = 102; } ); };
+		in = { signals = ( { type = "boolean"; asdu_type = "single-command"; select = true; ioa = 1; },
+			{ asdu_type = "short-setpoint"; ioa = 2; } ); }; };
+	f = { type = "file"; uri = "%s/got.csv"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "sig"; out = "x"; }, { in = "x"; out = "f"; } );
+"""
+COUNTER = 'type = "signal"; signal = "counter"; rate = 50.0; values = 2;'
+
+OTHER = """
+	second = { type = "iec60870-5-104"; port = 2405; address = "127.0.0.1"; peers = [ "127.0.0.2", "127.0.1.0/24" ];
+		out = { signals = ( { asdu_type = "single-point"; ioa = 1; } ); }; };
+"""
+
+
+def rules(folder):
+    """What a slave answers to questions and commands, right ones and wrong ones."""
+    source = os.path.join(folder, "values.csv")
+    with open(source, "w"):
+        pass
+    gateway = Gateway(folder, "slave", RULES % (file_source(source), "select_timeout = 0.3;", folder))
+    a, b = connect(), connect()
+    a.start()
+    b.start()
+
+    def answer(peer, kind, address, element, cause=6, station=1):
+        peer.ask(kind, address, element, cause, station)
+        return peer.asdu()
+
+    def refused(peer, kind, address, element, cause=6, station=1, by=7):
+        got = answer(peer, kind, address, element, cause, station)
+        check(got[0] == kind and got[2] == 0x40 | by and got[3] == 3,
+              "%s is refused with %d: %s" % ((kind, address, element, cause), by, got.hex()))
+
+    def taken(peer, kind, address, element, cause=6):
+        got = answer(peer, kind, address, element, cause)
+        check(got == head(kind, cause + 1) + struct.pack("<I", address)[:3] + element, got.hex())
+
+    # The state before the first sample: invalid, without time tags, not the counter.
+    taken(a, 100, 0, b"\x14")
+    check(a.asdu() == head(13, 20) + b"\x65\0\0" + struct.pack("<fB", 0, 0x80), "interrogation")
+    check(a.asdu() == head(100, 10) + b"\0\0\0\x14", "its end")
+    taken(a, 101, 0, b"\x05")
+    check(a.asdu()[:1] == b"\x0f" and a.asdu()[2] == 10, "counters")
+    refused(a, 100, 0, b"\x15")       # a group
+    refused(a, 101, 0, b"\x45")       # freezing
+    refused(a, 105, 0, b"\x01")       # reset
+    taken(a, 104, 0, b"\xaa\x55")
+    check(answer(a, 102, 101, b"", 5)[:3] == head(13, 5)[:3], "one is read")
+    refused(a, 102, 999, b"", 5, by=47)
+    # All stations: the answer names this one.
+    check(answer(a, 103, 0, bytes((0, 0, 0, 0, 1, 1, 24)), station=65535)[:6] == head(103, 7), "time")
+    check(figures(gateway, "x")["clock_offset_ms"] > 0, "the difference of the clocks")
+    refused(a, 100, 0, b"\x14", station=2, by=46)
+    refused(a, 1, 5, b"\x01", by=44)
+    refused(a, 127, 5, b"\x01\x02", by=44)
+    refused(a, 46, 1, b"\x01", by=47)  # another type
+    refused(a, 45, 3, b"\x01", by=47)
+    refused(a, 45, 1, b"\x01", cause=3, by=45)
+    check(not rows(folder + "/got.csv"), "no command was taken")
+    # Selected before it is executed, by the same master, with the same value, in time.
+    refused(a, 45, 1, b"\x01")
+    taken(a, 45, 1, b"\x81")
+    refused(b, 45, 1, b"\x01")
+    refused(a, 45, 1, b"\x00")
+    refused(a, 45, 1, b"\x01")
+    taken(a, 45, 1, b"\x81")
+    taken(a, 45, 1, b"\x81", 8)        # cancelled
+    refused(a, 45, 1, b"\x01")
+    taken(a, 45, 1, b"\x81")
+    time.sleep(0.4)
+    refused(a, 45, 1, b"\x01")         # too late
+    check(not rows(folder + "/got.csv"), "no command was taken")
+    taken(a, 45, 1, b"\x81")
+    taken(a, 45, 1, b"\x01")
+    check(a.asdu() == head(45, 10) + b"\x01\0\0\x01", "its end")
+    refused(b, 50, 2, struct.pack("<fB", 2.5, 0x80))  # direct only
+    taken(b, 50, 2, struct.pack("<fB", 2.5, 0))
+    check(b.asdu()[2] == 10, "its end")
+    until(lambda: [r[1] for r in rows(folder + "/got.csv")] == [[1.0, 0.0], [1.0, 2.5]], "two samples")
+    # Values that are written come as they are, and an interrogation then knows them.
+    give_rows(source, [[i, i] for i in range(2000)])
+    got = a.asdus(6)
+    check([g[0] for g in got] == [36, 15] * 3 and got[0][2] == 1 and
+          struct.unpack("<f", got[2][9:13])[0] == struct.unpack("<f", got[0][9:13])[0] + 1, "values")
+    a.ask(100, 0, b"\x14")
+    until(lambda: a.asdu()[:3] == head(13, 20)[:3], "interrogated")
+    # Stopped in the middle: all is acknowledged, and nothing more comes.
+    a.control(0x13)
+    frames = []
+    while not frames or frames[-1] != bytes((0x68, 4, 0x23, 0, 0, 0)):
+        frames.append(a.frame())
+        if not frames[-1][2] & 1:
+            a.got += 1
+            a.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, a.got << 1))
+    a.start()
+    check(a.asdu()[0] in (36, 15), "and starts again")
+    ends_soon(gateway)
+
+
+def hostile(folder):
+    """Peers that break the rules lose their connection, and nobody else does."""
+    gateway = Gateway(folder, "slave", (RULES % (COUNTER, TIMERS + "max_clients = 4;", folder)).replace(
+        "nodes = {", "nodes = {" + OTHER, 1).replace('{ in = "x"; out = "f"; }',
+                                                    '{ in = "x"; out = "f"; }, { in = "sig2"; out = "second"; }').replace(
+        "	f =", '	sig2 = { type = "signal"; rate = 10.0; values = 1; };\n	f =', 1))
+    good = connect()
+    good.start()
+    check(good.asdu(), "values come")
+    number = random.Random(1)
+    wrong = [b"\x68\x06\x00\x00\x00\x00\x01\x01",                    # data before the start
+             b"\x68\x04\x07\0\0\0" + b"\x68\x06\x02\0\0\0\x01\x01",  # N(S)
+             b"\x68\x04\x07\0\0\0" + b"\x68\x04\x01\0\xf0\xff",      # N(R)
+             b"\x68\x04\x0b\0\0\0", b"\x68\xff", b"GET / HTTP/1.1\r\n\r\n"]
+    wrong += [bytes(number.randrange(256) for _ in range(60)) for _ in range(20)]
+    before = figures(gateway, "x")["breaches"]
+    for data in wrong:
+        p = connect()
+        p.socket.sendall(data + b"\xff\xff")
+        check(p.is_closed(), data.hex())
+        check(good.asdu(), "others are not disturbed")
+    check(figures(gateway, "x")["breaches"] == before + len(wrong), "all are counted")
+    # Silence: never started, or started and no acknowledgement.
+    quiet, started = connect(), connect()
+    started.start()
+    end = time.monotonic() + 20
+    closed = []
+    for p in (quiet, started):
+        p.socket.setblocking(False)
+    while len(closed) < 2:
+        check(time.monotonic() < end and good.asdu(), "silent peers are given up")
+        for p in (quiet, started):
+            try:
+                if p not in closed and not p.socket.recv(4096):
+                    closed.append(p)
+            except BlockingIOError:
+                pass
+            except ConnectionResetError:
+                closed.append(p)
+    # One that asks without end and takes no answers.
+    flood = connect()
+    flood.socket.setblocking(False)
+    end = time.monotonic() + 30
+    try:
+        while True:
+            check(time.monotonic() < end and good.asdu(), "it is given up")
+            select.select([], [flood.socket], [], 0.05)
+            try:
+                flood.socket.send(b"\x68\x04\x43\0\0\0" * 10000)
+            except BlockingIOError:
+                pass
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    # No more than max_clients.
+    more = [connect() for _ in range(3)]
+    check(connect().is_closed(), "the fifth one finds no place")
+    for p in more:
+        p.start()
+    # Who may connect.
+    check(connect(2405).is_closed(), "127.0.0.1 may not")
+    for host in ("127.0.0.2", "127.0.1.200"):
+        connect(2405, (host, 0)).start()
+    check(figures(gateway, "second")["turned_away"] == 1, "it is counted")
+    check(good.asdu(), "values come")
+    # It ends in time though nobody reads.
+    ends_soon(gateway)
+
+
+def referee(folder):
+    """scapy decodes what a slave sends, and our master takes what scapy has encoded."""
+    try:
+        import logging
+        logging.getLogger("scapy").setLevel(logging.ERROR)
+        from scapy.contrib.scada import iec104 as s
+    except ImportError:
+        servers.skip("python3-scapy is not there")
+    gateway = Gateway(folder, "slave", """
+nodes = {
+	sig = { type = "signal"; signal = "counter"; rate = 100.0; values = 6; };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; ca = 41025;
+		out = { signals = ( { asdu_type = "single-point"; ioa = 1; }, { asdu_type = "double-point"; ioa = 2; },
+			{ asdu_type = "scaled-int"; ioa = 3; }, { asdu_type = "short-float"; with_timestamp = true; ioa = 70000; },
+			{ asdu_type = "bitstring"; ioa = 5; }, { asdu_type = "normalized-float"; ioa = 6; } ); }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""")
+    p = connect()
+    p.socket.sendall(bytes(s.IEC104_U_Message(startdt_act=1)))
+    check(s.iec104_decode(p.frame()).startdt_con == 1, "the start is confirmed")
+    scaled = []
+    seen = {}
+    p.send(bytes(s.IEC104_I_Message_SingleIOA(cot=s.IEC104_COT_ACT, common_asdu_address=41025,
+                                              origin_address=9,
+                                              io=s.IEC104_IO_C_IC_NA_1_IOA(information_object_address=0, qoi=20)))[6:])
+    while len(scaled) < 20:
+        frame = p.frame()
+        m = s.iec104_decode(frame)
+        if not isinstance(m, (s.IEC104_I_Message_SingleIOA, s.IEC104_I_Message_SeqIOA)):
+            continue
+        p.got += 1
+        p.socket.sendall(bytes(s.IEC104_S_Message(rx_seq_num=p.got)))
+        check(m.tx_seq_num == p.got - 1 and m.common_asdu_address == 41025, repr(m))
+        check(bytes(m) == frame, "scapy writes the same bytes: %s" % frame.hex())
+        seen.setdefault((m.type_id, m.cot), []).append(m)
+        if m.type_id == s.IEC104_IO_ID_M_ME_NB_1 and m.cot == 1:
+            scaled.append(m.io[0].scaled_value)
+    check(scaled == list(range(scaled[0], scaled[0] + 20)), "scaled values: %s" % scaled)
+    for kind, cause in ((1, 1), (3, 1), (11, 1), (36, 1), (7, 1), (9, 1), (1, 20), (13, 20), (100, 7), (100, 10)):
+        check((kind, cause) in seen, "type %d with cause %d: %s" % (kind, cause, sorted(seen)))
+    check(seen[(100, 7)][0].origin_address == 9 and seen[(36, 1)][0].io[0].information_object_address == 70000,
+          "addresses")
+    ends_soon(gateway)
+
+    # The other way round.
+    listener = socket.create_server(("127.0.0.1", 12404))
+    gateway = Gateway(folder, "master", """
+nodes = {
+	x = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; port = 12404; ca = 5; reconnect_interval = 0.1;
+		in = { signals = ( { asdu_type = "scaled-int"; ioa = 10; }, { asdu_type = "short-float"; ioa = 11; },
+			{ name = "q"; part = "quality"; ioa = 11; }, { asdu_type = "scaled-int"; ioa = 12; } ); }; };
+	f = { type = "file"; uri = "%s/got.csv"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % folder)
+    p = Peer(listener.accept()[0])
+    check(s.iec104_decode(p.frame()).startdt_act == 1, "the master starts")
+    p.socket.sendall(bytes(s.IEC104_U_Message(startdt_con=1)))
+    m = s.iec104_decode(p.frame())
+    check(m.type_id == s.IEC104_IO_ID_C_IC_NA_1 and m.cot == s.IEC104_COT_ACT and m.io[0].qoi == 20, repr(m))
+
+    def give(io, **more):
+        # Sequence numbers are those of the test, scapy's are put in their place.
+        p.send(bytes(s.IEC104_I_Message_SingleIOA(cot=s.IEC104_COT_SPONT, common_asdu_address=5, io=io, **more))[6:])
+
+    p.got = 1
+    for i in range(30):
+        give([s.IEC104_IO_M_ME_NB_1_IOA(information_object_address=10, scaled_value=i - 15),
+              s.IEC104_IO_M_ME_NB_1_IOA(information_object_address=12, scaled_value=-i)])
+    give(s.IEC104_IO_M_ME_NC_1_IOA(information_object_address=11, scaled_value=-2.25, iv=1, nt=1))
+    p.send(bytes(s.IEC104_I_Message_SeqIOA(cot=s.IEC104_COT_SPONT, common_asdu_address=5, information_object_address=10,
+                                           io=[s.IEC104_IO_M_ME_NB_1(scaled_value=7)]))[6:])
+    file = os.path.join(folder, "got.csv")
+    until(lambda: len(rows(file)) == 32, lambda: "samples: %s" % rows(file))
+    got = [r[1] for r in rows(file)]
+    check(got[:30] == [[i - 15, 0, 0, -i] for i in range(30)], "scaled values: %s" % got)
+    check(got[30:] == [[14, -2.25, 0xc0, -29], [7, -2.25, 0xc0, -29]], "quality, sequence: %s" % got[30:])
+    # The acknowledgement is one of scapy's, too.
+    acknowledged = 0
+    while acknowledged < 24:
+        m = s.iec104_decode(p.frame())
+        check(isinstance(m, s.IEC104_S_Message), repr(m))
+        acknowledged = m.rx_seq_num
+    gateway.process.send_signal(signal.SIGTERM)
+    while True:
+        m = s.iec104_decode(p.frame())
+        if isinstance(m, s.IEC104_U_Message) and m.stopdt_act:
+            break
+        acknowledged = m.rx_seq_num
+    check(acknowledged == 32, "all is acknowledged before the stop: %d" % acknowledged)
+    p.socket.sendall(bytes(s.IEC104_U_Message(stopdt_con=1)))
+    check(p.is_closed(), "and then it closes")
+    p.socket.close()
+    ends_soon(gateway)
+
+
+SLAVE_OUT = 'out = { signals = ( { asdu_type = "short-float"; ioa = 5; } ); };'
+# The example that VILLASnode publishes, anew; then what is right in other forms; then what is not, and
+# words of the reason.
+SETTINGS = [
+    ("""address = "0.0.0.0"; port = 2404; ca = 41025; low_priority_queue = 100; high_priority_queue = 100;
+	out = { signals = ( { asdu_type = "normalized-float"; with_timestamp = false; ioa = 4202832; },
+		{ asdu_type_id = "M_ME_NA_1"; ioa = 4202852; },
+		{ asdu_type = "single-point"; with_timestamp = true; ioa = 4206948; } ); };""", None),
+    ("""out = { duplicate_ioa_is_sequence = true;
+	signals = { count = 30; asdu_type_id = "M_ME_TF_1"; ioa = 4202832; }; };""", None),
+    ("apci_t0 = 30; apci_t1 = 15; apci_t2 = 10; apci_t3 = 20; apci_k = 12; apci_w = 8;" + SLAVE_OUT, None),
+    ('in = { signals = ( { asdu_type = "step-command"; ioa = 1; } ); };', None),
+    ("out = { signals = ( { asdu_type = \"bitstring\"; ioa = 1; }, { part = \"quality\"; ioa = 1; } ); };", None),
+    ("apci_t1 = 10; apci_t2 = 10;" + SLAVE_OUT, "t2 has to be less than t1"),
+    ("apci_t1 = 0.05;" + SLAVE_OUT, "apci_t1"),
+    ("apci_k = 4;" + SLAVE_OUT, "w has to be k at most"),
+    ("ca = 0;" + SLAVE_OUT, "ca"),
+    ("ca = 65535;" + SLAVE_OUT, "ca"),
+    ('out = { signals = "2f"; };', "needs `signals`"),
+    ("out = { signals = ( { asdu_type = \"short-float\"; } ); };", "address of its information object"),
+    ("out = { signals = ( { ioa = 5; } ); };", "one of asdu_type and asdu_type_id"),
+    ("out = { signals = ( { ioa = 5; asdu_type_id = \"M_ME_TF_1\"; with_timestamp = false; } ); };", "with a timestamp"),
+    ("out = { signals = ( { ioa = 5; asdu_type = \"normalized-float-plain\"; with_timestamp = true; } ); };",
+     "no form with a timestamp"),
+    ("out = { signals = ( { ioa = 5; asdu_type_id = \"C_IC_NA_1\"; } ); };", "no type of a signal"),
+    ("out = { signals = ( { ioa = 5; asdu_type = \"single-command\"; } ); };", "is a command"),
+    ("in = { signals = ( { ioa = 5; asdu_type = \"single-point\"; } ); };", "is a value"),
+    ("in = { signals = ( { ioa = 5; asdu_type = \"bitstring-command\"; select = true; } ); };", "never selected"),
+    ("out = { signals = ( { ioa = 5; asdu_type = \"single-point\"; }, { ioa = 5; asdu_type = \"single-point\"; } ); };",
+     "two signals have the address 5"),
+    ("out = { signals = { count = 2; ioa = 5; asdu_type = \"single-point\"; }; };", "duplicate_ioa_is_sequence"),
+    ("out = { duplicate_ioa_is_sequence = true; signals = { count = 2; ioa = 16777215; asdu_type = \"single-point\"; }; };",
+     "beyond the highest"),
+    ("out = { signals = ( { ioa = 5; part = \"quality\"; } ); };", "no signal in front"),
+    ('peers = [ "192.0.2.0/33" ];' + SLAVE_OUT, "192.0.2.0/33"),
+    ('peers = [ "rtu.example" ];' + SLAVE_OUT, "rtu.example"),
+    ("low_priority_queue = 1; out = { signals = ( { ioa = 1; asdu_type = \"single-point\"; }, "
+     "{ ioa = 2; asdu_type = \"double-point\"; } ); };", "takes 2 ASDUs"),
+    ('mode = "master"; out = { signals = ( { ioa = 1; asdu_type = "single-command"; } ); };', "the host of the slave"),
+    ('mode = "master"; address = "a"; peers = [ "::1" ]; in = { signals = ( { ioa = 1; asdu_type = "single-point"; } ); };',
+     "is for a slave"),
+]
+
+
+def settings(folder):
+    """What is right is accepted, what contradicts itself is refused with the reason."""
+    file = os.path.join(folder, "check.conf")
+    for text, word in SETTINGS:
+        with open(file, "w") as f:
+            f.write('nodes = { s = { type = "signal"; values = 3; }; x = { type = "iec60870-5-104"; %s }; };\n'
+                    'paths = ( %s );\n' % (text, '{ in = "x"; }' if "in =" in text and "out =" not in text else
+                                           '{ in = "s"; out = "x"; }'))
+        r = subprocess.run([os.environ["BUSBAR"], "check", file], capture_output=True, text=True, timeout=60)
+        said = r.stdout + r.stderr
+        check(r.returncode == (2 if word else 0) and (word or "") in said, "%s: %d, %s" % (text, r.returncode, said))
+        check(word or ("only masters on this host" in said) == ("address" not in text), "the default is told: " + said)
+
+
+SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, hostile, referee)}
+
+
+def main():
+    servers.enter_network()
+    for name in sys.argv[1:] or SCENARIOS:
+        with tempfile.TemporaryDirectory(prefix="busbar-iec104-") as folder:
+            since = time.monotonic()
+            try:
+                SCENARIOS[name](folder)
+            finally:
+                servers.end_all(folder)
+            print("%s: %.1f s" % (name, time.monotonic() - since), flush=True)
+
+
+main()
