@@ -48,6 +48,7 @@ BESIDE = {
     "rtp": {"in": {"address": "127.0.0.1:12345"}, "out": {"address": "127.0.0.1:12346"}},
     "redis": {"mode": "channel", "channel": "c"}, "amqp": {"exchange": "e"},
     "nats": {"host": "localhost"},
+    "iec60870-5-104": {"in": {"signals": [{"asdu_type": "double-command", "ioa": 1}]}},
     "iec61850-8-1": {
         "in": {"subscribers": {"r": {"go_cb_ref": "c"}},
                "signals": [{"name": "a", "subscriber": "r", "mms_type": "float64"}]},

@@ -69,7 +69,7 @@ int station_hosts_parse(struct station *s, struct config *c, json_t *cfg)
 			continue;
 		}
 		config_fail(c, cfg, "peers",
-			    "'%.60s' is no address of IPv4 or IPv6, or network such as 192.0.2.0/24",
+			    "needs addresses in numbers, or networks such as 192.0.2.0/24, and '%.60s' is none",
 			    text ? text : "");
 		ret = -EINVAL;
 	}
