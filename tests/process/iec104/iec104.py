@@ -175,8 +175,10 @@ def rows(file):
     return [(int(line[3]), [float(v) for v in line[4:]]) for line in lines]
 
 
-def file_source(file, rate=50.0):
-    return 'type = "file"; uri = "%s"; format = "csv"; in = { signals = "2f"; rate = %s; eof = "wait"; };' % (file, rate)
+def file_source(file, rate=50.0, signals="2f"):
+    """Rows of a file, of which none is left out however late they are."""
+    return 'type = "file"; uri = "%s"; format = "csv"; in = { signals = "%s"; rate = %s; eof = "wait"; };' % (
+        file, signals, rate)
 
 
 def give_rows(file, values):
@@ -490,16 +492,20 @@ def referee(folder):
         from scapy.contrib.scada import iec104 as s
     except ImportError:
         servers.skip("python3-scapy is not there")
+    source = os.path.join(folder, "values.csv")
+    with open(source, "w"):
+        pass
+    give_rows(source, [[i] * 6 for i in range(2000)])
     gateway = Gateway(folder, "slave", """
 nodes = {
-	sig = { type = "signal"; signal = "counter"; rate = 100.0; values = 6; };
+	sig = { %s };
 	x = { type = "iec60870-5-104"; address = "127.0.0.1"; ca = 41025;
 		out = { signals = ( { asdu_type = "single-point"; ioa = 1; }, { asdu_type = "double-point"; ioa = 2; },
 			{ asdu_type = "scaled-int"; ioa = 3; }, { asdu_type = "short-float"; with_timestamp = true; ioa = 70000; },
 			{ asdu_type = "bitstring"; ioa = 5; }, { asdu_type = "normalized-float"; ioa = 6; } ); }; };
 };
 paths = ( { in = "sig"; out = "x"; } );
-""")
+""" % file_source(source, 100.0, "6f"))
     p = connect()
     p.socket.sendall(bytes(s.IEC104_U_Message(startdt_act=1)))
     check(s.iec104_decode(p.frame()).startdt_con == 1, "the start is confirmed")

@@ -128,12 +128,12 @@ static int64_t entry_address(const struct entry *e, struct last *last, bool sequ
 	return last->address;
 }
 
-/* A point with the address of another one? Those of qualities find the one of the value. */
+/* The point with that address: mostly the last one. */
 static struct point *find_address(struct points *p, int64_t address)
 {
-	for (unsigned i = 0; i < p->count; i++)
-		if (p->list[i].address == address)
-			return &p->list[i];
+	for (unsigned i = p->count; i; i--)
+		if (p->list[i - 1].address == address)
+			return &p->list[i - 1];
 	return NULL;
 }
 
@@ -174,10 +174,6 @@ static int parse_entry(struct points *p, struct config *c, const json_t *at, boo
 			return fail(c, at, "ioa", "the addresses go beyond the highest one, 16777215");
 		if (e.part == PART_QUALITY) {
 			ret = add_quality(p, c, at, address, *signal);
-		} else if (find_address(p, address)) {
-			config_fail(c, at, "ioa", "two signals have the address %lld",
-				    (long long)address);
-			ret = -EINVAL;
 		} else {
 			*new = (struct point){ .address = (uint32_t)address, .value = *signal,
 					       .quality = POINT_NO_SIGNAL };
@@ -197,6 +193,23 @@ static int compare_address(const void *a, const void *b, void *points)
 	uint32_t right = p->list[*(const unsigned *)b].address;
 
 	return left < right ? -1 : left > right;
+}
+
+/* Sorts them by their addresses, each of which there is once. */
+static int sort(struct points *p, struct config *c, const json_t *group)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		p->by_address[i] = i;
+	qsort_r(p->by_address, p->count, sizeof(*p->by_address), compare_address, p);
+	for (unsigned i = 1; i < p->count; i++) {
+		uint32_t address = p->list[p->by_address[i]].address;
+
+		if (p->list[p->by_address[i - 1]].address != address)
+			continue;
+		config_fail(c, group, "signals", "two signals have the address %u", address);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* Those of one type behind each other, in the order in which they are configured. */
@@ -277,11 +290,9 @@ int points_parse(struct points *p, struct config *c, const json_t *group, bool c
 	json_array_foreach(list, i, e)
 		ret = ret ?: parse_entry(p, c, e, commands, sequence, &last, &signal);
 	json_decref(list);
+	ret = ret ?: sort(p, c, group);
 	if (ret)
 		return ret;
-	for (unsigned k = 0; k < p->count; k++)
-		p->by_address[k] = k;
-	qsort_r(p->by_address, p->count, sizeof(*p->by_address), compare_address, p);
 	make_order(p);
 	make_chunks(p, sequence);
 	return 0;

@@ -23,6 +23,8 @@
 /* What waits is sent until so long after the node was asked to stop. */
 #define END_NS NSEC_PER_SEC
 #define TARGETS_MAX 8
+/* Without a descriptor for a connection the thread does not ask for it again and again. */
+#define PAUSE_NS (50 * MS)
 
 /* ---- connections ---- */
 
@@ -74,7 +76,6 @@ static struct station_connection *free_connection(struct station *s)
 static void accept_one(struct station *s, uint64_t now_ns)
 {
 	struct socket_address peer = { .len = sizeof(peer.storage) };
-	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
 	struct station_connection *c = free_connection(s);
 	char text[SOCKET_ADDRESS_MAX];
 	int fd = accept4(s->listener, &peer.sa, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -84,7 +85,7 @@ static void accept_one(struct station *s, uint64_t now_ns)
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
 			fault_note(&s->faults, FAULT_DROPPED, 1, "cannot accept a master: %s",
 				   strerror(errno));
-			nanosleep(&pause, NULL);
+			s->accept_ns = now_ns + PAUSE_NS;
 		}
 		return;
 	}
@@ -249,6 +250,8 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 		due = MIN(due, s->end_ns);
 	else if (s->mode == STATION_MASTER && s->connections[0].stream.fd < 0 && s->retry.at_ns)
 		due = MIN(due, s->retry.at_ns);
+	if (s->accept_ns > now_ns)
+		due = MIN(due, s->accept_ns);
 	for (unsigned i = 0; i < s->connection_count; i++) {
 		const struct station_connection *c = &s->connections[i];
 
@@ -260,7 +263,7 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 }
 
 /* Descriptors of the connections, then of the listener and of who wakes the thread. */
-static void fill(const struct station *s, struct pollfd *fds)
+static void fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
 {
 	unsigned n = s->connection_count;
 
@@ -271,7 +274,8 @@ static void fill(const struct station *s, struct pollfd *fds)
 		if (!c->connecting && c->stream.fd >= 0)
 			fds[i].events = stream_events(&c->stream, station_connection_reads(c), false);
 	}
-	fds[n] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+	fds[n] = (struct pollfd){ .fd = s->accept_ns > now_ns ? -1 : s->listener,
+				  .events = POLLIN };
 	fds[n + 1] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
 }
 
@@ -300,7 +304,7 @@ static void wait_for_events(struct station *s, struct pollfd *fds, uint64_t unti
 	int ms = until_ns == IEC104_NEVER ? -1 : until_ns <= now ? 0 :
 		 (int)MIN((until_ns - now + MS - 1) / MS, UINT64_C(3600000));
 
-	fill(s, fds);
+	fill(s, fds, now);
 	s->asleep = true;
 	pthread_mutex_unlock(&s->lock);
 	poll(fds, s->connection_count + 2, ms);

@@ -283,7 +283,7 @@ static int station_start(struct node *n)
 	s->faults.node = n;
 	s->ending = s->asleep = s->said_unreachable = false;
 	s->open = s->started = s->seen_count = 0;
-	s->end_ns = 0;
+	s->end_ns = s->accept_ns = 0;
 	s->shown = 0;
 	s->target_count = s->target_next = 0;
 	backoff_reset(&s->retry);

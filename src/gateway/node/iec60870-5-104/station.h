@@ -145,7 +145,8 @@ struct station {
 	bool has_thread;
 	enum node_state shown;
 	int wake_fd, listener;
-	uint64_t end_ns;
+	uint64_t end_ns;        /* when it gives up what waits; 0: the node is not to stop */
+	uint64_t accept_ns;     /* no connection is accepted before */
 	struct backoff retry;
 	bool said_unreachable;
 	struct socket_address *targets;
