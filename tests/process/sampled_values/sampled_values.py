@@ -319,6 +319,27 @@ def refused(folder, cable):
         check(word in r.log, "the log says '%s': %s" % (word, r.log))
 
 
+def silent(folder, cable):
+    """Seconds without a sample are lost samples if they have passed, also between two samples of one
+    message; refrTm alone does not say so."""
+    def refreshed(milliseconds):
+        return struct.pack("!I", 1700000000 + milliseconds // 1000) + \
+            struct.pack("!I", (milliseconds % 1000) * 2 ** 24 // 1000)[1:] + b"\x0a"
+    with Reader(folder, cable, "smp_rate = 100;") as r:
+        r.send(frame(asdu(1, refreshed=refreshed(10)), asdu(2, refreshed=refreshed(20))))
+        r.until(messages_received=1)
+        # As if the publisher's clock had been set; no time has passed.
+        r.send(frame(asdu(3, refreshed=refreshed(9000030))))
+        r.until(messages_received=2, smp_lost=0)
+        since = time.monotonic()
+        r.send(frame(asdu(4, refreshed=refreshed(40))))
+        r.until(messages_received=3)
+        until(lambda: time.monotonic() > since + 1.2, "time passes")
+        r.send(frame(asdu(5, refreshed=refreshed(50)), asdu(6, refreshed=refreshed(1060))))
+        r.until(messages_received=4, smp_lost=100)
+        check([g[2] for g in r.rows(6)] == [1, 2, 3, 4, 5, 106], "sequence numbers: %s" % rows(folder))
+
+
 def simulated(folder, cable):
     """in.simulation: simulated messages take the place of the others."""
     with Reader(folder, cable, "simulation = true;") as r:
@@ -467,7 +488,7 @@ def refusals(folder, cable):
         check("CAP_NET_RAW" in said, "the right: %s" % said)
 
 
-SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, simulated, quality, global_time, two_sources,
+SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, silent, simulated, quality, global_time, two_sources,
                                      down, tshark, refusals)}
 
 

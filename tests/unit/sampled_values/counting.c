@@ -26,7 +26,7 @@ static uint64_t seed = 1, streams = 300;
 /* One sample, at `ns`. */
 static struct counting_step take(struct counting *c, unsigned count, uint32_t stated, uint64_t ns)
 {
-	return counting_take(c, (uint16_t)count, stated, ns, UINT64_MAX);
+	return counting_take(c, (uint16_t)count, stated, ns, ns > c->last_ns ? ns - c->last_ns : 0);
 }
 
 static void expect(struct counting_step got, enum counting_verdict verdict, uint64_t sequence,

@@ -21,17 +21,15 @@ uint32_t counting_wrap(const struct counting *c)
 	return c->configured ? c->configured : is_stated(c) ? c->stated : c->learned;
 }
 
-/* For how many samples the time since the last one was enough; 0: that is not known. */
-static uint64_t elapsed_steps(const struct counting *c, uint32_t wrap, uint64_t now_ns,
-			      uint64_t gap_ns)
+/* For how many samples that time is enough; 0: that is not known. */
+static uint64_t steps_of(const struct counting *c, uint32_t wrap, uint64_t elapsed_ns)
 {
-	uint64_t ns = now_ns > c->last_ns ? now_ns - c->last_ns : 0;
 	uint64_t wrap_ns = c->configured || is_stated(c) ? SECOND_NS : c->wrap_ns_max;
 	unsigned __int128 steps;
 
 	if (!wrap_ns)
 		return 0;
-	steps = ((unsigned __int128)MIN(ns, gap_ns) * wrap + wrap_ns / 2) / wrap_ns;
+	steps = ((unsigned __int128)elapsed_ns * wrap + wrap_ns / 2) / wrap_ns;
 	return steps > ELAPSED_MAX ? ELAPSED_MAX : (uint64_t)steps;
 }
 
@@ -120,10 +118,10 @@ static bool wraps_early(struct counting *c, uint32_t wrap, bool sudden)
 
 /* Where the count wraps is known: behind `wrap`. */
 static struct counting_step take_known(struct counting *c, uint16_t count, uint32_t wrap,
-				       uint64_t now_ns, uint64_t gap_ns)
+				       uint64_t now_ns, uint64_t elapsed_ns)
 {
 	uint32_t ahead = (count + wrap - c->last) % wrap, behind = wrap - ahead;
-	uint64_t elapsed = elapsed_steps(c, wrap, now_ns, gap_ns), steps = ahead;
+	uint64_t elapsed = steps_of(c, wrap, elapsed_ns), steps = ahead;
 
 	if (c->last >= wrap)
 		return restart(c, count, now_ns);
@@ -143,7 +141,7 @@ static struct counting_step take_known(struct counting *c, uint16_t count, uint3
 }
 
 struct counting_step counting_take(struct counting *c, uint16_t count, uint32_t stated,
-				   uint64_t now_ns, uint64_t gap_ns)
+				   uint64_t now_ns, uint64_t elapsed_ns)
 {
 	uint32_t wrap;
 
@@ -162,7 +160,7 @@ struct counting_step counting_take(struct counting *c, uint16_t count, uint32_t 
 	}
 	wrap = counting_wrap(c);
 	if (wrap)
-		return take_known(c, count, wrap, now_ns, gap_ns);
+		return take_known(c, count, wrap, now_ns, elapsed_ns);
 	if (count < c->last)
 		return take_wrap(c, count, now_ns);
 	if (count == c->last)

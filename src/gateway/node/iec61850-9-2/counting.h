@@ -48,12 +48,12 @@ struct counting_step {
 
 /*
  * Takes the next sample. `stated`: smpRate of a message that counts per second, else 0.
- * `now_ns`: when it was read, by a clock that does not jump. `gap_ns`: other clocks say that no
- * more time has passed since the sample with the greatest number; UINT64_MAX: there are none.
- * Whole seconds without a sample count as lost only where all clocks say that they have passed.
+ * `now_ns`: when it was read, by a clock that does not jump. `elapsed_ns`: how much time has passed
+ * at most since the sample with the greatest number; 0: that is not known. Whole seconds without a
+ * sample count as lost only if they have passed.
  */
 struct counting_step counting_take(struct counting *c, uint16_t count, uint32_t stated,
-				   uint64_t now_ns, uint64_t gap_ns);
+				   uint64_t now_ns, uint64_t elapsed_ns);
 
 /* Behind how many samples smpCnt begins at 0 again; 0: not known yet. */
 uint32_t counting_wrap(const struct counting *c);

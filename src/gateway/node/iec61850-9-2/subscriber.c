@@ -22,6 +22,12 @@
 /* Without in.sv_id: a stream that is silent for so long gives way to another one. */
 #define SILENCE_NS (2 * NSEC_PER_SEC)
 
+/* When a message came. */
+struct moment {
+	uint64_t read_ns;         /* when it was read, by a clock that does not jump */
+	int64_t arrived_ns;       /* when the kernel took it */
+};
+
 struct sv_subscriber {
 	uint8_t *buffer;
 	size_t size;
@@ -29,7 +35,7 @@ struct sv_subscriber {
 	struct apdu head;
 	struct sv_message message;
 	bool open;                /* the message has ASDUs that were not read */
-	uint64_t read_ns;         /* when the frame was taken */
+	struct moment now;        /* of that message */
 
 	/* The stream. */
 	struct counting count;
@@ -40,8 +46,9 @@ struct sv_subscriber {
 	bool simulated;           /* in.simulation: simulated ones have come, so others do not count */
 	bool has_revision, said_revision;
 	uint32_t revision;
-	/* Of the sample with the greatest number: when the kernel took it, and its refrTm. */
-	int64_t arrived_ns, refreshed_ns;
+	/* The messages with the sample that has the greatest number, and before that one. */
+	struct moment last, before;
+	int64_t refreshed_ns;     /* refrTm of that sample; 0: it has none */
 	bool down;                /* the interface is down, which was logged */
 };
 
@@ -105,7 +112,7 @@ static bool is_of_stream(struct sv_node *v, const struct sv_asdu *a)
 	struct sv_subscriber *r = v->subscriber;
 	bool same = r->id_len == a->id.len && (!a->id.len || !memcmp(r->id, a->id.at, a->id.len));
 
-	if (!v->in.sv_id && !same && (!r->bound || r->read_ns - r->heard_ns > SILENCE_NS)) {
+	if (!v->in.sv_id && !same && (!r->bound || r->now.read_ns - r->heard_ns > SILENCE_NS)) {
 		if (r->bound) {
 			r->count = (struct counting){ .configured = (uint32_t)v->in.smp_rate };
 			r->has_revision = v->in.has_conf_rev;
@@ -118,7 +125,7 @@ static bool is_of_stream(struct sv_node *v, const struct sv_asdu *a)
 			 (const char *)r->id);
 	}
 	if (same) {
-		r->heard_ns = r->read_ns;
+		r->heard_ns = r->now.read_ns;
 		return true;
 	}
 	if (v->in.sv_id)
@@ -157,14 +164,23 @@ static bool is_revision(struct sv_node *v, const struct sv_asdu *a)
 	return true;
 }
 
-/* No more time than this has passed since the sample with the greatest number. */
-static uint64_t gap(const struct sv_subscriber *r, const struct sv_asdu *a)
+/*
+ * How much time has passed at most since the sample with the greatest number; 0: that is not known.
+ * A publisher may have held back its message, and so may this host; so all clocks have to
+ * agree. Samples of one message came at one time; of these only refrTm says something, and the
+ * message before is the limit.
+ */
+static uint64_t elapsed(const struct sv_subscriber *r, const struct sv_asdu *a)
 {
-	int64_t arrived = sample_time_to_ns(r->frame.received) - r->arrived_ns;
-	int64_t refreshed = refresh_ns(a);
-	int64_t ns = refreshed && r->refreshed_ns ? MIN(arrived, refreshed - r->refreshed_ns) :
-						    arrived;
+	bool same_message = r->now.read_ns == r->last.read_ns;
+	const struct moment *since = same_message ? &r->before : &r->last;
+	int64_t refreshed = refresh_ns(a), ns = r->now.arrived_ns - since->arrived_ns;
 
+	if (!since->read_ns || (same_message && !(refreshed && r->refreshed_ns)))
+		return 0;
+	ns = MIN(ns, (int64_t)(r->now.read_ns - since->read_ns));
+	if (refreshed && r->refreshed_ns)
+		ns = MIN(ns, refreshed - r->refreshed_ns);
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
@@ -175,7 +191,7 @@ static bool take_count(struct sv_node *v, const struct sv_asdu *a, uint64_t *seq
 	bool per_second = a->has_mode && a->mode == SV_PER_SECOND;
 	struct counting_step step =
 		counting_take(&r->count, a->count, per_second && a->has_rate ? a->rate : 0,
-			      r->read_ns, gap(r, a));
+			      r->now.read_ns, elapsed(r, a));
 
 	*sequence = step.sequence;
 	switch (step.verdict) {
@@ -200,7 +216,9 @@ static bool take_count(struct sv_node *v, const struct sv_asdu *a, uint64_t *seq
 	case COUNTING_NEXT:
 		break;
 	}
-	r->arrived_ns = sample_time_to_ns(r->frame.received);
+	if (r->last.read_ns != r->now.read_ns)
+		r->before = r->last;
+	r->last = r->now;
 	r->refreshed_ns = refresh_ns(a);
 	return true;
 }
@@ -303,7 +321,8 @@ static void open_message(struct sv_node *v)
 	struct sv_subscriber *r = v->subscriber;
 	const char *why;
 
-	r->read_ns = clock_now_ns();
+	r->now.read_ns = MAX(clock_now_ns(), r->now.read_ns + 1);
+	r->now.arrived_ns = sample_time_to_ns(r->frame.received);
 	if (v->in.check_dst_address && memcmp(r->frame.destination, v->dst, ETHERNET_MAC)) {
 		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
 		return;
