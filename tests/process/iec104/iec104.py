@@ -314,7 +314,7 @@ paths = ( { in = "r"; out = "x"; } );
 RULES = """
 nodes = {
 	sig = { %s };
-	x = { type = "iec60870-5-104"; address = "127.0.0.1"; %s clock_synchronization = true;
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; low_priority_queue = 20000; %s clock_synchronization = true;
 		out = { signals = ( { asdu_type = "short-float"; with_timestamp = true; ioa = 101; },
 			{ asdu_type_id = "M_IT_NA_1"; ioa = 102; } ); };
 		in = { signals = ( { type = "boolean"; asdu_type = "single-command"; select = true; ioa = 1; },
@@ -499,7 +499,7 @@ def referee(folder):
     gateway = Gateway(folder, "slave", """
 nodes = {
 	sig = { %s };
-	x = { type = "iec60870-5-104"; address = "127.0.0.1"; ca = 41025;
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; ca = 41025; low_priority_queue = 20000;
 		out = { signals = ( { asdu_type = "single-point"; ioa = 1; }, { asdu_type = "double-point"; ioa = 2; },
 			{ asdu_type = "scaled-int"; ioa = 3; }, { asdu_type = "short-float"; with_timestamp = true; ioa = 70000; },
 			{ asdu_type = "bitstring"; ioa = 5; }, { asdu_type = "normalized-float"; ioa = 6; } ); }; };
