@@ -484,12 +484,14 @@ nodes = { sig = { type = "signal"; signal = "counter"; rate = 100.0; values = 2;
 };
 paths = ( { in = "sig"; out = "o"; }, { in = "i"; } );
 """ % (kind.name, kind.node("out", "n", "json"), kind.name, kind.node("in", "n", "json")))
-    until(lambda: server.accepted >= 24, lambda: "it tries again: %d; %s" % (server.accepted, open(g.log).read()), 60)
+    # Libraries that connect again by themselves are at it before the node hears of it.
+    names = re.compile("node [io]: (cannot connect|the connection)")
+    until(lambda: server.accepted >= 24 and names.search(open(g.log).read()),
+          lambda: "it tries again, and says why: %d; %s" % (server.accepted, open(g.log).read()), 60)
     check(g.process.poll() is None, "the gateway stays")
     since = time.monotonic()
     log = g.end((0, 3))
     check(time.monotonic() - since < ENDS_IN, "it ends in time")
-    check(re.search("node [io]: (cannot connect|the connection)", log), "the log names the node: " + log)
     check(log.count("\n") < 200, "the log is not filled: %d lines" % log.count("\n"))
     server.close()
 
