@@ -26,8 +26,9 @@ static const char *const configurations[DEVICES] = {
 	"{ name = \"A\"; frequency = \"f\"; rocof = \"df\"; analog = ( { signal = \"n\"; } ); }",
 	"{ name = \"A2\"; frequency = \"f\"; rocof = \"df\"; analog = ( { signal = \"n\"; } ); }",
 	"{ name = \"B\"; frequency = \"f\"; rocof = \"df\"; analog = ( { signal = \"n\"; } ); phasor = ( { signal = \"u\"; } ); }",
-	"{ name = \"C\"; frequency = \"f\"; rocof = \"df\"; float_frequency = false; analog = ( { signal = \"n\"; } ); digital = ( { signal = \"b\"; } ); },"
-	"{ name = \"D\"; frequency = \"f\"; rocof = \"df\"; phasor = ( { signal = \"u\"; } ); }",
+	/* Two PMUs. */
+	("{ name = \"C\"; frequency = \"f\"; rocof = \"df\"; float_frequency = false; analog = ( { signal = \"n\"; } ); digital = ( { signal = \"b\"; } ); },"
+	 "{ name = \"D\"; frequency = \"f\"; rocof = \"df\"; phasor = ( { signal = \"u\"; } ); }"),
 };
 static struct device devices[DEVICES];
 
