@@ -20,7 +20,7 @@
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
 #define BACKLOG 16
 /* So much is dropped from one peer before it is the next one's turn. */
-#define DISCARD_BYTES (1 << 20)
+#define DISCARD_BYTES (16 << 10)
 /* How often the thread looks whether it can tell the node's state. */
 #define STATE_MS 20
 
@@ -375,11 +375,12 @@ static void clear_away(struct tcp *st)
 
 bool tcp_discard(struct tcp_connection *c, const char **why)
 {
-	ssize_t n = recv(c->socket.fd, NULL, DISCARD_BYTES, MSG_TRUNC | MSG_DONTWAIT);
+	char bytes[DISCARD_BYTES];
+	ssize_t n = stream_recv(&c->socket, bytes, sizeof(bytes));
 
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+	if (n > 0 || n == -EAGAIN)
 		return true;
-	*why = n ? strerrordesc_np(errno) : TCP_CLOSED;
+	*why = n ? strerrordesc_np((int)-n) : TCP_CLOSED;
 	return false;
 }
 
