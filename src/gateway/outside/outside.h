@@ -226,12 +226,14 @@ void outside_interrupt(struct node *n);
 void outside_rearm(struct node *n);
 int outside_poll_fds(struct node *n, int fds[], int max);
 
+/* Those of them that read, write and wait. */
+#define OUTSIDE_SAMPLES \
+	.read = outside_read, .write = outside_write, .sleep = outside_sleep, \
+	.may_wait = outside_may_wait, .interrupt = outside_interrupt, .rearm = outside_rearm, \
+	.poll_fds = outside_poll_fds
 /* All of them but those of init, parse, start and stop. */
 #define OUTSIDE_CALLBACKS \
-	.destroy = outside_destroy, .check_signals = outside_check_signals, \
-	.read = outside_read, \
-	.write = outside_write, .sleep = outside_sleep, .may_wait = outside_may_wait, \
-	.interrupt = outside_interrupt, .rearm = outside_rearm, .poll_fds = outside_poll_fds
+	.destroy = outside_destroy, .check_signals = outside_check_signals, OUTSIDE_SAMPLES
 
 /* ---- for outside_ops ---- */
 

@@ -8,7 +8,13 @@
 #include <unistd.h>
 
 #include "gateway/base/memory.h"
+#include "gateway/plugin/node.h"
+#include "util/clock.h"
+#include "util/container_of.h"
 #include "util/wakeup.h"
+
+/* The longest sleep at a time. */
+#define SLEEP_NS UINT64_C(100000000)
 
 int inbox_init(struct inbox *b, unsigned rings, unsigned queuelen, unsigned values)
 {
@@ -148,6 +154,34 @@ void inbox_sleep(struct inbox *b, uint64_t timeout_ns)
 
 	if (inbox_is_empty(b) && !atomic_load_explicit(&b->interrupted, memory_order_acquire))
 		waker_wait(&b->waker, generation, timeout_ns);
+}
+
+int inbox_read(struct inbox *b, const struct node *n, struct fault_counters *f,
+	       struct sample *smps[], unsigned cnt)
+{
+	for (;;) {
+		unsigned got = inbox_take(b, smps, cnt);
+		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
+
+		inbox_note_lost(b, f);
+		if (got)
+			return (int)got;
+		if (interrupted)
+			return -EINTR;
+		if (n->in.awaited)
+			return 0;
+		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
+			return (int)inbox_take_polled(b, smps, cnt);
+		inbox_sleep(b, SLEEP_NS);
+	}
+}
+
+void inbox_sleep_until(struct inbox *b, uint64_t until_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (until_ns > now)
+		inbox_sleep(b, MIN(until_ns - now, SLEEP_NS));
 }
 
 void inbox_interrupt(struct inbox *b, bool on)

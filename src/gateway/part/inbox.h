@@ -50,6 +50,12 @@ unsigned inbox_take(struct inbox *b, struct sample *smps[], unsigned cnt);
 bool inbox_is_empty(struct inbox *b);
 /* Sleeps until something is there, an interruption, or `timeout_ns`. */
 void inbox_sleep(struct inbox *b, uint64_t timeout_ns);
+
+/* read() and sleep() (node.h) of a node all of whose samples come through the inbox. What found
+ * no room is noted in `f`. */
+int inbox_read(struct inbox *b, const struct node *n, struct fault_counters *f,
+	       struct sample *smps[], unsigned cnt);
+void inbox_sleep_until(struct inbox *b, uint64_t until_ns);
 /* Any thread: ends the sleep. */
 void inbox_interrupt(struct inbox *b, bool on);
 /* For a path with several sources, as node_type.poll_fds. */

@@ -13,8 +13,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define SLEEP_NS UINT64_C(100000000)
-
 extern const struct node_type node_c37_118;
 
 static const char *const transport_names[] = { "tcp", "udp", "both", NULL };
@@ -294,34 +292,17 @@ static int c37_start(struct node *n)
 static int c37_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct c37_node *x = n->private_data;
-	struct inbox *b = &x->inbox;
 
 	if (unlikely(!x->client))
 		return -ENODATA;
-	for (;;) {
-		unsigned got = inbox_take(b, smps, cnt);
-		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
-
-		inbox_note_lost(b, &x->faults);
-		if (got)
-			return (int)got;
-		if (interrupted)
-			return -EINTR;
-		if (n->in.awaited)
-			return 0;
-		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
-			return (int)inbox_take_polled(b, smps, cnt);
-		inbox_sleep(b, SLEEP_NS);
-	}
+	return inbox_read(&x->inbox, n, &x->faults, smps, cnt);
 }
 
 static void c37_sleep(struct node *n, uint64_t until_ns)
 {
 	struct c37_node *x = n->private_data;
-	uint64_t now = clock_now_ns();
 
-	if (until_ns > now)
-		inbox_sleep(&x->inbox, MIN(until_ns - now, SLEEP_NS));
+	inbox_sleep_until(&x->inbox, until_ns);
 }
 
 static int c37_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)

@@ -15,8 +15,6 @@
 #include "util/log.h"
 #include "util/wakeup.h"
 
-#define SLEEP_NS UINT64_C(100000000)
-
 extern const struct node_type node_iec60870_5_104;
 
 static const char *const mode_names[] = {
@@ -310,32 +308,15 @@ static int station_start(struct node *n)
 static int station_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct station *s = n->private_data;
-	struct inbox *b = &s->inbox;
 
-	for (;;) {
-		unsigned got = inbox_take(b, smps, cnt);
-		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
-
-		inbox_note_lost(b, &s->faults);
-		if (got)
-			return (int)got;
-		if (interrupted)
-			return -EINTR;
-		if (n->in.awaited)
-			return 0;
-		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
-			return (int)inbox_take_polled(b, smps, cnt);
-		inbox_sleep(b, SLEEP_NS);
-	}
+	return inbox_read(&s->inbox, n, &s->faults, smps, cnt);
 }
 
 static void station_sleep(struct node *n, uint64_t until_ns)
 {
 	struct station *s = n->private_data;
-	uint64_t now = clock_now_ns();
 
-	if (until_ns > now)
-		inbox_sleep(&s->inbox, MIN(until_ns - now, SLEEP_NS));
+	inbox_sleep_until(&s->inbox, until_ns);
 }
 
 static int station_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)

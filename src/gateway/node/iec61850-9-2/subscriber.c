@@ -413,12 +413,8 @@ int sv_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *relea
 int sv_poll_fds(struct node *n, int fds[], int max)
 {
 	struct sv_node *v = n->private_data;
-	bool possible = max >= 2;
 
-	/* Messages from before the wait must not be missed. */
-	if (atomic_exchange(&v->wait.polled, possible) != possible && possible)
-		socket_wait_kick(&v->wait);
-	if (!possible)
+	if (!socket_wait_set_polled(&v->wait, max >= 2))
 		return 0;
 	fds[0] = v->ethernet.fd;
 	fds[1] = v->wait.wake_fd;

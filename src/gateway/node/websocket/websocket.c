@@ -23,8 +23,6 @@
 #include "util/wakeup.h"
 
 #define LINKS_MAX 64
-/* The longest sleep at a time. */
-#define SLEEP_NS UINT64_C(100000000)
 /* Until the super-node has started the node its state cannot be told. */
 #define TELL_NS UINT64_C(20000000)
 /* The HTTP server starts after the nodes. */
@@ -455,32 +453,15 @@ static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
 			  unsigned *release)
 {
 	struct ws_node *s = n->private_data;
-	struct inbox *b = &s->inbox;
 
-	for (;;) {
-		unsigned got = inbox_take(b, smps, cnt);
-		bool interrupted = atomic_load_explicit(&b->interrupted, memory_order_acquire);
-
-		inbox_note_lost(b, &s->faults);
-		if (got)
-			return (int)got;
-		if (interrupted)
-			return -EINTR;
-		if (n->in.awaited)
-			return 0;
-		if (atomic_load_explicit(&b->polled, memory_order_relaxed))
-			return (int)inbox_take_polled(b, smps, cnt);
-		inbox_sleep(b, SLEEP_NS);
-	}
+	return inbox_read(&s->inbox, n, &s->faults, smps, cnt);
 }
 
 static void websocket_sleep(struct node *n, uint64_t until_ns)
 {
 	struct ws_node *s = n->private_data;
-	uint64_t now = clock_now_ns();
 
-	if (until_ns > now)
-		inbox_sleep(&s->inbox, MIN(until_ns - now, SLEEP_NS));
+	inbox_sleep_until(&s->inbox, until_ns);
 }
 
 static int websocket_write(struct node *n, struct sample *smps[], unsigned cnt,
