@@ -6,7 +6,6 @@
  */
 #define LOG_ROOM "gateway/c37.118"
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "gateway/base/ending.h"
 #include "gateway/base/thread.h"
 #include "gateway/node/c37.118/c37_node.h"
+#include "gateway/part/listener.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/part/socket_option.h"
 #include "gateway/sample/time.h"
@@ -29,14 +29,11 @@
 
 #define EVENTS 16
 #define STATE_MS 20
-#define BACKLOG 16
 #define READ_BYTES 4096
 /* Commands of one client that are answered before the others have their turn. */
 #define READS_MAX 4
 /* How long the end of the node waits for clients to take what was written. */
 #define END_NS (NSEC_PER_SEC / 2)
-/* Without descriptors no client can be accepted; it is tried again after this time. */
-#define PAUSE_NS (50 * 1000 * 1000)
 
 enum { WAKE = 1 << 16, LISTENER };
 
@@ -250,17 +247,15 @@ static void adopt(struct c37_server *v, int fd, const struct socket_address *fro
 
 static void accept_one(struct c37_server *v)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	struct socket_address from = { .len = sizeof(from.storage) };
-	int fd = accept4(v->listener, &from.sa, &from.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const struct timespec pause = { .tv_nsec = LISTENER_PAUSE_NS };
+	struct socket_address from;
+	int fd = listener_accept(v->listener, &from, &v->node->faults);
 
 	if (fd >= 0) {
 		pthread_mutex_lock(&v->lock);
 		adopt(v, fd, &from);
 		pthread_mutex_unlock(&v->lock);
-	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-		fault_note(&v->node->faults, FAULT_DROPPED, 1, "cannot accept a client: %s",
-			   strerror(errno));
+	} else if (fd != -EAGAIN) {
 		nanosleep(&pause, NULL);
 	}
 }
@@ -354,26 +349,15 @@ static int open_listener(struct c37_server *v)
 	const char *address = v->node->out.full_address;
 	struct socket_address at;
 	char why[SOCKET_WHY_MAX];
-	int one = 1, zero = 0, ret;
+	int ret = socket_address_resolve(LAYER_TCP_SERVER, address, AF_UNSPEC, &at, why);
 
-	ret = socket_address_resolve(LAYER_TCP_SERVER, address, AF_UNSPEC, &at, why);
 	if (ret) {
 		log_error("node %s: out.address: %s", name_of(v), why);
 		return ret;
 	}
-	v->listener = socket(at.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (v->listener >= 0) {
-		/* Connections of an earlier run that are not in use any more. */
-		setsockopt(v->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		if (at.sa.sa_family == AF_INET6)
-			setsockopt(v->listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	}
-	if (v->listener < 0 || bind(v->listener, &at.sa, at.len) || listen(v->listener, BACKLOG)) {
-		ret = -errno;
-		log_error("node %s: out.address: cannot listen on %s: %s", name_of(v), address,
-			  strerror(-ret));
-		return ret;
-	}
+	v->listener = listener_open(&at, name_of(v), "out.address", NULL, NULL);
+	if (v->listener < 0)
+		return v->listener;
 	log_info("node %s: listening on %s", name_of(v), socket_address_print(&at, why));
 	return watch(v, EPOLL_CTL_ADD, v->listener, EPOLLIN, LISTENER);
 }

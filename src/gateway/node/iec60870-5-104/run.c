@@ -10,21 +10,19 @@
 #include <unistd.h>
 
 #include "gateway/node/iec60870-5-104/station.h"
+#include "gateway/part/listener.h"
 #include "gateway/part/socket_option.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/wakeup.h"
 
-#define BACKLOG 16
 #define MS (NSEC_PER_SEC / 1000)
 /* How often the thread looks whether it can tell the node's state. */
 #define STATE_NS (20 * MS)
 /* What waits is sent until so long after the node was asked to stop. */
 #define END_NS NSEC_PER_SEC
 #define TARGETS_MAX 8
-/* Without a descriptor for a connection the thread does not ask for it again and again. */
-#define PAUSE_NS (50 * MS)
 
 /* ---- connections ---- */
 
@@ -46,20 +44,9 @@ int station_listen(struct station *s)
 		log_error("%s: address: %s", s->node->name, why);
 		return ret;
 	}
-	s->listener = socket(own.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listener < 0) {
-		ret = -errno;
-		log_error("%s: no socket: %s", s->node->name, strerror(-ret));
-		return ret;
-	}
-	/* The port may still have connections of an earlier run. */
-	socket_option_try(s->listener, SOL_SOCKET, SO_REUSEADDR, 1, s->node->name, "SO_REUSEADDR");
-	if (bind(s->listener, &own.sa, own.len) || listen(s->listener, BACKLOG)) {
-		ret = -errno;
-		log_error("%s: address: cannot listen on %s: %s", s->node->name,
-			  socket_address_print(&own, shown), strerror(-ret));
-		return ret;
-	}
+	s->listener = listener_open(&own, s->node->name, "address", NULL, NULL);
+	if (s->listener < 0)
+		return s->listener;
 	log_info("%s: listening on %s%s", s->node->name, socket_address_print(&own, shown),
 		 s->hosts ? "" : ", for every host that reaches it (peers)");
 	return 0;
@@ -75,18 +62,15 @@ static struct station_connection *free_connection(struct station *s)
 
 static void accept_one(struct station *s, uint64_t now_ns)
 {
-	struct socket_address peer = { .len = sizeof(peer.storage) };
+	struct socket_address peer;
 	struct station_connection *c = free_connection(s);
 	char text[SOCKET_ADDRESS_MAX];
-	int fd = accept4(s->listener, &peer.sa, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = listener_accept(s->listener, &peer, &s->faults);
 	bool allowed;
 
 	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-			fault_note(&s->faults, FAULT_DROPPED, 1, "cannot accept a master: %s",
-				   strerror(errno));
-			s->accept_ns = now_ns + PAUSE_NS;
-		}
+		if (fd != -EAGAIN)
+			s->accept_ns = now_ns + LISTENER_PAUSE_NS;
 		return;
 	}
 	allowed = station_host_may_connect(s, &peer);

@@ -15,10 +15,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "gateway/part/listener.h"
 #include "util/log.h"
 
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
-#define BACKLOG 16
 /* So much is dropped from one peer before it is the next one's turn. */
 #define DISCARD_BYTES (16 << 10)
 /* How often the thread looks whether it can tell the node's state. */
@@ -291,6 +291,11 @@ static void attempt(struct tcp *st)
 	atomic_store(&st->tried, true);
 }
 
+static int set_mark(void *node, int fd)
+{
+	return socket_set_mark(node, fd);
+}
+
 int tcp_listen(struct tcp *st)
 {
 	const struct socket_address *own = &st->node->ends.local;
@@ -299,45 +304,24 @@ int tcp_listen(struct tcp *st)
 
 	if (ret)
 		return ret;
-	st->listener = socket(own->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	st->listener = listener_open(own, name_of(st), "in.address", set_mark, st->node);
 	if (st->listener < 0)
-		goto err_log;
-	ret = socket_set_mark(st->node, st->listener);
-	if (ret)
-		return ret;
-	/* The port may still have connections of an earlier run. */
-	socket_option_try(st->listener, SOL_SOCKET, SO_REUSEADDR, 1, name_of(st),
-			  "SO_REUSEADDR");
-	if (own->sa.sa_family == AF_INET6)
-		socket_option_try(st->listener, IPPROTO_IPV6, IPV6_V6ONLY, 0, name_of(st),
-				  "IPV6_V6ONLY");
-	if (bind(st->listener, &own->sa, own->len) || listen(st->listener, BACKLOG))
-		goto err_log;
+		return st->listener;
 	log_info("%s: listening on %s", name_of(st), socket_address_print(own, text));
 	return watch(st->epoll_fd, st->listener, EPOLLIN, EVENT_LISTENER);
-
-err_log:
-	ret = -errno;
-	log_error("%s: in.address: cannot listen on %s: %s", name_of(st),
-		  socket_address_print(own, text), strerror(-ret));
-	return ret;
 }
 
 static void accept_one(struct tcp *st)
 {
 	struct socket_node *s = st->node;
-	struct socket_address peer = { .len = sizeof(peer.storage) };
-	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+	struct socket_address peer;
+	const struct timespec pause = { .tv_nsec = LISTENER_PAUSE_NS };
 	char text[SOCKET_ADDRESS_MAX];
-	int fd = accept4(st->listener, &peer.sa, &peer.len,
-			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = listener_accept(st->listener, &peer, &s->ends.faults);
 
 	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-			fault_note(&s->ends.faults, FAULT_DROPPED, 1,
-				   "cannot accept a peer: %s", strerror(errno));
+		if (fd != -EAGAIN)
 			nanosleep(&pause, NULL);
-		}
 		return;
 	}
 	if (s->ends.verify_source && !socket_address_equal(&peer, &s->ends.remote, false)) {
