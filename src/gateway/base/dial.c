@@ -62,17 +62,35 @@ static int await(int fd, const struct dial_limit *l)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) ? -errno : -error;
 }
 
+bool dial_is_own(int fd)
+{
+	struct sockaddr_storage own = { 0 }, peer = { 0 };
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	return !getsockname(fd, (struct sockaddr *)&own, &own_len) &&
+	       !getpeername(fd, (struct sockaddr *)&peer, &peer_len) && own.ss_family != AF_UNIX &&
+	       !memcmp(&own, &peer, sizeof(own));
+}
+
+int dial_connect(int fd, const struct sockaddr *to, socklen_t len, const struct dial_limit *l)
+{
+	int ret = 0;
+
+	if (connect(fd, to, len))
+		ret = errno == EINPROGRESS ? await(fd, l) : -errno;
+	return !ret && dial_is_own(fd) ? -ECONNREFUSED : ret;
+}
+
 int dial_address(const struct addrinfo *to, const struct dial_limit *l)
 {
 	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, to->ai_protocol);
-	int ret = 0, on = 1;
+	int ret, on = 1;
 
 	if (fd < 0)
 		return -errno;
 	if (to->ai_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (connect(fd, to->ai_addr, to->ai_addrlen))
-		ret = errno == EINPROGRESS ? await(fd, l) : -errno;
+	ret = dial_connect(fd, to->ai_addr, to->ai_addrlen, l);
 	if (!ret)
 		return fd;
 	close(fd);

@@ -24,6 +24,13 @@ struct dial_limit {
  * -ETIMEDOUT. */
 int dial_wait(int fd, short events, const struct dial_limit *l);
 
+/* A port for outgoing connections may be the one that is called: then a socket reaches itself. */
+bool dial_is_own(int fd);
+
+/* Connects a socket that does not block. 0 or a negative errno; -ECANCELED and -ETIMEDOUT as
+ * above; -ECONNREFUSED, too, if it has reached itself. */
+int dial_connect(int fd, const struct sockaddr *to, socklen_t len, const struct dial_limit *l);
+
 /* Connects a stream socket to one address. The descriptor, which does not block, closes on exec()
  * and has TCP_NODELAY if it is of TCP, or a negative errno; -ECANCELED and -ETIMEDOUT as above. */
 int dial_address(const struct addrinfo *to, const struct dial_limit *l);

@@ -292,9 +292,24 @@ static void a_lookup_is_cancelled(void **state)
 	sem_wait(&has_answered);
 }
 
+/* The kernel may give an outgoing connection the port that it calls. */
+static void a_socket_that_reaches_itself_is_refused(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct dial_limit limit = within(1000 * MS);
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	assert_int_equal(dial_connect(fd, (struct sockaddr *)&a, len, &limit), -ECONNREFUSED);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_socket_that_reaches_itself_is_refused),
 		cmocka_unit_test(a_connection_does_not_block_and_delays_nothing),
 		cmocka_unit_test(a_refusal_is_told),
 		cmocka_unit_test(a_silent_server_is_given_up_in_time),

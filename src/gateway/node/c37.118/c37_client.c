@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gateway/base/dial.h"
 #include "gateway/base/thread.h"
 #include "gateway/node/c37.118/c37_node.h"
 #include "gateway/node/c37.118/c37_session.h"
@@ -179,43 +180,15 @@ static void wait_for(struct c37_client *l, struct pollfd fds[3], unsigned count,
 		wakeup_drain(l->wake_fd);
 }
 
-/* 0, or a negative errno; -ECANCELED: the node stops. */
-static int await_connected(struct c37_client *l, int fd, uint64_t until_ns)
-{
-	struct pollfd fds[3] = { { 0 }, { .fd = fd, .events = POLLOUT } };
-	socklen_t len = sizeof(int);
-	int error = 0;
-
-	while (!fds[1].revents) {
-		wait_for(l, fds, 2, until_ns);
-		if (atomic_load(&l->stop))
-			return -ECANCELED;
-		if (!fds[1].revents && clock_now_ns() >= until_ns)
-			return -ETIMEDOUT;
-	}
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	return -error;
-}
-
-/* A port for outgoing calls may be the called one: then a call reaches itself. */
-static bool is_own(int fd, const struct socket_address *peer)
-{
-	struct socket_address own = { .len = sizeof(own.storage) };
-
-	return !getsockname(fd, &own.sa, &own.len) && socket_address_equal(&own, peer, true);
-}
-
 static int connect_to(struct c37_client *l, int kind, const struct socket_address *a,
 		      uint64_t until_ns)
 {
-	int fd = socket(a->sa.sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
+	const struct dial_limit limit = { until_ns, &l->stop, l->wake_fd };
+	int fd = socket(a->sa.sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret;
 
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, &a->sa, a->len))
-		ret = errno == EINPROGRESS ? await_connected(l, fd, until_ns) : -errno;
-	if (!ret && kind == SOCK_STREAM && is_own(fd, a))
-		ret = -ECONNREFUSED;
+	ret = dial_connect(fd, &a->sa, a->len, &limit);
 	if (ret) {
 		close(fd);
 		return ret;

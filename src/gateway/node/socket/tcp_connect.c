@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "gateway/base/dial.h"
 #include "gateway/part/listener.h"
 #include "util/log.h"
 
@@ -218,15 +219,6 @@ static int bind_own(struct socket_ends *e, int fd, char *why)
 	return ret;
 }
 
-/* Ports for outgoing connections and the peer's may be in the same range: then a connection to
- * a peer that is not there can reach its own socket. */
-static bool is_own(const struct socket_address *peer, int fd)
-{
-	struct socket_address own = { .len = sizeof(own.storage) };
-
-	return !getsockname(fd, &own.sa, &own.len) && socket_address_equal(&own, peer, true);
-}
-
 /* Connects to the peer's address number `nth`; *count: how many it has. The socket, or a
  * negative errno with *why. */
 static int connect_to(struct tcp *st, unsigned nth, unsigned *count, char *why)
@@ -248,7 +240,7 @@ static int connect_to(struct tcp *st, unsigned nth, unsigned *count, char *why)
 		goto err_close;
 	if (connect(fd, &e->remote.sa, e->remote.len))
 		ret = errno == EINPROGRESS ? wait_connected(st, fd) : -errno;
-	if (!ret && is_own(&e->remote, fd))
+	if (!ret && dial_is_own(fd))
 		ret = -ECONNREFUSED;
 	if (!ret)
 		return fd;
