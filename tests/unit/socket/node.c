@@ -808,6 +808,60 @@ static void each_address_of_a_name_is_tried(void **state)
 	close(listener);
 }
 
+/* Waits until the node says that it is in the state; false: it does not. */
+static bool reaches(struct made_node *m, enum node_state state)
+{
+	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
+
+	while (node_state(&m->node) != state && clock_now_ns() < end_ns)
+		poll(NULL, 0, 5);
+	return node_state(&m->node) == state;
+}
+
+/* Fills the listener's queue, so that the next call waits in the kernel. */
+static unsigned fill_queue(unsigned port, int fds[], unsigned max)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	unsigned n = 0;
+
+	for (; n < max; n++) {
+		struct pollfd p = { .events = POLLOUT };
+
+		fds[n] = p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		connect(fds[n], (struct sockaddr *)&to, sizeof(to));
+		if (!poll(&p, 1, 200))
+			return n + 1;
+	}
+	fail_msg("the listener takes everybody");
+	return n;
+}
+
+static void the_state_is_told_of_a_peer_that_is_slow_to_accept(void **state)
+{
+	unsigned port, count;
+	int listener = bound(SOCK_STREAM, &port), fds[32];
+	struct made_node m;
+	char text[300];
+
+	assert_int_equal(listen(listener, 0), 0);
+	count = fill_queue(port, fds, 32);
+	snprintf(text, sizeof(text),
+		 "{ \"layer\": \"tcp-client\", \"format\": \"csv\", \"out\": { \"address\": \"127.0.0.1:%u\" } }",
+		 port);
+	start(&m, text);
+	node_set_state(&m.node, NODE_STARTED);
+	assert_true(reaches(&m, NODE_PENDING_CONNECT));
+	for (unsigned i = 0; i < count; i++)
+		close(fds[i]);
+	/* All but the last one were in the queue. The kernel repeats the node's call after a second. */
+	for (unsigned i = 0; i + 1 < count; i++)
+		close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+	assert_true(reaches(&m, NODE_CONNECTED));
+	stop(&m);
+	close(listener);
+}
+
 static void who_takes_slowly_does_not_hold_up_the_end(void **state)
 {
 	struct taker slow = { .slowly = true };
@@ -1078,6 +1132,7 @@ int main(void)
 		cmocka_unit_test(a_delayed_stream_keeps_its_order),
 		cmocka_unit_test(a_port_in_use_is_named),
 		cmocka_unit_test(each_address_of_a_name_is_tried),
+		cmocka_unit_test(the_state_is_told_of_a_peer_that_is_slow_to_accept),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

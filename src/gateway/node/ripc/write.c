@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gateway/base/thread.h"
+#include "gateway/part/message.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -198,14 +199,8 @@ static int print_amply(struct ripc_node *r, struct sample *smp, size_t *used)
 
 	if (n == 1 && *used <= r->tx.size_max)
 		return 1;
-	if (n < 0)
-		node_refuse(r->node, NODE_LOSS_FORMAT, 1, "format %s: %s", f->type->name,
-			    *format_error(f) ? format_error(f) : strerror(-n));
-	else
-		node_refuse(r->node, NODE_LOSS_TOO_LONG, 1,
-			    "a sample of %u values is %s%zu bytes, a short message has %zu at most",
-			    smp->length, n ? "" : "more than ", n ? *used : (size_t)ROOM_BYTES,
-			    r->tx.size_max);
+	message_refuse(r->node, f, smp, n, n > 0 ? *used : 0, "a short message has at most",
+		       r->tx.size_max);
 	return 0;
 }
 

@@ -400,8 +400,11 @@ void *tcp_run(void *tcp)
 	if (!st->server)
 		attempt(st);
 	while (!atomic_load(&st->stop)) {
-		int n = epoll_wait(st->epoll_fd, events, TCP_EVENTS, due_ms(st));
+		int n;
 
+		/* Before the wait, which may be long: an attempt may have succeeded just now. */
+		tell_state(st);
+		n = epoll_wait(st->epoll_fd, events, TCP_EVENTS, due_ms(st));
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.u64 == EVENT_WAKE)
 				wakeup_drain(st->wake_fd);
@@ -414,7 +417,6 @@ void *tcp_run(void *tcp)
 		if (!st->server && !atomic_load(&st->connected) &&
 		    backoff_is_due(&st->retry, clock_now_ns()))
 			attempt(st);
-		tell_state(st);
 	}
 	return NULL;
 }
