@@ -9,6 +9,8 @@
 #include "wire/bytes.h"
 
 #define NSEC INT64_C(1000000000)
+/* How many checks that fail may begin within the length of the first one. */
+#define RECHECKS 8
 
 uint16_t c37_crc(const uint8_t *data, size_t len)
 {
@@ -56,8 +58,10 @@ int c37_next(const uint8_t *data, size_t len, struct c37_frame *f, size_t *skip,
 	if (len < size)
 		return 0;
 	if (c37_crc(data, size - 2) != get_16(data + size - 2))
-		/* Either a byte of it is wrong, or its length. */
-		return refuse(data, len, len == size || data[size] == C37_SYNC ? size : 1, skip,
+		/* Either a byte of it is wrong, or its length. A part of the length is skipped even
+		 * then: each byte is checked a few times at most, whatever a peer sends. */
+		return refuse(data, len,
+			      len == size || data[size] == C37_SYNC ? size : size / RECHECKS, skip,
 			      why, "its check (CRC) is wrong");
 	*f = (struct c37_frame){
 		.type = (enum c37_type)(data[1] >> 4),

@@ -94,6 +94,23 @@ static void a_reader_waits_for_the_rest_and_refuses_what_is_wrong(void **state)
 	assert_int_equal(c37_next(bytes + 5, len, &f, &skip, &why), (int)len);
 }
 
+/* Each second byte begins a frame which is as long as most of the bytes, and is none. */
+static void bytes_that_begin_many_long_frames_are_passed_over_soon(void **state)
+{
+	static uint8_t bytes[65536];
+	size_t at = 0, checked = 0, skip;
+	struct c37_frame f;
+	const char *why;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i % 2 ? 0x41 : 0xaa;
+	while (c37_next(bytes + at, sizeof(bytes) - at, &f, &skip, &why) < 0) {
+		checked += 0xaa41;
+		at += skip;
+	}
+	assert_true(checked < 16 * sizeof(bytes));
+}
+
 /* One station with everything. */
 static size_t make_config(uint8_t *buffer, size_t size, bool cfg3, uint16_t format)
 {
@@ -336,6 +353,7 @@ int main(void)
 		cmocka_unit_test(the_check_is_that_of_the_polynomial),
 		cmocka_unit_test(a_command_has_the_bytes_of_the_standard),
 		cmocka_unit_test(a_reader_waits_for_the_rest_and_refuses_what_is_wrong),
+		cmocka_unit_test(bytes_that_begin_many_long_frames_are_passed_over_soon),
 		cmocka_unit_test(every_format_keeps_its_values),
 		cmocka_unit_test(what_has_no_value_stays_without_one),
 		cmocka_unit_test(integers_that_are_too_large_become_the_largest),
