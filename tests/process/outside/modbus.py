@@ -438,6 +438,22 @@ paths = ( { in = "x"; }, { in = "sig"; out = "x"; } );
             server.kill()
 
 
+def descriptors(kind):
+    """A gateway with more descriptors than libmodbus can wait for says so, and goes on."""
+    server = modbus_server.Server()
+    server.listen(PORT)
+    many = 'ulimit -n 4096 && for i in {10..1100}; do eval "exec $i</dev/null"; done; exec "$@"'
+    g = Gateway(kind.folder, "many", """
+nodes = { x = { %s }; sig = { type = "signal"; signal = "counter"; rate = 50.0; values = 1; }; n = { type = "loopback"; }; };
+paths = ( { in = "x"; }, { in = "sig"; out = "n"; } );
+""" % node('rate = 100.0; in = { signals = ( { type = "integer"; address = 10; } ); };'),
+                before=("bash", "-c", many, "many"))
+    until(lambda: "Too many open files" in log_of(g), lambda: "it is said: " + log_of(g))
+    g.wait_for_more(g.arrived(1), 1)
+    g.end()
+    server.kill()
+
+
 def line(kind):
     """A serial line: values, noise, answers of other units, silence."""
     server = modbus_server.Server()
@@ -533,4 +549,4 @@ paths = ( { in = "r"; out = "x"; }, { in = "y"; out = "f"; } );
 
 
 if __name__ == "__main__":
-    servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, line, stranger)})
+    servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, descriptors, line, stranger)})

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,12 @@
 
 /* ---- connecting ---- */
 
+/* The library waits with select(), which ends the process if the descriptor is greater. */
+static bool may_be_selected(int fd)
+{
+	return fd < FD_SETSIZE;
+}
+
 static int open_tcp(struct modbus_node *m)
 {
 	uint64_t until_ns = clock_now_ns() + (uint64_t)(m->outside.connect_timeout_s * 1e9);
@@ -24,6 +31,10 @@ static int open_tcp(struct modbus_node *m)
 
 	if (fd < 0)
 		return fd;
+	if (!may_be_selected(fd)) {
+		close(fd);
+		return -EMFILE;
+	}
 	/* The library is given a connection, so that this address is not used. */
 	m->ctx = modbus_new_tcp("127.0.0.1", (int)m->port);
 	if (!m->ctx) {
@@ -46,7 +57,9 @@ static int open_rtu(struct modbus_node *m)
 	if (!m->ctx)
 		return -errno;
 	modbus_set_slave(m->ctx, (int)m->unit);
-	return modbus_connect(m->ctx) ? -errno : 0;
+	if (modbus_connect(m->ctx))
+		return -errno;
+	return may_be_selected(modbus_get_socket(m->ctx)) ? 0 : -EMFILE;
 }
 
 /* ---- requests ---- */
