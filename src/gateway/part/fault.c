@@ -10,6 +10,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define LINES_MAX 20 /* in a second */
+
 static const char *const kind_names[FAULT_KINDS] = {
 	[FAULT_MALFORMED] = "malformed",
 	[FAULT_TRUNCATED] = "truncated",
@@ -60,9 +62,36 @@ void fault_note(struct fault_counters *f, enum socket_fault kind, uint64_t n,
 	spin_unlock(&f->lock);
 }
 
+/* Under the lock. */
+static void tell_left_out(struct fault_counters *f)
+{
+	if (f->left_out)
+		log_warn("%s: lines about its peers that were left out: %u", f->node->name,
+			 f->left_out);
+	f->lines = f->left_out = 0;
+}
+
+bool fault_may_log(struct fault_counters *f)
+{
+	uint64_t now = clock_now_ns();
+	bool may;
+
+	spin_lock(&f->lock);
+	if (now - f->lines_ns >= NSEC_PER_SEC) {
+		tell_left_out(f);
+		f->lines_ns = now;
+	}
+	may = f->lines < LINES_MAX;
+	f->lines += may;
+	f->left_out += !may;
+	spin_unlock(&f->lock);
+	return may;
+}
+
 void fault_finish(struct fault_counters *f)
 {
 	spin_lock(&f->lock);
 	tell(f, NULL);
+	tell_left_out(f);
 	spin_unlock(&f->lock);
 }

@@ -9,6 +9,7 @@
 #ifndef GATEWAY_PART_FAULT_H
 #define GATEWAY_PART_FAULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/spin.h"
@@ -29,11 +30,18 @@ struct fault_counters {
 	struct spin lock;
 	uint64_t count[FAULT_KINDS], said[FAULT_KINDS];
 	uint64_t next_ns;
+	/* fault_may_log(): lines of the second that began at lines_ns, and those that were too many. */
+	uint64_t lines_ns;
+	unsigned lines, left_out;
 };
 
 /* Counts `n` faults; the text gives the details of this one. Any thread. */
 void fault_note(struct fault_counters *f, enum socket_fault kind, uint64_t n,
 		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Whether a line that a peer can cause as often as it likes is to be logged now: so many of the
+ * node in a second. The number of those left out is logged. Any thread. */
+bool fault_may_log(struct fault_counters *f);
 
 /* Logs the faults that were not logged yet. */
 void fault_finish(struct fault_counters *f);

@@ -469,6 +469,18 @@ def hostile(folder):
                 pass
     except (BrokenPipeError, ConnectionResetError):
         pass
+    # One that starts and stops without end does not fill the log.
+    restless = connect()
+    for _ in range(500):
+        restless.start()
+        restless.control(0x13)
+        while restless.frame()[2] != 0x23:
+            restless.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, 2 * (restless.got + 1)))
+            restless.got += 1
+    restless.socket.close()
+    with open(gateway.log) as f:
+        lines = f.read().count("data transfer has")
+    check(lines < 250, "%d lines tell of it" % lines)
     # No more than max_clients.
     more = [connect() for _ in range(3)]
     check(connect().is_closed(), "the fifth one finds no place")

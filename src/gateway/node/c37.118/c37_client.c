@@ -92,7 +92,7 @@ static void take_data(void *arg, const struct c37_layout *layout, const struct c
 	cut = c37_layout_read(layout, f, c->typed ? c->node->in.signals : NULL, s);
 	if (unlikely(cut)) {
 		node_figure_add(c->node, C37_CUT, 1);
-		if (!l->said_cut)
+		if (!l->said_cut && fault_may_log(&c->faults))
 			log_warn("node %s: a data frame has %u values, a sample has room for %u: raise in.values",
 				 name_of(l), s->length + cut, s->length);
 		l->said_cut = true;
@@ -117,13 +117,15 @@ static void take_layout(void *arg, const struct c37_layout *layout,
 		snprintf(rate, sizeof(rate), "%d a second", layout->config.rate);
 	else
 		snprintf(rate, sizeof(rate), "one in %d s", -layout->config.rate);
+	l->said_cut = false;
+	if (!fault_may_log(&l->node->faults))
+		return;
 	log_info("node %s: %s of stream %u: stations %u, values %u, frames %s",
 		 name_of(l), before ? "another configuration" : "configuration", layout->idcode,
 		 layout->config.stations, layout->signals->count, rate);
 	if (l->node->typed && want->count != layout->signals->count)
 		log_warn("node %s: the device has %u values, in.signals has %u", name_of(l),
 			 layout->signals->count, want->count);
-	l->said_cut = false;
 }
 
 static void take_header(void *arg, struct c37_bytes text)
@@ -135,7 +137,8 @@ static void take_header(void *arg, struct c37_bytes text)
 	for (size_t i = 0; i < len; i++)
 		line[i] = (char)(text.at[i] < ' ' || text.at[i] >= 0x7f ? '.' : text.at[i]);
 	line[len] = '\0';
-	log_info("node %s: header of the device: %s", name_of(l), line);
+	if (fault_may_log(&l->node->faults))
+		log_info("node %s: header of the device: %s", name_of(l), line);
 }
 
 static void count(void *arg, enum c37_figure figure, uint64_t n)
@@ -257,7 +260,8 @@ static void attempt(struct c37_client *l)
 	if (!ret) {
 		l->up = true;
 		node_figure_add(l->node->node, C37_CONNECTIONS, 1);
-		if (l->node->in.transport != C37_UDP || !l->said_unreachable)
+		if ((l->node->in.transport != C37_UDP || !l->said_unreachable) &&
+		    fault_may_log(&l->node->faults))
 			log_info("node %s: connected to %s", name_of(l),
 				 socket_address_print(&l->peer, text));
 		c37_session_begin(&l->session, l->node->in.transport == C37_TCP, clock_now_ns());
@@ -276,7 +280,7 @@ static void attempt(struct c37_client *l)
 
 static void give_up(struct c37_client *l, const char *why)
 {
-	if (!l->said_unreachable)
+	if (!l->said_unreachable && fault_may_log(&l->node->faults))
 		log_info("node %s: %s is given up: %s", name_of(l), l->node->in.full_address, why);
 	/* Of a device that answered, each time is told. */
 	l->said_unreachable = l->session.state != C37_RUNNING;

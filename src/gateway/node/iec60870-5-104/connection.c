@@ -106,8 +106,9 @@ static void link_changed(void *arg)
 
 	s->started += started ? 1u : -1u;
 	node_figure_set(s->node, STATION_STARTED, s->started);
-	log_info("%s: %s: the data transfer has %s", s->node->name,
-		 socket_address_print(&c->peer, text), started ? "started" : "stopped");
+	if (fault_may_log(&s->faults))
+		log_info("%s: %s: the data transfer has %s", s->node->name,
+			 socket_address_print(&c->peer, text), started ? "started" : "stopped");
 	s->role->changed(c);
 }
 
@@ -191,8 +192,10 @@ void station_connection_end(struct station_connection *c, const char *why)
 		lost += c->flight[(c->flight_head + i) % (unsigned)s->k];
 	if (c->link.why)
 		node_figure_add(s->node, STATION_BREACHES, 1);
-	LOG_AT(c->link.why ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s", s->node->name,
-	       socket_address_print(&c->peer, text), why ? why : "the node has ended the connection");
+	socket_address_print(&c->peer, text);
+	if (fault_may_log(&s->faults))
+		LOG_AT(c->link.why ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s", s->node->name, text,
+		       why ? why : "the node has ended the connection");
 	stream_close(&c->stream);
 	s->open--;
 	node_figure_set(s->node, STATION_CONNECTIONS, s->open);

@@ -196,7 +196,7 @@ static void take_control(struct station *s, const struct iec104_asdu *a)
 
 	if (a->info->kind <= IEC104_BITS_COMMAND)
 		take_answer(s, a);
-	else if (refused)
+	else if (refused && fault_may_log(&s->faults))
 		log_warn("%s: the slave refuses %s (cause %u)", s->node->name, a->info->name,
 			 a->cause);
 	if (a->type == IEC104_C_IC_NA && a->cause == IEC104_ACTIVATION_END)

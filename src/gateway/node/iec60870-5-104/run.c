@@ -86,7 +86,8 @@ static void accept_one(struct station *s, uint64_t now_ns)
 	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, s->node->name, "TCP_NODELAY");
 	stream_init(&c->stream, fd);
 	c->peer = peer;
-	log_info("%s: %s has connected", s->node->name, socket_address_print(&peer, text));
+	if (fault_may_log(&s->faults))
+		log_info("%s: %s has connected", s->node->name, socket_address_print(&peer, text));
 	station_connection_begin(c, now_ns);
 }
 
@@ -115,7 +116,9 @@ static void connected(struct station *s, uint64_t now_ns)
 
 	backoff_reset(&s->retry);
 	s->said_unreachable = false;
-	log_info("%s: connected to %s", s->node->name, socket_address_print(&c->peer, text));
+	if (fault_may_log(&s->faults))
+		log_info("%s: connected to %s", s->node->name,
+			 socket_address_print(&c->peer, text));
 	station_connection_begin(c, now_ns);
 	iec104_link_start(&c->link, now_ns);
 }
