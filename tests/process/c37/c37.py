@@ -472,8 +472,61 @@ def silent(folder):
         full.close()
 
 
+def flood(folder):
+    """One that sends what is no frame does not hold up others, nor fill the log; those that ask for
+    nothing do not keep all places."""
+    with Gateways() as g:
+        g.append(writer(folder, "w", 4712, more="max_clients = 3;"))
+        idle = [connect()]
+        good, bad = connect(), connect()
+        good.sendall(command(ON))
+        frames = Frames(good)
+        bad.setblocking(False)
+        end = time.monotonic() + 5
+        # Each second byte begins a frame that is as long as most of the buffer.
+        for _ in range(200):
+            try:
+                bad.send(b"\xaa\x41" * 50000)
+            except BlockingIOError:
+                pass
+            check(frames.next() and time.monotonic() < end, "data come meanwhile")
+        bad.close()
+        until(lambda: figures(g[0])["clients"] == 2, "the flood is over")
+        for _ in range(300):
+            with connect() as s:
+                s.sendall(command(SEND_CFG2))
+                check(Frames(s).next() is not None, "it is answered")
+        with open(g[0].log) as f:
+            lines = f.read().count("127.0.0.1:")
+        check(lines < 300, "%d lines for 600 events" % lines)
+        idle.append(connect())
+
+        def place():
+            with connect() as s:
+                s.sendall(command(SEND_CFG2))
+                try:
+                    return s.recv(1)
+                except ConnectionResetError:
+                    return False
+        until(place, "one that is idle makes room", 20)
+        check(frames.next() and figures(g[0])["not_accepted"] >= 1, "not the one that gets data: %s" % figures(g[0]))
+        # A device that has another configuration for each frame.
+        device = Device(4713)
+        g.append(reader(folder, "r", "127.0.0.1:4713"))
+        device.await_on()
+        for i in range(600):
+            device.send(config(station="S%d" % i), data(i))
+        until(lambda: figures(g[1])["configurations"] == 601, "all are used")
+        with open(g[1].log) as f:
+            lines = f.read().count("another configuration")
+        check(lines < 300, "%d lines for 600 configurations" % lines)
+        for x in g:
+            end_soon(x)
+        g.clear()
+
+
 SCENARIOS = {"pair": pair, "restart": restart, "device": device, "udp": udp, "clients": clients,
-             "slow": slow, "silent": silent}
+             "slow": slow, "silent": silent, "flood": flood}
 
 
 def main():

@@ -34,6 +34,9 @@
 #define READS_MAX 4
 /* How long the end of the node waits for clients to take what was written. */
 #define END_NS (NSEC_PER_SEC / 2)
+/* A client that has not asked for data and says nothing for so long gives way to another one when
+ * all places are taken. */
+#define IDLE_NS (10 * NSEC_PER_SEC)
 
 enum { WAKE = 1 << 16, LISTENER };
 
@@ -43,6 +46,7 @@ struct client {
 	struct socket_address from;
 	bool sends;                /* it has asked for data */
 	bool waits;                /* for room, so the thread looks for it */
+	uint64_t heard_ns;         /* when it connected or sent something last */
 	bool broken;               /* the thread is to close it ... */
 	const char *why;           /* ... for this reason */
 	uint64_t behind;           /* frames that it did not get */
@@ -127,8 +131,10 @@ static void close_client(struct c37_server *v, struct client *k)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
-	log_info("node %s: %s is gone: %s", name_of(v), socket_address_print(&k->from, text), k->why);
-	if (k->behind)
+	socket_address_print(&k->from, text);
+	if (fault_may_log(&v->node->faults))
+		log_info("node %s: %s is gone: %s", name_of(v), text, k->why);
+	if (k->behind && fault_may_log(&v->node->faults))
 		log_warn("node %s: %s lost %ju frames, because it took them too slowly", name_of(v),
 			 text, (uintmax_t)k->behind);
 	set_sends(v, k, false);
@@ -139,12 +145,23 @@ static void close_client(struct c37_server *v, struct client *k)
 	node_figure_set(v->node->node, C37_CLIENTS, --v->client_count);
 }
 
-/* ---- commands, with the lock ---- */
+/* ---- commands ---- */
 
-static void take_command(struct c37_server *v, struct client *k, const struct c37_frame *f)
+/* With the lock. */
+static void put_answer(struct c37_server *v, struct client *k, size_t len)
+{
+	/* One that asks and does not read. */
+	if (stream_buffer_filled(&k->stream.out) > (size_t)v->node->out.queue_bytes + C37_FRAME_MAX)
+		break_client(v, k, "it asks and does not take the answers");
+	else
+		put(v, k, v->answer, len);
+}
+
+static void take_command(struct c37_server *v, struct client *k, const struct c37_frame *f,
+			 bool sends)
 {
 	const struct c37_answer a =
-		c37_source_answer(&v->node->source, f, k->sends,
+		c37_source_answer(&v->node->source, f, sends,
 				  (int64_t)timespec_to_ns(clock_realtime()), v->answer,
 				  C37_FRAME_MAX);
 
@@ -156,19 +173,32 @@ static void take_command(struct c37_server *v, struct client *k, const struct c3
 		return;
 	}
 	node_figure_add(v->node->node, C37_COMMANDS, 1);
-	if (a.sends != k->sends)
+	pthread_mutex_lock(&v->lock);
+	if (!k->broken && a.sends != k->sends)
 		set_sends(v, k, a.sends);
-	/* One that asks and does not read. */
-	if (a.len && stream_buffer_filled(&k->stream.out) >
-			     (size_t)v->node->out.queue_bytes + C37_FRAME_MAX)
-		break_client(v, k, "it asks and does not take the answers");
-	else if (a.len)
-		put(v, k, v->answer, a.len);
+	if (!k->broken && a.len)
+		put_answer(v, k, a.len);
+	pthread_mutex_unlock(&v->lock);
 }
 
+/* False: the client is to be closed. */
+static bool look_at(struct c37_server *v, const struct client *k, bool *sends)
+{
+	bool works;
+
+	pthread_mutex_lock(&v->lock);
+	works = !k->broken;
+	*sends = k->sends;
+	pthread_mutex_unlock(&v->lock);
+	return works;
+}
+
+/* Commands are read without the lock, so that a write does not wait for what a client sends. */
 static void take_commands(struct c37_server *v, struct client *k)
 {
-	while (!k->broken && stream_buffer_filled(&k->rx)) {
+	bool sends;
+
+	while (stream_buffer_filled(&k->rx) && look_at(v, k, &sends)) {
 		struct c37_frame f;
 		const char *why;
 		size_t skip;
@@ -180,30 +210,36 @@ static void take_commands(struct c37_server *v, struct client *k)
 		if (n < 0)
 			fault_note(&v->node->faults, FAULT_MALFORMED, 1, "%s", why);
 		else
-			take_command(v, k, &f);
+			take_command(v, k, &f, sends);
 		k->rx.start += n > 0 ? (size_t)n : skip;
 	}
 	if (!stream_buffer_filled(&k->rx))
 		k->rx.start = k->rx.end = 0;
 }
 
+/* Number of bytes that have come; 0: none for now, or the client is to be closed. */
+static size_t read_some(struct c37_server *v, struct client *k)
+{
+	ssize_t n = stream_buffer_reserve(&k->rx, READ_BYTES) ? -ENOMEM : 1;
+
+	pthread_mutex_lock(&v->lock);
+	if (n > 0)
+		n = k->broken ? -EAGAIN : stream_recv(&k->stream, k->rx.at + k->rx.end, READ_BYTES);
+	if (n <= 0 && n != -EAGAIN)
+		break_client(v, k, n ? strerror((int)-n) : "it has closed the connection");
+	pthread_mutex_unlock(&v->lock);
+	return n > 0 ? (size_t)n : 0;
+}
+
 static void receive(struct c37_server *v, struct client *k)
 {
-	for (unsigned i = 0; i < READS_MAX && !k->broken; i++) {
-		ssize_t n;
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		size_t n = read_some(v, k);
 
-		if (stream_buffer_reserve(&k->rx, READ_BYTES)) {
-			break_client(v, k, strerror(ENOMEM));
+		if (!n)
 			return;
-		}
-		n = stream_recv(&k->stream, k->rx.at + k->rx.end, READ_BYTES);
-		if (n == -EAGAIN)
-			return;
-		if (n <= 0) {
-			break_client(v, k, n ? strerror((int)-n) : "it has closed the connection");
-			return;
-		}
-		k->rx.end += (size_t)n;
+		k->rx.end += n;
+		k->heard_ns = clock_now_ns();
 		take_commands(v, k);
 	}
 }
@@ -223,26 +259,51 @@ static void set_options(const struct c37_server *v, int fd)
 	socket_option_try(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, name, "TCP_USER_TIMEOUT");
 }
 
+/* A place, perhaps that of the client that has been idle longest; client_max: there is none. */
+static unsigned find_place(struct c37_server *v)
+{
+	uint64_t before_ns = clock_now_ns() - IDLE_NS;
+	unsigned idle = v->client_max;
+
+	for (unsigned i = 0; i < v->client_max; i++) {
+		struct client *k = &v->clients[i];
+
+		if (k->stream.fd < 0)
+			return i;
+		if (k->broken || (!k->sends && k->heard_ns < before_ns)) {
+			before_ns = k->broken ? 0 : k->heard_ns;
+			idle = i;
+		}
+	}
+	if (idle < v->client_max) {
+		break_client(v, &v->clients[idle],
+			     "it asks for nothing, and another client needs the place (out.max_clients)");
+		close_client(v, &v->clients[idle]);
+	}
+	return idle;
+}
+
 static void adopt(struct c37_server *v, int fd, const struct socket_address *from)
 {
 	char text[SOCKET_ADDRESS_MAX];
-	unsigned i = 0;
+	unsigned i = find_place(v);
 
 	socket_address_print(from, text);
-	while (i < v->client_max && v->clients[i].stream.fd >= 0)
-		i++;
 	if (i == v->client_max) {
 		close(fd);
-		log_warn("node %s: %s is turned away, there are %u clients already (out.max_clients)",
-			 name_of(v), text, v->client_max);
+		fault_note(&v->node->faults, FAULT_DROPPED, 1,
+			   "%s is turned away, there are %u clients already (out.max_clients)", text,
+			   v->client_max);
 		return;
 	}
 	set_options(v, fd);
 	v->clients[i].from = *from;
+	v->clients[i].heard_ns = clock_now_ns();
 	stream_init(&v->clients[i].stream, fd);
 	watch(v, EPOLL_CTL_ADD, fd, EPOLLIN, i);
 	node_figure_set(v->node->node, C37_CLIENTS, ++v->client_count);
-	log_info("node %s: %s has connected", name_of(v), text);
+	if (fault_may_log(&v->node->faults))
+		log_info("node %s: %s has connected", name_of(v), text);
 }
 
 static void accept_one(struct c37_server *v)
@@ -263,6 +324,7 @@ static void accept_one(struct c37_server *v)
 static void handle(struct c37_server *v, const struct epoll_event *e)
 {
 	struct client *k;
+	bool works;
 
 	if (e->data.u32 == WAKE) {
 		wakeup_drain(v->wake_fd);
@@ -276,9 +338,10 @@ static void handle(struct c37_server *v, const struct epoll_event *e)
 	k = &v->clients[e->data.u32];
 	if (k->stream.fd >= 0 && !k->broken && e->events & EPOLLOUT)
 		flush(v, k);
-	if (k->stream.fd >= 0 && !k->broken && e->events & ~(uint32_t)EPOLLOUT)
-		receive(v, k);
+	works = k->stream.fd >= 0 && !k->broken;
 	pthread_mutex_unlock(&v->lock);
+	if (works && e->events & ~(uint32_t)EPOLLOUT)
+		receive(v, k);
 }
 
 static unsigned clear_away(struct c37_server *v)
