@@ -125,6 +125,20 @@ static void a_publisher_that_began_again_is_heard_when_the_time_has_ended(void *
 	assert_true(a.restarted);
 }
 
+static void a_message_is_not_believed_to_be_the_last_for_weeks(void **state)
+{
+	begin();
+	assert_int_equal(take(5, 0), GOOSE_CHANGE);
+	a = goose_subscriber_take(&s, &(struct goose){ .state = UINT32_MAX - 20000, .revision = 1,
+						       .allowed_live_ms = UINT32_MAX }, false, now);
+	assert_int_equal(a.verdict, GOOSE_CHANGE);
+	for (unsigned i = 0; i < 9999; i++)
+		assert_int_equal(take(6, i), GOOSE_OLD);
+	assert_int_equal(take(6, 9999), GOOSE_CHANGE);
+	assert_true(a.restarted);
+	assert_int_equal(take(6, 10000), GOOSE_REPETITION);
+}
+
 static void a_publisher_that_was_silent_goes_on(void **state)
 {
 	begin();
@@ -233,6 +247,7 @@ int main(void)
 		cmocka_unit_test(a_change_whose_first_message_was_lost_is_seen),
 		cmocka_unit_test(lost_changes_are_counted),
 		cmocka_unit_test(a_publisher_that_began_again_is_heard_when_the_time_has_ended),
+		cmocka_unit_test(a_message_is_not_believed_to_be_the_last_for_weeks),
 		cmocka_unit_test(a_publisher_that_was_silent_goes_on),
 		cmocka_unit_test(numbers_begin_again_behind_the_largest),
 		cmocka_unit_test(another_revision_is_seen_once),

@@ -211,7 +211,7 @@ static void note_unused(struct goose_node *g, struct goose_source *s, const stru
 	switch (verdict) {
 	case GOOSE_OLD:
 		say(g, s, verdict,
-		    "stNum %u, sqNum %u come behind %u and %u; messages are not used until the time of the last one ends",
+		    "stNum %u, sqNum %u come behind %u and %u; messages are not used until the time of the last one ends, or for 10 s",
 		    message->state, message->sequence, m->state, m->sequence);
 		break;
 	case GOOSE_INCOMPLETE:

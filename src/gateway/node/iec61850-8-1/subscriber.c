@@ -34,6 +34,7 @@ static struct goose_arrival accept(struct goose_subscriber *s, const struct goos
 	s->state = g->state;
 	s->sequence = g->sequence;
 	s->revision = g->revision;
+	s->used_ns = now_ns;
 	s->until_ns = now_ns + g->allowed_live_ms * MS_NS;
 	return a;
 }
@@ -43,7 +44,7 @@ static struct goose_arrival accept(struct goose_subscriber *s, const struct goos
 static struct goose_arrival go_back(struct goose_subscriber *s, const struct goose *g, bool simulated,
 			      uint64_t now_ns)
 {
-	if (s->alive)
+	if (s->alive && now_ns - s->used_ns < GOOSE_LATE_MAX_NS)
 		return (struct goose_arrival){ .verdict = GOOSE_OLD };
 	return accept(s, g, simulated,
 		      (struct goose_arrival){ .verdict = GOOSE_CHANGE, .restarted = true }, now_ns);

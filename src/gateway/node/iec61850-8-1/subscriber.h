@@ -15,13 +15,16 @@
 /* Of a number that goes on at 1 behind the largest one: so many may be lost at this place. A
  * number that falls by less than nearly its whole range has not gone on. */
 #define GOOSE_WRAP_MAX 10000u
+/* So late may a message be that was overtaken. A number that has fallen later than that was not
+ * overtaken, however long the last message claims to be valid. */
+#define GOOSE_LATE_MAX_NS UINT64_C(10000000000)
 
 enum goose_verdict {
 	GOOSE_CHANGE,      /* a state that was not seen before */
 	GOOSE_REPETITION,  /* of the state that is known */
 	/* Messages that must not be used: */
 	GOOSE_DUPLICATE,   /* the last message once more */
-	GOOSE_OLD,         /* a number has fallen though the last message is still valid */
+	GOOSE_OLD,         /* a number has fallen, soon and though the last message is still valid */
 	GOOSE_INCOMPLETE,  /* ndsCom: the publisher's configuration is not complete */
 	GOOSE_SIMULATED,   /* and simulated messages are not wanted */
 	GOOSE_REPLACED,    /* not simulated, while simulated messages are wanted and come */
@@ -36,6 +39,7 @@ struct goose_subscriber {
 	bool alive;          /* and its time allowed to live has not ended */
 	bool simulated;      /* it was a simulated one */
 	uint32_t state, sequence, revision;
+	uint64_t used_ns;    /* when it came */
 	uint64_t until_ns;   /* while `alive`: the end of its time */
 };
 
