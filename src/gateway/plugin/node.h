@@ -62,6 +62,8 @@ enum node_flags {
 	NODE_GENERATES = 1 << 4,    /* gaps in its sequence numbers are steps that
 				     * it missed, and counts itself */
 	NODE_NEEDS_GROUP = 1 << 5,  /* node_side_is_open() depends on the groups */
+	NODE_STOP_WAITS = 1 << 6,   /* stop() may wait for a peer; it is called while
+				     * stop() of other nodes runs in other threads */
 };
 
 enum node_figure_kind {

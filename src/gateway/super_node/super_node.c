@@ -162,32 +162,36 @@ int super_node_start_node(struct node *n)
 	return ret;
 }
 
-int super_node_stop_node(struct node *n)
+void super_node_note_stopped(struct node *n, int ret)
 {
-	if (!node_is_running(n))
-		return 0;
 	/* A node that fails to stop must not keep the others running. */
-	if (node_stop(n))
+	if (ret)
 		services_note_failure(n->services);
 	node_log_losses(n);
 	node_set_state(n, NODE_STOPPED);
 	stop_node_hooks(n);
+}
+
+int super_node_stop_node(struct node *n)
+{
+	if (node_is_running(n))
+		super_node_note_stopped(n, node_stop(n));
 	return 0;
+}
+
+bool super_node_leave_node(struct node *n)
+{
+	gate_shut(&n->in.gate, GATE_STOPPED);
+	gate_shut(&n->out.gate, GATE_STOPPED);
+	if (!ending_has_begun() || (gate_is_empty(&n->in.gate) && gate_is_empty(&n->out.gate)))
+		return true;
+	log_error("node %s: is not stopped, because a thread is in it", n->name);
+	return false;
 }
 
 int super_node_stop_left_node(struct node *n)
 {
-	if (!node_is_running(n))
-		return 0;
-	gate_shut(&n->in.gate, GATE_STOPPED);
-	gate_shut(&n->out.gate, GATE_STOPPED);
-	if (ending_has_begun() && (!gate_is_empty(&n->in.gate) ||
-				   !gate_is_empty(&n->out.gate))) {
-		log_error("node %s: is not stopped, because a thread is in it",
-			  n->name);
-		return 0;
-	}
-	return super_node_stop_node(n);
+	return node_is_running(n) && super_node_leave_node(n) ? super_node_stop_node(n) : 0;
 }
 
 static void log_node(struct node *n)
@@ -227,6 +231,12 @@ static int stop_left_node(struct super_node *sn, struct node *n)
 {
 	super_node_doing(sn, "stop of node", n->name);
 	return super_node_stop_left_node(n);
+}
+
+static bool goes(struct node *n)
+{
+	(void)n;
+	return true;
 }
 
 static int stop_reading_path(struct super_node *sn, struct path *p)
@@ -571,6 +581,7 @@ void super_node_stop(struct super_node *sn)
 		sn->stuck |= p->stuck;
 	list_for_each(p, &sn->retired_paths, struct path, entry)
 		sn->stuck |= p->stuck;
+	super_node_stop_waiting(sn, goes);
 	for_nodes(sn, false, stop_left_node);
 	for_paths(sn, false, release_path);
 	if (!sn->stuck)

@@ -210,8 +210,14 @@ static bool is_read(struct super_node *sn, const struct node *n)
 	return reader_of(sn, n) != NULL;
 }
 
+static bool has_gone(struct node *n)
+{
+	return !n->twin;
+}
+
 static void stop_old_nodes(struct reload *r)
 {
+	super_node_stop_waiting(r->sn, has_gone);
 	list_for_each_safe(n, &r->sn->nodes, struct node, entry) {
 		if (n->twin)
 			continue;

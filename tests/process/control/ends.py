@@ -208,11 +208,36 @@ def programs_that_do_not_end_are_killed(folder):
             check(not os.path.exists("/proc/%d" % pid), "process %d is still there" % pid)
 
 
+def nodes_that_wait_for_their_peers_stop_side_by_side(folder):
+    """Each waits for a second, and the reload for little more."""
+    count = 12
+    nodes = "".join("""
+        n%d = { type = "exec"; exec = [ "sh", "-c", "trap '' TERM; echo >%s/started%d; while :; do sleep 1; done" ];
+            grace = 1000; };""" % (i, folder, i) for i in range(count))
+    paths = "".join(', { in = "n%d"; }' % i for i in range(count))
+    with Run(folder) as run:
+        text = CONFIG % (folder, "")
+        run.gateway.write(text.replace("};\npaths", nodes + "};\npaths").replace(
+            'out = "kept"; } )', 'out = "kept"; }%s )' % paths))
+        run.gateway.ask("/reload", "POST")
+        for i in range(count):
+            run.wait_stuck("%s/started%d" % (folder, i))
+        run.gateway.write(text)
+        begin = time.monotonic()
+        report = run.gateway.ask("/reload", "POST")
+        took = time.monotonic() - begin
+        check(sum(name.startswith("node n") for name in report["stopped"]) == count,
+              "stopped is %s" % report["stopped"])
+        check(1.0 <= took < LIMIT, "the reload took %.2f s" % took)
+        run.terminate(0)
+
+
 def main():
     tests = [a_reload_does_not_wait_for_the_reader_of_a_fifo,
              the_reader_of_a_fifo_may_come_late,
              a_gateway_with_few_descriptors_is_asked_and_ends,
-             programs_that_do_not_end_are_killed]
+             programs_that_do_not_end_are_killed,
+             nodes_that_wait_for_their_peers_stop_side_by_side]
     if has("hook_lua"):
         tests += [a_script_that_catches_all_errors_ends,
                   what_does_not_end_is_named_and_the_rest_is_stored,

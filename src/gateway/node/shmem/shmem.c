@@ -710,7 +710,7 @@ const struct node_type node_shmem = {
 	.name = "shmem",
 	.description = "shared memory to a simulator on the same host",
 	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
-		 NODE_NEEDS_GROUP,
+		 NODE_NEEDS_GROUP | NODE_STOP_WAITS,
 	.size = sizeof(struct shmem),
 	.keys = shmem_keys,
 	.key_count = ARRAY_SIZE(shmem_keys),

@@ -288,7 +288,7 @@ const struct node_type node_socket = {
 	.name = "socket",
 	.description = "Samples over UDP, IP, Ethernet, Unix sockets and TCP",
 	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS |
-		 NODE_NEEDS_GROUP,
+		 NODE_NEEDS_GROUP | NODE_STOP_WAITS,
 	.size = sizeof(struct socket_node),
 	.keys = socket_keys,
 	.key_count = ARRAY_SIZE(socket_keys),
