@@ -32,6 +32,7 @@ int cli_ripc(int argc, char **argv);
 int cli_tune(int argc, char **argv);
 int cli_delivery(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
+int cli_sv(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_version(int argc, char **argv);
 /* These are also installed under the names villas-NAME. */

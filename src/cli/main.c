@@ -86,6 +86,9 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_SIMULATE
 	{ "simulate", "make waveform files to replay", cli_simulate },
 #endif
+#ifdef CLI_HAVE_SV
+	{ "sv", "sampled values: streams of captures, from and to COMTRADE records", cli_sv },
+#endif
 #ifdef CLI_HAVE_TRACE
 	{ "trace", "what went wrong on RDMA connections, from packets or counters", cli_trace },
 #endif

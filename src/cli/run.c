@@ -18,6 +18,7 @@
 
 #include "cli/cli.h"
 #include "cli/end_guard.h"
+#include "cli/run.h"
 #include "cli/tool.h"
 #include "gateway/base/ending.h"
 #include "gateway/config/config.h"
@@ -405,31 +406,28 @@ static int load(const json_t *from, struct config **c)
 	return ret;
 }
 
-int cli_run(int argc, char **argv)
+/* Runs the configuration `from`, and those that requests put in its place. Takes it over. */
+static int run_all(json_t *from, const struct run_options *o)
 {
-	struct run_options o;
-	json_t *from, *next;
+	int ret = CLI_OK;
 	struct config *c;
-	int ret = parse_options(argc, argv, &o);
+	json_t *next;
 
-	if (ret)
-		return ret < 0 ? CLI_OK : ret;
-	log_init(o.level >= 0 ? (enum log_level)o.level : LOG_INFO);
-	if (o.level >= 0)
-		log_set_level((enum log_level)o.level);
+	log_init(o->level >= 0 ? (enum log_level)o->level : LOG_INFO);
+	if (o->level >= 0)
+		log_set_level((enum log_level)o->level);
 	/* For GET /log; without memory there is no more to say than that. */
 	if (log_recent_keep())
 		log_warn("no memory to keep the last lines of the log");
-	if (o.idle_stop)
+	if (o->idle_stop)
 		super_node_set_idle_stop(SUPER_NODE_IDLE_STOP_ALWAYS);
 	limit_stacks();
 	metrics_set_adapters(read_adapters);
-	from = o.file ? json_string(o.file) : json_null();
 	for (unsigned restarts = 0; from && !end_wanted; restarts++) {
 		next = NULL;
 		ret = load(from, &c) ? CLI_USAGE : CLI_OK;
 		if (!ret) {
-			ret = run(c, &o, restarts, &next);
+			ret = run(c, o, restarts, &next);
 			config_destroy(c);
 		}
 		json_decref(from);
@@ -440,4 +438,21 @@ int cli_run(int argc, char **argv)
 	fflush(stdout);
 	end_guard_finish();
 	return ret;
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct run_options o;
+	int ret = parse_options(argc, argv, &o);
+
+	if (ret)
+		return ret < 0 ? CLI_OK : ret;
+	return run_all(o.file ? json_string(o.file) : json_null(), &o);
+}
+
+int cli_run_config(json_t *config, double seconds)
+{
+	const struct run_options o = { .level = -1, .seconds = seconds, .idle_stop = true };
+
+	return run_all(config, &o);
 }

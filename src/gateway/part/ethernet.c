@@ -121,7 +121,9 @@ void ethernet_close(struct ethernet *e)
 {
 	if (e->fd >= 0)
 		close(e->fd);
+	ethernet_capture_close(e->capture);
 	e->fd = -1;
+	e->capture = NULL;
 }
 
 int ethernet_join(struct ethernet *e, const uint8_t group[ETHERNET_MAC])
@@ -246,6 +248,8 @@ int ethernet_receive(const struct ethernet *e, void *buffer, size_t size,
 {
 	int ret;
 
+	if (e->capture)
+		return ethernet_capture_receive(e, f);
 	do {
 		ret = take_frame(e, buffer, size, f);
 	} while (!ret);
@@ -257,5 +261,7 @@ unsigned ethernet_overruns(const struct ethernet *e)
 	struct tpacket_stats s = { 0 };
 	socklen_t len = sizeof(s);
 
+	if (e->capture)
+		return 0;
 	return getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) ? 0 : s.tp_drops;
 }

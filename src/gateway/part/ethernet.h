@@ -19,8 +19,11 @@
 #define ETHERNET_HEADER_MAX 18
 #define ETHERNET_WHY_MAX 200
 
+struct ethernet_capture;
+
 struct ethernet {
 	int fd; /* -1: closed; readable when a frame has come */
+	struct ethernet_capture *capture; /* of ethernet_open_capture(); else NULL */
 	unsigned index, mtu;
 	uint16_t type;
 	uint8_t own[ETHERNET_MAC];
@@ -38,6 +41,10 @@ struct ethernet_vlan {
  * reason in `why`. */
 int ethernet_open(struct ethernet *e, const char *interface, uint16_t type, bool receive,
 		  char why[ETHERNET_WHY_MAX]);
+/* In place of an interface: the frames of a capture file (pcap or pcapng), each as soon as it is
+ * asked for, with the time at which it was captured. Nothing can be sent, and no group joined. */
+int ethernet_open_capture(struct ethernet *e, const char *file, uint16_t type,
+			  char why[ETHERNET_WHY_MAX]);
 void ethernet_close(struct ethernet *e); /* without effect if it is closed */
 /* Receives frames to the group, too. 0 or a negative errno. */
 int ethernet_join(struct ethernet *e, const uint8_t group[ETHERNET_MAC]);
@@ -58,16 +65,22 @@ int ethernet_send(const struct ethernet *e, const void *frame, size_t len);
 struct ethernet_frame {
 	uint8_t destination[ETHERNET_MAC], source[ETHERNET_MAC];
 	struct ethernet_vlan vlan;
-	const uint8_t *payload; /* in the caller's buffer, behind the Ethertype */
+	const uint8_t *payload; /* behind the Ethertype; in the caller's buffer, or in that of the
+				 * capture, until the next call */
 	size_t len;             /* of the payload; short frames have zeros at their end */
-	bool truncated;         /* the frame was longer than the buffer */
-	struct timespec received; /* by the kernel's clock */
+	bool truncated;         /* the frame was longer than the buffer, or than what was captured */
+	struct timespec received; /* by the clock of the kernel, or of the host that captured it */
 };
 
-/* Takes a frame, without waiting. 0; -EAGAIN: none has come; or another negative errno. */
+/* Takes a frame, without waiting. 0; -EAGAIN: none has come; or another negative errno. Of a
+ * capture: -ENODATA behind its last frame; other errors were logged, and nothing follows. */
 int ethernet_receive(const struct ethernet *e, void *buffer, size_t size,
 		     struct ethernet_frame *f);
 /* Frames that the kernel had no room for since the last call. */
 unsigned ethernet_overruns(const struct ethernet *e);
+
+/* ethernet_capture.c, for ethernet.c. */
+int ethernet_capture_receive(const struct ethernet *e, struct ethernet_frame *f);
+void ethernet_capture_close(struct ethernet_capture *c);
 
 #endif

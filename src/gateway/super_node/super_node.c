@@ -140,15 +140,6 @@ static int start_node_hooks(struct node *n)
 	return ret;
 }
 
-static int stop_node_hooks(struct node *n)
-{
-	hook_list_interrupt(n->in.hooks);
-	hook_list_interrupt(n->out.hooks);
-	hook_list_stop(n->in.hooks);
-	hook_list_stop(n->out.hooks);
-	return 0;
-}
-
 /* Hooks start and stop with their node, so that one state holds for both. */
 int super_node_start_node(struct node *n)
 {
@@ -158,40 +149,8 @@ int super_node_start_node(struct node *n)
 		return ret;
 	ret = node_start(n);
 	if (ret)
-		stop_node_hooks(n);
+		super_node_stop_hooks(n);
 	return ret;
-}
-
-void super_node_note_stopped(struct node *n, int ret)
-{
-	/* A node that fails to stop must not keep the others running. */
-	if (ret)
-		services_note_failure(n->services);
-	node_log_losses(n);
-	node_set_state(n, NODE_STOPPED);
-	stop_node_hooks(n);
-}
-
-int super_node_stop_node(struct node *n)
-{
-	if (node_is_running(n))
-		super_node_note_stopped(n, node_stop(n));
-	return 0;
-}
-
-bool super_node_leave_node(struct node *n)
-{
-	gate_shut(&n->in.gate, GATE_STOPPED);
-	gate_shut(&n->out.gate, GATE_STOPPED);
-	if (!ending_has_begun() || (gate_is_empty(&n->in.gate) && gate_is_empty(&n->out.gate)))
-		return true;
-	log_error("node %s: is not stopped, because a thread is in it", n->name);
-	return false;
-}
-
-int super_node_stop_left_node(struct node *n)
-{
-	return node_is_running(n) && super_node_leave_node(n) ? super_node_stop_node(n) : 0;
 }
 
 static void log_node(struct node *n)
@@ -581,6 +540,7 @@ void super_node_stop(struct super_node *sn)
 		sn->stuck |= p->stuck;
 	list_for_each(p, &sn->retired_paths, struct path, entry)
 		sn->stuck |= p->stuck;
+	super_node_doing(sn, "stop of nodes", "that wait for their peers");
 	super_node_stop_waiting(sn, goes);
 	for_nodes(sn, false, stop_left_node);
 	for_paths(sn, false, release_path);

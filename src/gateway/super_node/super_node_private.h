@@ -116,12 +116,11 @@ void super_node_settings_clear(struct super_node_settings *s);
 /* Notes the present command ("stop of node") and the name of its object, for
  * super_node_tell_unfinished(); `what` NULL: no command runs. Not for the data path. */
 void super_node_doing(struct super_node *sn, const char *what, const char *name);
-/* Shuts the gates of the node. False, and logged: a thread is in its read or write, and the
- * end of the process does not wait for it. */
-bool super_node_leave_node(struct node *n);
-/* Stops the node if super_node_leave_node() allows; else does nothing. */
+/* super_node_stop.c: stops the node, unless a thread is in its read or write and the end of the
+ * process does not wait for it, which is logged. */
 int super_node_stop_left_node(struct node *n);
-/* super_node_stop.c: stops the nodes with NODE_STOP_WAITS for which `goes` holds, all at the
+void super_node_stop_hooks(struct node *n);
+/* Stops the nodes with NODE_STOP_WAITS for which `goes` holds, all at the
  * same time, if there are several. */
 void super_node_stop_waiting(struct super_node *sn, bool (*goes)(struct node *n));
 
@@ -176,8 +175,6 @@ void super_node_take_losses(struct super_node *sn);
 /* Start and stop a node with its hooks; no thread is in its read or write. */
 int super_node_start_node(struct node *n);
 int super_node_stop_node(struct node *n);
-/* What follows node_stop(), which returned `ret`. */
-void super_node_note_stopped(struct node *n, int ret);
 /*
  * Shuts the gates of a node and waits until no read, write or hook of it runs any more.
  * Sets *interrupted if it called interrupt(), whose effect lasts until rearm() or

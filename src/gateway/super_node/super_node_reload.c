@@ -217,6 +217,7 @@ static bool has_gone(struct node *n)
 
 static void stop_old_nodes(struct reload *r)
 {
+	super_node_doing(r->sn, "stop of nodes", "that wait for their peers");
 	super_node_stop_waiting(r->sn, has_gone);
 	list_for_each_safe(n, &r->sn->nodes, struct node, entry) {
 		if (n->twin)

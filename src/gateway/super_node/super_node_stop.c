@@ -1,13 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nodes whose peers may keep them from ending stop side by side. */
+/* Stops nodes; those whose peers may keep them from ending side by side. */
 #define LOG_ROOM "gateway"
 #include <stdlib.h>
 
 #include "gateway/base/ending.h"
 #include "gateway/base/thread.h"
+#include "gateway/plugin/hook.h"
 #include "gateway/plugin/node_life.h"
 #include "gateway/super_node/super_node_private.h"
 #include "util/log.h"
+
+void super_node_stop_hooks(struct node *n)
+{
+	hook_list_interrupt(n->in.hooks);
+	hook_list_interrupt(n->out.hooks);
+	hook_list_stop(n->in.hooks);
+	hook_list_stop(n->out.hooks);
+}
+
+static void note_stopped(struct node *n, int ret)
+{
+	/* A node that fails to stop must not keep the others running. */
+	if (ret)
+		services_note_failure(n->services);
+	node_log_losses(n);
+	node_set_state(n, NODE_STOPPED);
+	super_node_stop_hooks(n);
+}
+
+int super_node_stop_node(struct node *n)
+{
+	if (node_is_running(n))
+		note_stopped(n, node_stop(n));
+	return 0;
+}
+
+/* Shuts the gates of the node. False: a thread is in its read or write, and the end of the process
+ * does not wait for it. */
+static bool leave(struct node *n)
+{
+	gate_shut(&n->in.gate, GATE_STOPPED);
+	gate_shut(&n->out.gate, GATE_STOPPED);
+	return !ending_has_begun() || (gate_is_empty(&n->in.gate) && gate_is_empty(&n->out.gate));
+}
+
+int super_node_stop_left_node(struct node *n)
+{
+	if (!node_is_running(n))
+		return 0;
+	if (leave(n))
+		return super_node_stop_node(n);
+	log_error("node %s: is not stopped, because a thread is in it", n->name);
+	return 0;
+}
+
+/* ---- side by side ---- */
 
 struct stop {
 	struct node *node;
@@ -37,7 +84,7 @@ static bool finish(struct stop *s)
 		node_set_state(s->node, NODE_STOPPED);
 		return false;
 	}
-	super_node_note_stopped(s->node, s->ret);
+	note_stopped(s->node, s->ret);
 	return true;
 }
 
@@ -53,9 +100,8 @@ void super_node_stop_waiting(struct super_node *sn, bool (*goes)(struct node *n)
 	stops = count > 1 ? calloc(count, sizeof(*stops)) : NULL;
 	if (!stops)
 		return;
-	super_node_doing(sn, "stop of nodes", "that wait for their peers");
 	list_for_each(n, &sn->nodes, struct node, entry) {
-		if (!may_wait(n) || !goes(n) || !super_node_leave_node(n))
+		if (!may_wait(n) || !goes(n) || !leave(n))
 			continue;
 		stops[i].node = n;
 		stops[i].has_thread =

@@ -144,21 +144,30 @@ static int parse_head(const struct record *r, struct comtrade_cfg **cfg,
 	return ret;
 }
 
-struct signal_list *record_signals(const struct record *r)
+int record_config(const struct record *r, struct comtrade_cfg **out, struct comtrade_error *err)
 {
-	struct comtrade_error err = { 0 };
-	struct signal_list *l = NULL;
-	struct comtrade_cfg *c;
 	char *buf;
 	size_t len;
+	int ret = -load_head(r, &buf, &len);
 
-	if (load_head(r, &buf, &len))
-		return NULL;
-	if (!parse_head(r, &c, NULL, buf, len, &err)) {
-		l = comtrade_signals(c);
-		comtrade_cfg_free(c);
-	}
+	*err = (struct comtrade_error){ 0 };
+	if (ret)
+		return ret;
+	ret = parse_head(r, out, NULL, buf, len, err);
 	free(buf);
+	return ret;
+}
+
+struct signal_list *record_signals(const struct record *r)
+{
+	struct comtrade_error err;
+	struct signal_list *l;
+	struct comtrade_cfg *c;
+
+	if (record_config(r, &c, &err))
+		return NULL;
+	l = comtrade_signals(c);
+	comtrade_cfg_free(c);
 	return l;
 }
 

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "gateway/comtrade/comtrade.h"
 #include "gateway/plugin/format.h"
 
 struct record {
@@ -28,6 +29,9 @@ bool record_is_comtrade(const struct format *f);
  */
 bool record_name(struct record *r, const char *uri, bool to_read);
 
+/* The configuration of the record, to be freed by comtrade_cfg_free(). 0; a negative errno: it
+ * cannot be read (yet); with -EBADMSG *err says where it is wrong. */
+int record_config(const struct record *r, struct comtrade_cfg **out, struct comtrade_error *err);
 /* Signals of the record; NULL when it cannot be read (yet). */
 struct signal_list *record_signals(const struct record *r);
 

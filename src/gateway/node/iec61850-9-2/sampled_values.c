@@ -32,8 +32,9 @@ static const char *const synch_names[] = {
 };
 
 static const struct config_key sv_keys[] = {
-	{ "interface", CONFIG_STRING, OFFSET(interface), .required = true,
-	  .help = "Name of the network interface" },
+	{ "interface", CONFIG_STRING, OFFSET(interface), .help = "Name of the network interface" },
+	{ "capture", CONFIG_STRING, OFFSET(capture),
+	  .help = "In place of an interface: a capture file (pcap, pcapng) that is read" },
 	{ "app_id", CONFIG_INT, OFFSET(app_id), APP_ID_DEFAULT, .min = 0, .max = 65535,
 	  .help = "APPID of messages; others are not read" },
 	{ "dst_address", CONFIG_STRING, OFFSET(dst_text), DST_DEFAULT,
@@ -223,6 +224,22 @@ static int check_out(struct sv_node *v, struct config *c)
 	return -EINVAL;
 }
 
+static int check_source(struct sv_node *v, struct config *c, json_t *cfg)
+{
+	if (!v->interface == !v->capture) {
+		config_fail(c, cfg, v->capture ? "capture" : NULL,
+			    v->capture ? "cannot be together with `interface`" :
+					 "needs `interface`, or `capture` to read a file");
+		return -EINVAL;
+	}
+	if (v->capture && can_write(v->node)) {
+		config_fail(c, v->node->out.cfg, NULL,
+			    "cannot be together with `capture`, which is only read");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int sv_check(struct node *n, struct config *c, json_t *cfg)
 {
 	struct sv_node *v = n->private_data;
@@ -241,7 +258,7 @@ static int sv_check(struct node *n, struct config *c, json_t *cfg)
 	    check_text(c, n->out.cfg, "sv_id", v->out.sv_id, SV_ID_MAX) ||
 	    check_text(c, n->out.cfg, "datset", v->out.datset, SV_ID_MAX))
 		return -EINVAL;
-	return can_write(n) ? check_out(v, c) : 0;
+	return check_source(v, c, cfg) ?: can_write(n) ? check_out(v, c) : 0;
 }
 
 /* What the path writes is known now. */
@@ -306,7 +323,9 @@ static int sv_start(struct node *n)
 	if (ret) {
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
 	} else {
-		ret = ethernet_open(&v->ethernet, v->interface, ETHERTYPE_SV, can_read(n), why);
+		ret = v->capture ?
+			      ethernet_open_capture(&v->ethernet, v->capture, ETHERTYPE_SV, why) :
+			      ethernet_open(&v->ethernet, v->interface, ETHERTYPE_SV, can_read(n), why);
 		if (ret)
 			log_error("%s: %s", n->name, why);
 	}
@@ -341,7 +360,8 @@ static void sv_print(struct node *n, char *buf, size_t size)
 	const struct sv_node *v = n->private_data;
 	bool out = can_write(n);
 
-	snprintf(buf, size, "interface %s, APPID 0x%04x, %s%s%s%.60s", v->interface,
+	snprintf(buf, size, "%s %.100s, APPID 0x%04x, %s%s%s%.60s",
+		 v->capture ? "capture" : "interface", v->capture ? v->capture : v->interface,
 		 (unsigned)v->app_id, v->dst_text, can_read(n) ? ", in" : "",
 		 out ? ", out " : "", out ? v->out.sv_id : "");
 }

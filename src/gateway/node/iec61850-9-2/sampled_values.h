@@ -67,7 +67,7 @@ struct sv_publisher;
 
 struct sv_node {
 	struct node *node;
-	const char *interface, *dst_text;
+	const char *interface, *capture, *dst_text;
 	int64_t app_id;
 	uint8_t dst[ETHERNET_MAC];
 	struct sv_in_settings in;

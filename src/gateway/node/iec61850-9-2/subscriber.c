@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/plugin/services.h"
 #include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -24,7 +25,8 @@
 
 /* When a message came. */
 struct moment {
-	uint64_t read_ns;         /* when it was read, by a clock that does not jump */
+	uint64_t read_ns;         /* when it was read, by a clock that does not jump; of a capture:
+				   * the time of the frame */
 	int64_t arrived_ns;       /* when the kernel took it */
 };
 
@@ -72,6 +74,8 @@ int sv_subscriber_open(struct sv_node *v)
 		memcpy(r->id, v->in.sv_id, r->id_len);
 		r->bound = true;
 	}
+	if (v->capture)
+		return 0;
 	ret = v->in.check_dst_address ? 0 : ethernet_join_all(&v->ethernet);
 	if (!ret && v->in.check_dst_address && v->dst[0] & 1)
 		ret = ethernet_join(&v->ethernet, v->dst);
@@ -321,8 +325,9 @@ static void open_message(struct sv_node *v)
 	struct sv_subscriber *r = v->subscriber;
 	const char *why;
 
-	r->now.read_ns = MAX(clock_now_ns(), r->now.read_ns + 1);
 	r->now.arrived_ns = sample_time_to_ns(r->frame.received);
+	r->now.read_ns = MAX(v->capture ? (uint64_t)r->now.arrived_ns : clock_now_ns(),
+			     r->now.read_ns + 1);
 	if (v->in.check_dst_address && memcmp(r->frame.destination, v->dst, ETHERNET_MAC)) {
 		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
 		return;
@@ -364,6 +369,10 @@ static int take(struct sv_node *v, struct sample *smps[], unsigned cnt)
 		r->down = false;
 		open_message(v);
 		n += take_samples(v, smps + n, cnt - n);
+	}
+	if (v->capture && ret && ret != -ENODATA) {
+		services_note_failure(v->node->services);
+		ret = -ENODATA;
 	}
 	if (ret == -ENETDOWN) {
 		if (!r->down)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of `busbar sv`. */
+#ifndef CLI_SV_H
+#define CLI_SV_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define SV_CHANNELS_MAX 64
+
+/* What a stream carries: the code of IEC 61869-9 without its fixed order, such as F4800S2I4U4. */
+struct sv_variant {
+	unsigned rate, asdus, currents, voltages;
+};
+
+/* False: `text` is no code, reported. */
+bool sv_variant_parse(char **argv, const char *text, struct sv_variant *v);
+/* The data set of a node `iec61850-9-2`: int32 with quality, of signals that are floats. */
+json_t *sv_variant_signals(const struct sv_variant *v);
+
+int cli_sv_list(int argc, char **argv);
+int cli_sv_record(int argc, char **argv);
+int cli_sv_play(int argc, char **argv);
+
+#endif

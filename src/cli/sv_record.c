@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar sv record`: a gateway from a node `iec61850-9-2` to a node `file`. */
+#define LOG_ROOM "sv"
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "cli/run.h"
+#include "cli/sv.h"
+#include "cli/tool.h"
+#include "gateway/node/iec61850-9-2/streams.h"
+#include "util/log.h"
+
+#define CHANNEL_BYTES 8 /* int32 with its quality */
+
+static const char usage[] =
+	"usage: busbar sv record [OPTIONS] SOURCE FILE\n"
+	"\n"
+	"Writes the samples of one stream to FILE, a COMTRADE record (.cff; or .cfg with .dat)\n"
+	"in A and V. SOURCE: a capture file (pcap, pcapng), or a network interface.\n"
+	"\n"
+	"  -i SVID    the stream; of several in a capture it has to be said\n"
+	"  -v CODE    what it carries, such as I4U4: four currents and four voltages of 8 bytes\n"
+	"             each; by default I4U4, or I3U3 for data sets of six values\n"
+	"  -f FORMAT  another format than COMTRADE, such as csv\n"
+	"  -t S       end after S seconds\n"
+	"  -o K=V     a setting of the node iec61850-9-2, such as app_id=16385; dots in the key\n"
+	"             lead into groups\n"
+	"  -n         print the configuration of a gateway that does this, and end\n"
+	"  -h         this text\n";
+
+struct record_options {
+	const char *id, *format, *source, *file;
+	struct sv_variant variant;
+	bool has_variant, print;
+	double seconds;
+	json_t *node; /* from -o */
+};
+
+static int parse(int argc, char **argv, struct record_options *o)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "i:v:f:t:o:nh")) != -1) {
+		switch (opt) {
+		case 'i':
+			o->id = optarg;
+			break;
+		case 'v':
+			o->has_variant = true;
+			if (!sv_variant_parse(argv, optarg, &o->variant))
+				return CLI_USAGE;
+			break;
+		case 'f':
+			o->format = optarg;
+			break;
+		case 't':
+			if (!tool_number(argv, opt, 0, 1e9, &o->seconds))
+				return CLI_USAGE;
+			break;
+		case 'o':
+			if (tool_set(argv, o->node, optarg, false, NULL))
+				return CLI_USAGE;
+			break;
+		case 'n':
+			o->print = true;
+			break;
+		default:
+			fputs(usage, opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? CLI_OK : CLI_USAGE;
+		}
+	}
+	if (argc - optind != 2) {
+		fputs(usage, stderr);
+		return CLI_USAGE;
+	}
+	o->source = argv[optind];
+	o->file = argv[optind + 1];
+	return -1;
+}
+
+/* The stream to record. NULL: there is none, or it is not clear which; reported. */
+static const struct sv_stream *choose(const struct sv_streams *s, const struct record_options *o)
+{
+	const struct sv_stream *found = NULL;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < s->count; i++)
+		if (!o->id || !strcmp(s->streams[i].id, o->id)) {
+			found = &s->streams[i];
+			count++;
+		}
+	if (count == 1)
+		return found;
+	if (!count)
+		log_error("%s: no stream%s%s of sampled values; `busbar sv list` lists them", o->source,
+			  o->id ? " " : "", o->id ? o->id : "");
+	else
+		log_error("%s: %u streams; say by -i which one, as `busbar sv list` lists them%s",
+			  o->source, count, o->id ? ", or by -o app_id=..." : "");
+	return NULL;
+}
+
+/* The channels of a data set of this length. False: they are not known, reported. */
+static bool guess(const struct sv_stream *t, struct sv_variant *v)
+{
+	if (t->bytes != 6 * CHANNEL_BYTES && t->bytes != 8 * CHANNEL_BYTES) {
+		log_error("stream %s: a data set of %zu bytes; say by -v what it carries", t->id,
+			  t->bytes);
+		return false;
+	}
+	v->currents = v->voltages = (unsigned)t->bytes / CHANNEL_BYTES / 2;
+	return true;
+}
+
+/* False: reported. */
+static bool look_into_capture(struct record_options *o)
+{
+	static struct sv_streams s;
+	const struct sv_stream *t;
+	unsigned channels;
+
+	if (sv_streams_read(&s, o->source))
+		return false;
+	if (json_object_get(o->node, "app_id") && o->has_variant)
+		return true;
+	t = choose(&s, o);
+	if (!t || (!o->has_variant && !guess(t, &o->variant)))
+		return false;
+	channels = o->variant.currents + o->variant.voltages;
+	if (t->bytes != channels * CHANNEL_BYTES) {
+		log_error("stream %s: a data set of %zu bytes, -v says %u channels of %u bytes", t->id,
+			  t->bytes, channels, CHANNEL_BYTES);
+		return false;
+	}
+	if (t->mixed)
+		log_warn("stream %s: its data sets have different lengths; those of %zu bytes are recorded",
+			 t->id, t->bytes);
+	o->id = t->id;
+	if (!json_object_get(o->node, "app_id"))
+		json_object_set_new(o->node, "app_id", json_integer(t->appid));
+	return true;
+}
+
+/* Currents come in mA, voltages in units of 10 mV (9-2LE, IEC 61869-9). */
+static json_t *make_hooks(const struct sv_variant *v)
+{
+	json_t *hooks = json_array();
+	unsigned n = v->currents + v->voltages;
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(hooks, json_pack("{s:s s:[i] s:f}", "type", "scale", "signals", i,
+						       "scale", i < v->currents ? 1e-3 : 1e-2));
+	return hooks;
+}
+
+static json_t *make_config(struct record_options *o, bool capture)
+{
+	json_t *in = json_object_get(o->node, "in");
+
+	if (!in) {
+		in = json_object();
+		json_object_set_new(o->node, "in", in);
+	}
+	json_object_set_new(o->node, "type", json_string("iec61850-9-2"));
+	json_object_set_new(o->node, capture ? "capture" : "interface", json_string(o->source));
+	if (o->id)
+		json_object_set_new(in, "sv_id", json_string(o->id));
+	if (o->variant.rate)
+		json_object_set_new(in, "smp_rate", json_integer(o->variant.rate));
+	json_object_set_new(in, "signals", sv_variant_signals(&o->variant));
+	json_object_set_new(in, "hooks", make_hooks(&o->variant));
+	return json_pack("{s:f s:i s:{s:O s:{s:s s:s s:s s:{s:b}}} s:[{s:s s:s s:i}]}", "stats", 0.0,
+			 "hugepages", 0, "nodes", "stream", o->node, "record", "type", "file", "uri",
+			 o->file, "format", o->format ? o->format : "comtrade", "out", "append", 0,
+			 "paths", "in", "stream", "out", "record", "queuelen", 4096);
+}
+
+static int record(struct record_options *o)
+{
+	struct stat st;
+	bool capture = !stat(o->source, &st);
+	json_t *config;
+
+	if (capture && !look_into_capture(o))
+		return CLI_FAILED;
+	if (!capture && !o->has_variant)
+		o->variant = (struct sv_variant){ .currents = 4, .voltages = 4 };
+	config = make_config(o, capture);
+	if (!o->print)
+		return cli_run_config(config, o->seconds);
+	json_dumpf(config, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(config);
+	return CLI_OK;
+}
+
+int cli_sv_record(int argc, char **argv)
+{
+	struct record_options o = { .seconds = -1, .node = json_object() };
+	int status;
+
+	log_init(LOG_INFO);
+	status = parse(argc, argv, &o);
+	if (status < 0)
+		status = record(&o);
+	json_decref(o.node);
+	return status;
+}
