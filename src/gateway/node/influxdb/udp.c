@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gateway/base/lookup.h"
 #include "gateway/node/influxdb/influxdb.h"
 
 #define PORT "8089"
@@ -41,7 +42,8 @@ static int udp_open(struct outside *o)
 
 	if (split(x->server, host, &port))
 		return outside_fail(o, -EINVAL, "expected \"host:port\"");
-	ret = getaddrinfo(host, port, &hints, &list);
+	ret = lookup_address_within(host, port, &hints, &list,
+				    (uint64_t)(o->connect_timeout_s * 1e9), &o->ending);
 	if (ret)
 		return outside_fail(o, -EHOSTUNREACH, "%s", gai_strerror(ret));
 	ret = -EHOSTUNREACH;

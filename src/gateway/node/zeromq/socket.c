@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "gateway/base/ending.h"
+#include "gateway/base/lookup.h"
 #include "gateway/base/thread.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -162,7 +163,9 @@ static int resolve(const struct zeromq_node *m, const char *url, char out[ZEROMQ
 	if (strncmp(url, "tcp://", strlen("tcp://")) || !colon || strchr(host, ';') || *host == '[')
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - host), host);
-	ret = getaddrinfo(name, NULL, &hints, &list);
+	ret = lookup_address_within(name, NULL, &hints, &list,
+				    (uint64_t)(m->outside.connect_timeout_s * 1e9),
+				    &m->outside.ending);
 	if (ret)
 		return ret;
 	ret = getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0,
