@@ -5,15 +5,21 @@
 # siw0 by iWARP (--siw of interop.py): a guest (guest.sh), a tap device and interop.py, in a
 # network namespace of their own, which is gone with the last of them. As root, or where users
 # may make user namespaces.
-# Usage: interop.sh [--suite NAME] KERNEL_DIR BUSBAR [OPTIONS of interop.py]; NAME is
-# kernel.sh's SUITE. Exit status: 0 all pairs are good, 1 not, 77 not possible here.
+# Usage: interop.sh [--suite NAME] [--part] KERNEL_DIR BUSBAR [OPTIONS of interop.py]; NAME is
+# kernel.sh's SUITE. --part: this is one of TESTS_PART tests of which TESTS_SEED, any text, selects
+# one. Exit status: 0 all pairs are good, 1 not, 77 not possible here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 suite=
+part=1
 [ "${1:-}" != --suite ] || {
 	suite=$2
 	shift 2
+}
+[ "${1:-}" != --part ] || {
+	part=${TESTS_PART:-1}
+	shift
 }
 kernel=${1:?the folder for the kernel}
 busbar=${2:?the executable busbar}
@@ -24,6 +30,9 @@ skip() {
 	exit 77
 }
 
+number=$(echo "${TESTS_SEED:-} $*" | cksum)
+[ $((${number%% *} % part)) -eq 0 ] ||
+	skip "TESTS_SEED selects others; make test-all runs this one, too"
 for program in unshare ip ibv_rc_pingpong rping ib_send_bw; do
 	command -v "$program" >/dev/null ||
 		skip "$program is not installed (util-linux, iproute2, ibverbs-utils, rdmacm-utils, perftest)"
