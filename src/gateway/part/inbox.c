@@ -82,9 +82,11 @@ void inbox_push(struct inbox *b, unsigned ring, struct sample *s)
 	atomic_fetch_add_explicit(&b->lost, 1, memory_order_relaxed);
 }
 
+/* Of what comes before the reader looks again, the first one alone costs a system call. */
 static void signal_reader(struct inbox *b)
 {
-	wakeup_post(b->event_fd);
+	if (!atomic_exchange_explicit(&b->signalled, true, memory_order_acq_rel))
+		wakeup_post(b->event_fd);
 }
 
 void inbox_wake(struct inbox *b)
@@ -120,8 +122,9 @@ unsigned inbox_take_polled(struct inbox *b, struct sample *smps[], unsigned cnt)
 {
 	unsigned got;
 
-	/* What comes behind the take signals once more. */
+	/* What is not seen by the take signals once more: its writer finds the flag cleared. */
 	wakeup_drain(b->event_fd);
+	atomic_exchange_explicit(&b->signalled, false, memory_order_acq_rel);
 	got = inbox_take(b, smps, cnt);
 	if (got == cnt)
 		signal_reader(b);

@@ -26,6 +26,7 @@ struct inbox {
 	struct waker waker;
 	int event_fd;
 	atomic_bool polled;       /* a path waits for event_fd */
+	atomic_bool signalled;    /* event_fd is readable, or will be at once */
 	atomic_bool interrupted;
 	unsigned queuelen;
 	_Atomic uint64_t lost;    /* found no room */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What several node-types share: waits between attempts, the start of threads. */
+/* What several node-types share: waits between attempts, the start of threads, samples that have
+ * come. */
+#include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,8 +12,10 @@
 
 #include <cmocka.h>
 
+#include "gateway/base/memory.h"
 #include "gateway/base/thread.h"
 #include "gateway/part/backoff.h"
+#include "gateway/part/inbox.h"
 
 #define MS 1000000u
 
@@ -81,12 +86,65 @@ static void a_thread_gets_no_signals_and_its_starter_keeps_its_own(void **state)
 	}
 }
 
+/* Not all of them may wait. */
+#define INBOX_SAMPLES 20000u
+#define INBOX_QUEUE 64
+
+struct bringer {
+	struct inbox *inbox;
+	pthread_t thread;
+	unsigned ring;
+};
+
+static void *bring(void *arg)
+{
+	struct bringer *w = arg;
+
+	for (unsigned i = 0; i < INBOX_SAMPLES; i++) {
+		while (ring_count(&w->inbox->rings[w->ring]) >= INBOX_QUEUE)
+			sched_yield();
+		inbox_push(w->inbox, w->ring, sample_alloc(&w->inbox->pool));
+		inbox_wake(w->inbox);
+	}
+	return NULL;
+}
+
+static void a_path_that_polls_sleeps_behind_no_sample(void **state)
+{
+	struct inbox b = { 0 };
+	struct bringer bringers[2];
+	struct sample *smps[8];
+	struct pool pool;
+	struct pollfd p = { .events = POLLIN };
+	unsigned left = 2 * INBOX_SAMPLES;
+
+	assert_int_equal(inbox_init(&b, 2, INBOX_QUEUE, 1), 0);
+	assert_int_equal(pool_init(&pool, 8, 1, &memory_heap), 0);
+	assert_int_equal(sample_alloc_many(&pool, smps, 8), 8);
+	assert_int_equal(inbox_poll_fds(&b, &p.fd, 1), 1);
+	for (unsigned i = 0; i < 2; i++) {
+		bringers[i] = (struct bringer){ .inbox = &b, .ring = i };
+		pthread_create(&bringers[i].thread, NULL, bring, &bringers[i]);
+	}
+	while (left) {
+		assert_int_equal(poll(&p, 1, 20000), 1);
+		left -= inbox_take_polled(&b, smps, 8);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(bringers[i].thread, NULL);
+	assert_int_equal(atomic_load(&b.lost), 0);
+	sample_put_many(smps, 8);
+	pool_destroy(&pool);
+	inbox_destroy(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_double_up_to_the_interval),
 		cmocka_unit_test(two_that_fail_at_different_times_wait_differently),
 		cmocka_unit_test(a_thread_gets_no_signals_and_its_starter_keeps_its_own),
+		cmocka_unit_test(a_path_that_polls_sleeps_behind_no_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
