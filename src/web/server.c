@@ -24,6 +24,12 @@ struct worker {
 	struct sending sending[SERVER_SENDING_MAX];
 };
 
+/* `ret`: of the sending, 0 or a negative errno. */
+static void count_end(struct worker *w, int ret)
+{
+	atomic_fetch_add_explicit(ret ? &w->s->failed : &w->s->answered, 1, memory_order_relaxed);
+}
+
 /* Frees what has arrived, or never will. */
 static void reap(struct worker *w)
 {
@@ -35,8 +41,7 @@ static void reap(struct worker *w)
 			i++;
 			continue;
 		}
-		atomic_fetch_add_explicit(ret ? &w->s->failed : &w->s->answered, 1,
-					  memory_order_relaxed);
+		count_end(w, ret);
 		answer_free(w->s, &one->answer);
 		*one = w->sending[--w->count];
 	}
@@ -78,8 +83,10 @@ static void finish(struct worker *w)
 {
 	for (unsigned i = 0; i < w->count; i++) {
 		struct sending *one = &w->sending[i];
+		int ret = ripc_sent(w->s->service, one->token, i ? 0 : 1000);
 
-		if (ripc_sent(w->s->service, one->token, i ? 0 : 1000) == -EAGAIN)
+		count_end(w, ret);
+		if (ret == -EAGAIN)
 			continue; /* the end of the service ends it, its memory goes with
 				   * the instance */
 		answer_free(w->s, &one->answer);
