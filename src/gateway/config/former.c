@@ -36,7 +36,6 @@ static const struct {
 } node_types[] = {
 	{ "advio", "it is called file" },
 	{ "api", OTHER_PROTOCOL },
-	{ "can", OTHER_PROTOCOL },
 	{ "cbuilder", DEVICE },
 	{ "comedi", DEVICE },
 	{ "delta_sharing", OTHER_PROTOCOL },

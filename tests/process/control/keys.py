@@ -55,6 +55,7 @@ BESIDE = {
         "out": {"publishers": [{"go_cb_ref": "c", "data_set_ref": "d", "dst_address": "01:0c:cd:01:00:00",
                                 "app_id": 1, "conf_rev": 1, "time_allowed_to_live": 2000,
                                 "data": [{"mms_type": "boolean", "value": True}]}]}},
+    "can": {"interface_name": "can0", "in": {"signals": [{"can_id": 1}]}, "out": {}},
     "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
     "iec61850-9-2": {"interface": "lo", "in": {"signals": "2f"}, "out": {"sv_id": "a"}},
     "c37.118": {"in": {"address": "127.0.0.1"}, "out": {"address": "127.0.0.1", "data_rate": 1, "pmus": [
