@@ -29,7 +29,8 @@ ci_packages="clang qemu-system-x86 abigail-tools"
 # The same, but not every system has them; the servers are no part of "test", because Debian
 # starts them where they are installed, some of them for the network.
 ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxdb nats-server kcat
-	nng-utils nanomsg-utils python3-zmq python3-scapy nftables python3-pymodbus"
+	nng-utils nanomsg-utils python3-zmq python3-scapy nftables python3-pymodbus
+	can-utils python3-can"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2

@@ -8,6 +8,7 @@
 #   --time SECONDS     limit for all of it (60)
 #   --cpus N           processors of the guest (2)
 #   --no-rxe           without the module and the device
+#   --can              with a virtual CAN bus in place of them, vcan0
 #   --siw WORDS        with siw0 (iWARP) and not rxe0; the words of siw_load.sh
 #   --netdev OPTIONS   QEMU's network behind the guest's eth0
 #                      (user,restrict=on: nobody)
@@ -31,7 +32,7 @@ skip() {
 }
 
 usage() {
-	sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
+	sed -n '4,19s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 
@@ -39,6 +40,7 @@ limit=60
 cpus=2
 modules=rdma_ucm,crc32_generic,rdma_rxe,sch_netem
 siw=
+can=
 netdev=user,restrict=on
 device=
 addresses=
@@ -49,6 +51,10 @@ while [ $# -gt 0 ]; do
 	--time) limit=$2; shift ;;
 	--cpus) cpus=$2; shift ;;
 	--no-rxe) modules= ;;
+	--can)
+		can=yes
+		modules=can_raw,vcan,sch_netem
+		;;
 	--siw)
 		siw=$2
 		modules=rdma_ucm,crc32c_generic,libcrc32c,sch_netem
@@ -114,6 +120,8 @@ quote() {
 	echo "ip link set eth0 mtu $mtu up"
 	if [ -n "$siw" ]; then
 		echo "$(quote "$here/siw_load.sh")$(quote "$kernel")$siw || exit 125"
+	elif [ -n "$can" ]; then
+		echo "ip link add vcan0 type vcan || exit 125"
 	elif [ -n "$modules" ]; then
 		echo "rdma link add rxe0 type rxe netdev eth0 || exit 125"
 	fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# kernel.sh DIR [SUITE]: a Debian kernel with rdma_rxe and what it takes to boot it, in
+# kernel.sh DIR [SUITE]: a Debian kernel with rdma_rxe, vcan and what it takes to boot it, in
 # DIR: vmlinuz and initramfs. Packages come from apt, are unpacked and never
 # installed, so no privilege is needed. Nothing is done when they are there.
 # SUITE: where the kernel is from, such as bookworm-backports; one that the system
@@ -12,9 +12,9 @@ set -eu
 
 # virtio: the machine's devices; 9p: the host's files; crc32_generic: rxe asks
 # the crypto interface for it, which no dependency tells, and siw (siw.sh) for
-# crc32c_generic; sch_netem: loses packets.
+# crc32c_generic; sch_netem: loses packets; can-raw, vcan: a virtual CAN bus.
 wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe iw_cm
-	crc32_generic crc32c_generic libcrc32c dummy sch_netem"
+	crc32_generic crc32c_generic libcrc32c dummy sch_netem can-raw vcan"
 
 dir=${1:?the folder for the kernel}
 suite=${2:-}
