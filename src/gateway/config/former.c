@@ -46,7 +46,7 @@ static const struct {
 	{ "gateway", OTHER_PROTOCOL },
 	{ "opal", DEVICE },
 	{ "opal.async",
-	  "outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP block speaks" },
+	  "it needs OPAL-RT's libOpalAsyncApiCore, which is closed; outside of the simulator use socket over udp with the format opal.asyncip, which its AsyncIP process speaks" },
 	{ "opal.orchestra", DEVICE },
 	{ "opendss", MODEL },
 	{ "smu", DEVICE },
