@@ -288,6 +288,25 @@ def comes_and_goes(folder):
         gateways[1].end()
 
 
+def commands(folder):
+    """A node that is stopped, started, paused and restarted while frames come."""
+    with Gateways() as gateways:
+        gateways.append(reader(folder, 'trigger = "any";'))
+        wait_for_state(gateways[0], "connected")
+        cangen = subprocess.Popen("cangen vcan0 -g 1 -I 181 -L 8 -D i".split())
+        try:
+            for command in ("stop", "start", "pause", "resume", "restart"):
+                gateways[0].ask("/node/x/" + command, "POST")
+                if command in ("stop", "pause"):
+                    continue
+                before = len(rows(folder))
+                until(lambda: len(rows(folder)) > before + 10, "samples come after " + command)
+        finally:
+            cangen.kill()
+            cangen.wait()
+        gateways[0].end()
+
+
 def no_room(folder):
     """A queue that is full holds up the writer; one that stays full loses samples, counted."""
     subprocess.run("tc qdisc add dev vcan0 root netem delay 20ms limit 10".split(), check=True)
@@ -304,6 +323,12 @@ def no_room(folder):
         gateways.append(writer(folder, out="send_timeout = 0.05;", rate=50, limit=20, name="stuck"))
         until(lambda: gateways[2].ask("/node/x")["stats"]["losses"]["stuck"] == 20, "samples are lost")
         gateways[2].end((3,))
+        # One that waits for long ends in time all the same.
+        gateways.append(writer(folder, out="send_timeout = 60.0;", rate=50, limit=20, name="patient"))
+        until(lambda: figures(gateways[3])["waits"], "a frame waits")
+        begin = time.monotonic()
+        gateways[3].end((0, 3))
+        check(time.monotonic() - begin < 10, "it ends in time")
         gateways[0].end()
     subprocess.run("tc qdisc delete dev vcan0 root".split(), check=True)
 
@@ -331,7 +356,7 @@ def main():
     make_bus("vcan1", "16")
     with tempfile.TemporaryDirectory() as folder:
         for scenario in (refusals, from_strangers, to_strangers, flexible_rate, own_frames, errors,
-                         comes_and_goes, no_room, fast):
+                         comes_and_goes, commands, no_room, fast):
             if len(sys.argv) > 1 and scenario.__name__ not in sys.argv[1:]:
                 continue
             begin = time.monotonic()

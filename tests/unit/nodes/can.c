@@ -744,6 +744,23 @@ static void what_is_no_interface_of_can_fails_the_start(void **unused)
 	drop_node(&m);
 }
 
+static void a_kernel_without_can_sockets_is_told_so(void **unused)
+{
+	const struct can_bus_settings settings = { .interface = "no such", .loopback = true };
+	char why[CAN_WHY_MAX] = "";
+	unsigned index = 0;
+	int fd = can_bus_socket.open(&settings, why);
+
+	if (fd < 0) {
+		assert_true(fd == -EAFNOSUPPORT || fd == -EPROTONOSUPPORT);
+		assert_non_null(strstr(why, "modprobe can_raw"));
+		return;
+	}
+	assert_int_equal(can_bus_socket.attach(fd, &settings, &index, why), -ENODEV);
+	assert_string_equal(why, "no such: No such device");
+	close(fd);
+}
+
 static void the_kernel_is_asked_for_the_identifiers_or_for_all_of_very_many(void **unused)
 {
 	static char text[600 * 60];
@@ -870,6 +887,7 @@ int main(void)
 		cmocka_unit_test(samples_for_an_interface_that_is_away_are_counted),
 		cmocka_unit_test(a_reader_outlives_the_interface_and_is_interrupted),
 		cmocka_unit_test(what_is_no_interface_of_can_fails_the_start),
+		cmocka_unit_test(a_kernel_without_can_sockets_is_told_so),
 		cmocka_unit_test(the_kernel_is_asked_for_the_identifiers_or_for_all_of_very_many),
 		cmocka_unit_test(wrong_settings_are_refused),
 		cmocka_unit_test(settings_that_contradict_each_other_are_refused),
