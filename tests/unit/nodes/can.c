@@ -266,6 +266,22 @@ static void messages_are_found_and_are_as_long_as_their_signals(void **unused)
 	assert_ptr_equal(can_find_overlap(maps, 4), &maps[2]);
 }
 
+static void frames_of_can_fd_have_one_of_its_lengths(void **unused)
+{
+	static const unsigned lengths[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64 };
+	unsigned next = 0;
+
+	for (unsigned reach = 1; reach <= 64; reach++) {
+		struct can_map map = { .start = 8 * reach - 8, .length = 8 };
+		struct can_message m;
+
+		next += reach > lengths[next];
+		assert_int_equal(can_messages_make(&map, 1, true, &m), 1);
+		assert_int_equal(m.reach, reach);
+		assert_int_equal(m.length, lengths[next]);
+	}
+}
+
 /* ---- a bus of the test ---- */
 
 static struct bus {
@@ -572,6 +588,21 @@ static void a_sample_becomes_a_frame_of_each_identifier(void **unused)
 	stop(&m);
 }
 
+static void bytes_may_stand_in_both_orders(void **unused)
+{
+	struct canfd_frame f;
+	struct made_node m;
+
+	start(&m, with("%s", "interface_name = 'c0'; out = { signals = ("
+		       "{ name = 'a'; type = 'float'; can_id = 1; can_size = 4; byte_order = 'big'; },"
+		       "{ name = 'b'; type = 'float'; can_id = 1; can_size = 4; can_offset = 4; } ); };"));
+	assert_true(write_values(&m, (double[]){ 1.5, 1.5 }, 2));
+	assert_int_equal(hear(&f), CAN_MTU);
+	assert_int_equal(f.len, 8);
+	assert_memory_equal(f.data, "\x3f\xc0\0\0\0\0\xc0\x3f", 8);
+	stop(&m);
+}
+
 static void a_full_queue_holds_up_for_a_limited_time(void **unused)
 {
 	struct canfd_frame f;
@@ -597,7 +628,9 @@ static void a_full_queue_holds_up_for_a_limited_time(void **unused)
 	atomic_store(&bus.send, -ENOBUFS);
 	tell_error(CAN_ERR_BUSOFF, 0, 0, 0);
 	bus_node(&m)->drained_ns = 0;
+	sends = bus.sends;
 	assert_false(write_values(&m, values, 3));
+	assert_int_equal(bus.sends, sends + 1);
 	assert_int_equal(m.node.counters.losses[NODE_LOSS_ABSENT], 1);
 	assert_int_equal(node_state(&m.node), NODE_PENDING_CONNECT);
 	stop(&m);
@@ -725,6 +758,31 @@ static void a_reader_outlives_the_interface_and_is_interrupted(void **unused)
 	pthread_join(thread, NULL);
 	assert_int_equal(r.ret, 1);
 	assert_int_equal(pthread_create(&thread, NULL, read_blocking, &r), 0);
+	node_can.interrupt(&m.node);
+	pthread_join(thread, NULL);
+	assert_int_equal(r.ret, -EINTR);
+	stop(&m);
+	sample_put(r.s);
+}
+
+static void a_reader_that_sleeps_looks_when_the_writer_finds_the_interface_down(void **unused)
+{
+	struct made_node m;
+	struct reading r = { .m = &m, .s = sample_alloc(&pool) };
+	pthread_t thread;
+
+	start(&m, with(TWO_OUT, "in = { signals = ( { name = 'i'; can_id = 0x10; } ); };"));
+	assert_int_equal(pthread_create(&thread, NULL, read_blocking, &r), 0);
+	while (node_state(&m.node) != NODE_CONNECTED)
+		sched_yield();
+	/* The error is told once, and the writer has taken it. */
+	atomic_store(&bus.attach, -ENETDOWN);
+	atomic_store(&bus.send, -ENETDOWN);
+	assert_false(write_values(&m, values, 3));
+	assert_int_equal(node_state(&m.node), NODE_PENDING_CONNECT);
+	atomic_store(&bus.attach, 0);
+	while (node_state(&m.node) != NODE_CONNECTED)
+		sched_yield();
 	node_can.interrupt(&m.node);
 	pthread_join(thread, NULL);
 	assert_int_equal(r.ret, -EINTR);
@@ -876,16 +934,19 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_becomes_the_nearest_or_is_refused),
 		cmocka_unit_test(complex_values_are_two_floats_in_both_orders),
 		cmocka_unit_test(messages_are_found_and_are_as_long_as_their_signals),
+		cmocka_unit_test(frames_of_can_fd_have_one_of_its_lengths),
 		cmocka_unit_test(a_sample_needs_a_frame_of_each_identifier),
 		cmocka_unit_test(any_frame_or_one_identifier_makes_samples),
 		cmocka_unit_test(frames_that_cannot_be_meant_change_nothing),
 		cmocka_unit_test(error_frames_are_counted_and_bus_off_is_no_connection),
 		cmocka_unit_test(a_sample_becomes_a_frame_of_each_identifier),
+		cmocka_unit_test(bytes_may_stand_in_both_orders),
 		cmocka_unit_test(a_full_queue_holds_up_for_a_limited_time),
 		cmocka_unit_test(a_frame_that_waited_is_sent),
 		cmocka_unit_test(a_write_that_waits_can_be_interrupted),
 		cmocka_unit_test(samples_for_an_interface_that_is_away_are_counted),
 		cmocka_unit_test(a_reader_outlives_the_interface_and_is_interrupted),
+		cmocka_unit_test(a_reader_that_sleeps_looks_when_the_writer_finds_the_interface_down),
 		cmocka_unit_test(what_is_no_interface_of_can_fails_the_start),
 		cmocka_unit_test(a_kernel_without_can_sockets_is_told_so),
 		cmocka_unit_test(the_kernel_is_asked_for_the_identifiers_or_for_all_of_very_many),

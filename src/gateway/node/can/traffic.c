@@ -99,10 +99,8 @@ static void note_absence(struct can_node *c, int err)
 	pthread_mutex_lock(&c->lock);
 	if (err != ENETDOWN)
 		c->index = 0; /* the socket is bound to nothing now */
-	if (atomic_exchange(&c->up, false)) {
+	if (atomic_exchange(&c->up, false))
 		node_figure_add(c->node, CAN_DOWNS, 1);
-		atomic_store(&c->retry_ns, 0);
-	}
 	pthread_mutex_unlock(&c->lock);
 	socket_wait_kick(&c->wait); /* a reader that sleeps has to look now and then */
 }
@@ -299,7 +297,7 @@ static bool fill(struct can_node *c, const struct sample *s)
 		const struct can_message *m = &c->out.messages[i];
 		struct canfd_frame *f = frame_of(c, i);
 
-		memset(f->data, 0, sizeof(f->data));
+		/* The bits of no signal are 0, and stay so. */
 		for (unsigned k = m->first; k < m->first + m->count; k++) {
 			const struct can_map *map = &c->out.maps[k];
 			enum signal_type type = l && map->signal < l->count ?
