@@ -9,6 +9,7 @@
 #   --cpus N           processors of the guest (2)
 #   --no-rxe           without the module and the device
 #   --can              with a virtual CAN bus in place of them, vcan0
+#   --modules NAMES    without them, and with these modules (by commas) instead
 #   --siw WORDS        with siw0 (iWARP) and not rxe0; the words of siw_load.sh
 #   --netdev OPTIONS   QEMU's network behind the guest's eth0
 #                      (user,restrict=on: nobody)
@@ -38,6 +39,7 @@ usage() {
 
 limit=60
 cpus=2
+rxe=1
 modules=rdma_ucm,crc32_generic,rdma_rxe,sch_netem
 siw=
 can=
@@ -50,7 +52,12 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--time) limit=$2; shift ;;
 	--cpus) cpus=$2; shift ;;
-	--no-rxe) modules= ;;
+	--no-rxe) modules='' rxe='' ;;
+	--modules)
+		modules=$2
+		rxe=
+		shift
+		;;
 	--can)
 		can=yes
 		modules=can_raw,vcan,sch_netem
@@ -122,7 +129,7 @@ quote() {
 		echo "$(quote "$here/siw_load.sh")$(quote "$kernel")$siw || exit 125"
 	elif [ -n "$can" ]; then
 		echo "ip link add vcan0 type vcan || exit 125"
-	elif [ -n "$modules" ]; then
+	elif [ -n "$rxe" ]; then
 		echo "rdma link add rxe0 type rxe netdev eth0 || exit 125"
 	fi
 	echo "cd $(quote "$PWD")"

@@ -37,7 +37,6 @@ static const struct {
 	{ "advio", "it is called file" },
 	{ "api", OTHER_PROTOCOL },
 	{ "cbuilder", DEVICE },
-	{ "comedi", DEVICE },
 	{ "delta_sharing", OTHER_PROTOCOL },
 	{ "ethercat", DEVICE },
 	{ "example", "it moves nothing; loopback is there to try things out" },

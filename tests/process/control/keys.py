@@ -56,6 +56,7 @@ BESIDE = {
                                 "app_id": 1, "conf_rev": 1, "time_allowed_to_live": 2000,
                                 "data": [{"mms_type": "boolean", "value": True}]}]}},
     "can": {"interface_name": "can0", "in": {"signals": [{"can_id": 1}]}, "out": {}},
+    "comedi": {"device": "/dev/comedi0"},
     "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
     "iec61850-9-2": {"interface": "lo", "in": {"signals": "2f"}, "out": {"sv_id": "a"}},
     "c37.118": {"in": {"address": "127.0.0.1"}, "out": {"address": "127.0.0.1", "data_rate": 1, "pmus": [
