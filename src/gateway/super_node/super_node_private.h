@@ -22,7 +22,7 @@ struct path;
 
 /* Top-level keys; texts and JSON live as long as the configuration. */
 struct super_node_settings {
-	json_t *nodes, *paths, *http_cfg, *logging;
+	json_t *nodes, *paths, *http_cfg, *logging, *ethercat, *fpgas;
 	const char *control, *name, *uuid;
 	int64_t hugepages, affinity, priority, nice, seed;
 	double stats_hz;

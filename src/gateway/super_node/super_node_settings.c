@@ -14,6 +14,7 @@
 
 #include "gateway/config/keys.h"
 #include "gateway/base/memory.h"
+#include "gateway/node/devices/devices.h"
 #include "gateway/part/random.h"
 #include "gateway/super_node/super_node_private.h"
 #include "gateway/config/uuid.h"
@@ -61,6 +62,10 @@ static const struct config_key top_keys[] = {
 	{ "seed", CONFIG_INT, TOP(seed), "0",
 	  .min = 0, .max = UINT32_MAX,
 	  .help = "Start of the random numbers that nodes without a seed of their own share" },
+	{ "ethercat", CONFIG_JSON, TOP(ethercat), .group = device_ethercat_keys,
+	  .group_count = DEVICE_ETHERCAT_KEYS, .help = "The EtherCAT master of nodes of type ethercat" },
+	{ "fpgas", CONFIG_JSON, TOP(fpgas), .form = device_fpgas_form,
+	  .help = "Cards of nodes of type fpga, by name" },
 };
 
 struct logging {
@@ -195,6 +200,8 @@ void super_node_settings_parse(struct super_node_settings *s, struct config *c)
 		      NULL, 0);
 	s->idle_stop_given = json_object_get(config_root(c), "idle_stop");
 	parse_logging(s, c, s->logging);
+	device_ethercat_check(c, config_root(c), s->ethercat);
+	device_fpgas_check(c, config_root(c), s->fpgas);
 	http_settings_parse(&s->http, c, s->http_cfg);
 	if (!s->idle_stop_given)
 		s->idle_stop = idle_stop_default == SUPER_NODE_IDLE_STOP_ALWAYS ||
