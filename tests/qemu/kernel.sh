@@ -13,9 +13,11 @@ set -eu
 # virtio: the machine's devices; 9p: the host's files; crc32_generic: rxe asks
 # the crypto interface for it, which no dependency tells, and siw (siw.sh) for
 # crc32c_generic; sch_netem: loses packets; can-raw, vcan: a virtual CAN bus; comedi_test: a
-# measuring board without hardware.
+# measuring board without hardware; uhid:
+# HID devices that a program makes.
 wanted="virtio_pci virtio_net 9p 9pnet_virtio ib_uverbs rdma_ucm rdma_rxe iw_cm
-	crc32_generic crc32c_generic libcrc32c dummy sch_netem can-raw vcan comedi_test"
+	crc32_generic crc32c_generic libcrc32c dummy sch_netem can-raw vcan comedi_test
+	uhid hid-generic"
 
 dir=${1:?the folder for the kernel}
 suite=${2:-}

@@ -44,7 +44,6 @@ static const struct {
 	{ "iec61850-goose", "it is called iec61850-8-1" },
 	{ "opal", "it is called opal.async" },
 	{ "smu", DEVICE },
-	{ "temper", DEVICE },
 	{ "ulapi", DEVICE },
 	{ "webrtc", OTHER_PROTOCOL },
 };
