@@ -223,6 +223,27 @@ static void an_overrun_is_counted_and_the_board_begins_again(void **state)
 	end(&m);
 }
 
+static void what_came_while_the_node_was_paused_is_no_loss(void **state)
+{
+	struct sample *s = sample_alloc(&pool);
+	struct made_node m;
+	uint64_t next;
+
+	atomic_store(&fake_board.ramp, true);
+	begin(&m, "{\"device\": \"fake0\", \"in\": {\"rate\": 5000, \"bufsize\": 4, \"signals\": ["
+		  "{\"channel\": 1}, {\"channel\": 6, \"type\": \"integer\"}]}}", true, false);
+	assert_int_equal(node_read_one(&m, s), 1);
+	next = s->sequence + 1;
+	wait_for_end();
+	m.node.type->resume(&m.node);
+	assert_int_equal(node_read_one(&m, s), 1);
+	assert_int_equal(s->sequence, next);
+	assert_int_equal(s->data[1].i, 1);
+	assert_int_equal(m.node.figures[FAULT_OVERRUN], 0);
+	sample_put(s);
+	end(&m);
+}
+
 static void a_board_without_commands_is_read_at_the_steps_of_a_timer(void **state)
 {
 	struct sample *s = sample_alloc(&pool);
@@ -388,6 +409,7 @@ int main(void)
 		cmocka_unit_test(a_gap_is_as_long_as_its_time),
 		cmocka_unit_test_setup_teardown(a_stream_has_every_scan_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_overrun_is_counted_and_the_board_begins_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_came_while_the_node_was_paused_is_no_loss, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_board_without_commands_is_read_at_the_steps_of_a_timer, setup, teardown),
 		cmocka_unit_test_setup_teardown(outputs_have_their_values_at_once_without_a_rate, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_streamed_output_takes_samples_at_the_rate_of_the_board, setup, teardown),

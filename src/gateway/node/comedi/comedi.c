@@ -308,6 +308,7 @@ const struct node_type node_comedi = {
 	.may_wait = daq_may_wait,
 	.interrupt = daq_interrupt,
 	.rearm = daq_rearm,
+	.resume = daq_resume,
 	.poll_fds = daq_poll_fds,
 	.print = daq_print,
 };

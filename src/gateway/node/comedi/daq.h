@@ -63,7 +63,7 @@ struct daq_node {
 	struct fault_counters faults;
 	struct socket_wait wait;
 	struct timer timer;        /* of single conversions */
-	bool has_timer;
+	bool has_timer, resumed;
 	struct daq_clock clock;
 	bool triggered;            /* `out` streams */
 	uint32_t *codes;           /* of the sample that is written */
@@ -82,6 +82,7 @@ const char *daq_error(void);
 
 /* read.c */
 int daq_read_start(struct node *n);
+void daq_resume(struct node *n);
 int daq_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
 
 /* write.c */

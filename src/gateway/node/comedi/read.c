@@ -54,6 +54,21 @@ int daq_read_start(struct node *n)
 	return 0;
 }
 
+/* What the board has converted meanwhile is nobody's loss. */
+void daq_resume(struct node *n)
+{
+	struct daq_node *d = n->private_data;
+
+	if (d->has_timer)
+		timer_grid_forgive(&d->timer.grid);
+	d->resumed = d->has_timer;
+	if (!d->in.streams || !d->dev)
+		return;
+	daq_cancel(d, &d->in);
+	/* If it does not begin, the next read says so. */
+	start_command(n);
+}
+
 static void finish(struct node *n, struct sample *s)
 {
 	struct daq_node *d = n->private_data;
@@ -192,7 +207,10 @@ static int read_single(struct node *n, struct sample *s)
 
 	if (steps < 0)
 		return (int)steps;
-	atomic_fetch_add_explicit(&n->counters.missed, (uint64_t)steps - 1, memory_order_relaxed);
+	if (!d->resumed)
+		atomic_fetch_add_explicit(&n->counters.missed, (uint64_t)steps - 1,
+					  memory_order_relaxed);
+	d->resumed = false;
 	s->origin = clock_realtime();
 	for (unsigned i = 0; i < d->in.count; i++) {
 		uint32_t code = 0;

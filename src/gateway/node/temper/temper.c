@@ -35,7 +35,7 @@ struct temper_node {
 	enum sensor_model is;
 	int fd;                     /* -1: the device is gone */
 	struct timer timer;
-	bool has_timer;
+	bool has_timer, resumed;
 	struct fault_counters faults;
 };
 
@@ -238,7 +238,10 @@ static int temper_read(struct node *n, struct sample *smps[], unsigned cnt, unsi
 	(void)cnt, (void)release;
 	if (steps < 0)
 		return (int)steps;
-	atomic_fetch_add_explicit(&n->counters.missed, (uint64_t)steps - 1, memory_order_relaxed);
+	if (!t->resumed)
+		atomic_fetch_add_explicit(&n->counters.missed, (uint64_t)steps - 1,
+					  memory_order_relaxed);
+	t->resumed = false;
 	wrong = ask(n, values, &count, &why);
 	if (wrong)
 		return miss(n, wrong, why);
@@ -266,6 +269,15 @@ static void temper_rearm(struct node *n)
 
 	if (t->has_timer)
 		timer_rearm(&t->timer);
+}
+
+static void temper_resume(struct node *n)
+{
+	struct temper_node *t = n->private_data;
+
+	if (t->has_timer)
+		timer_grid_forgive(&t->timer.grid);
+	t->resumed = true;
 }
 
 static int temper_poll_fds(struct node *n, int fds[], int max)
@@ -310,6 +322,7 @@ const struct node_type node_temper = {
 	.read = temper_read,
 	.interrupt = temper_interrupt,
 	.rearm = temper_rearm,
+	.resume = temper_resume,
 	.poll_fds = temper_poll_fds,
 	.print = temper_print,
 };
