@@ -90,8 +90,8 @@ struct path_source {
 	 * ended and does not flush the read hooks. */
 	atomic_bool handed_over;
 
-	/* A path writes the node and this source reads the samples back
-	 * (NODE_LOOPS): it ends when that path has ended and no sample is left. */
+	/* A path writes the node and this source reads what comes of it
+	 * (node_follows_writer()): it ends when that path has ended and no sample is left. */
 	bool fed;
 	atomic_bool ended_by_feed;        /* it ended so, at node->feed == feed_seen */
 	unsigned feed_seen;

@@ -107,8 +107,8 @@ static void say_who_ended(const struct path *p)
 			 p->name, who->node->name);
 }
 
-/* The sources have ended: what hooks hold goes out, then readers of nodes that loop
- * are woken; they find that it was the end. */
+/* The sources have ended: what hooks hold goes out, then readers of nodes that follow
+ * their writer are woken; they find that it was the end. */
 static void announce_end(struct path *p)
 {
 	uint64_t one = 1;
@@ -123,7 +123,7 @@ static void announce_end(struct path *p)
 	for (unsigned d = 0; d < p->destination_count; d++) {
 		struct node *n = p->destinations[d].node;
 
-		if (n->type->flags & NODE_LOOPS && n->type->interrupt)
+		if (node_follows_writer(n) && n->type->interrupt)
 			n->type->interrupt(n);
 	}
 	log_debug("path %s: ended after %llu samples", p->name,
@@ -138,7 +138,7 @@ static void announce_end(struct path *p)
 static void go_on(struct node *n)
 {
 	atomic_fetch_add(&n->feed, 1);
-	if (n->type->flags & NODE_LOOPS && n->type->rearm)
+	if (node_follows_writer(n) && n->type->rearm)
 		n->type->rearm(n);
 	waker_wake(&n->revival);
 }

@@ -164,8 +164,9 @@ struct node_type {
 	 * another thread, before stop(), possibly several times. */
 	void (*interrupt)(struct node *n);
 	/* Undoes interrupt(): reads and writes wait again. No thread is in
-	 * either; a thread may be in read only of a node-type with NODE_LOOPS. A
-	 * node without this callback is stopped and started instead. */
+	 * either; a thread may be in read only of a node that follows its
+	 * writer (node_follows_writer()). A node without this callback is stopped
+	 * and started instead. */
 	void (*rearm)(struct node *n); /* or node_rearm_nothing */
 	/* The node was not read for a while because it or its path was paused:
 	 * steps that were due meanwhile must not be made up. Called before the
@@ -218,6 +219,9 @@ struct node_direction {
 	bool waits_itself;          /* `in`, set by parse(): settings say how it waits */
 	atomic_bool awaited;        /* `in`, set by the path: read() does not wait */
 	bool carries;               /* `in`, set by the path: read() may run turns */
+	/* `in`, set by parse(): read() returns what comes of samples that were written, so
+	 * that it ends when the path that writes the node has ended. */
+	bool follows_writer;
 	/* `in`: the turn of the reading path, which the thread that writes the
 	 * node may run (loopback). */
 	struct turn_slot reader;
@@ -288,7 +292,7 @@ struct node {
 	struct gate *path_gate;       /* of the path that writes it; NULL: no path */
 	atomic_uint said_losses;      /* causes that were logged, one bit each */
 	uint64_t summed_losses[NODE_LOSSES]; /* at the last node_log_losses() */
-	/* Of a node with NODE_LOOPS: odd while its writer has ended. It counts up,
+	/* Of a node that follows its writer: odd while its writer has ended. It counts up,
 	 * so that the reader notices a writer that went on in between. */
 	atomic_uint feed;
 	/* Wakes the reading thread after it found the end of the node. */
@@ -317,6 +321,12 @@ static inline enum node_state node_state(struct node *n)
 /* Does the group `in` or `out` (NULL: none) say that the direction is used? Not if it holds
  * nothing but hooks. */
 bool node_group_opens(const json_t *group);
+
+/* Do the paths that read `n` end with the path that writes it? */
+static inline bool node_follows_writer(const struct node *n)
+{
+	return n->type->flags & NODE_LOOPS || n->in.follows_writer;
+}
 
 /*
  * May the direction `group` ("in" or "out") of a node be used? With NODE_NEEDS_GROUP it is

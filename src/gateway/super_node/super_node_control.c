@@ -121,7 +121,7 @@ void super_node_open_node(struct node *n, unsigned reasons)
 
 void super_node_repeat_end(struct node *n)
 {
-	if (!(n->type->flags & NODE_LOOPS) || !n->type->interrupt ||
+	if (!node_follows_writer(n) || !n->type->interrupt ||
 	    !(atomic_load(&n->feed) & 1))
 		return;
 	n->type->interrupt(n);

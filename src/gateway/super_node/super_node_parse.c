@@ -145,10 +145,10 @@ static void check_writers(struct super_node *sn, struct config *c)
 	}
 }
 
-/* A path writes `n`, and reading `n` gives back what was written. */
+/* A path writes `n`, and reading `n` gives what comes of that. */
 static bool is_fed(struct super_node *sn, const struct node *n)
 {
-	if (!(n->type->flags & NODE_LOOPS))
+	if (!node_follows_writer(n))
 		return false;
 	list_for_each(p, &sn->paths, struct path, entry)
 		for (unsigned d = 0; p->enabled && d < p->destination_count;
