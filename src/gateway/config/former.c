@@ -20,6 +20,10 @@ static const struct {
 	{ "index", "it is called `signal` now, a name or an index" },
 	{ "estimation_range", "it belongs to the hook ip-dft-pmu" },
 	{ "bucket", "it is called `buckets`" },
+	{ "startTime", "it is called `start_time`" },
+	{ "stopTime", "it is called `stop_time`" },
+	{ "stepSize", "it is called `step_size`" },
+	{ "fmuWritefirst", "it is called `fmu_writing_turn`" },
 };
 
 #define BROKER \
@@ -39,7 +43,6 @@ static const struct {
 	{ "cbuilder", DEVICE },
 	{ "delta_sharing", OTHER_PROTOCOL },
 	{ "example", "it moves nothing; loopback is there to try things out" },
-	{ "fmu", MODEL },
 	{ "gateway", OTHER_PROTOCOL },
 	{ "iec61850-goose", "it is called iec61850-8-1" },
 	{ "opal", "it is called opal.async" },

@@ -58,7 +58,7 @@ BESIDE = {
     "can": {"interface_name": "can0", "in": {"signals": [{"can_id": 1}]}, "out": {}},
     "comedi": {"device": "/dev/comedi0"},
     "opendss": {"file_path": "x.dss"}, "opal.async": {"id": 1}, "opal.orchestra": {"domain": "d"},
-    "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
+    "fmu": {"fmu_path": "/tmp/x.fmu", "step_size": 0.1}, "modbus": {"transport": "tcp", "remote": "localhost", "unit": 1},
     "iec61850-9-2": {"interface": "lo", "in": {"signals": "2f"}, "out": {"sv_id": "a"}},
     "c37.118": {"in": {"address": "127.0.0.1"}, "out": {"address": "127.0.0.1", "data_rate": 1, "pmus": [
         {"name": "A", "frequency": "f", "rocof": "r"}]}},
