@@ -175,7 +175,6 @@ struct fmu_instance {
 	void *library;
 	void *component;
 	struct fmu_functions *functions;
-	struct fmi2_callbacks callbacks;
 	enum fmu_state state;
 	_Atomic uint64_t warnings;     /* calls that ended with FMI_WARNING */
 	uint64_t partial;              /* steps that took more than one call */

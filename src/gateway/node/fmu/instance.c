@@ -50,13 +50,16 @@ struct fmu_functions {
 	fmi3_enter_initialization *enter_initialization3;
 	fmi3_do_step *do_step3;
 	bool simulates; /* initialisation is over */
+	struct fmi2_callbacks callbacks;
+	_Atomic(struct fmu_instance *) owner; /* NULL: it has gone, behind a fatal error */
 };
 
 /* ---- callbacks ---- */
 
-static void log_message(struct fmu_instance *i, enum fmi_status status, const char *from,
+static void log_message(struct fmu_functions *f, enum fmi_status status, const char *from,
 			char *message)
 {
+	const struct fmu_instance *i = f ? atomic_load(&f->owner) : NULL;
 	char category[60];
 
 	if (!i || (i->faults && !fault_may_log(i->faults)))
@@ -432,17 +435,18 @@ static int instantiate(struct fmu_instance *i, struct fmu_why *why)
 	const struct fmu_description *d = i->about;
 	struct fmu_functions *f = i->functions;
 
-	i->callbacks = (struct fmi2_callbacks){
+	atomic_store(&f->owner, i);
+	f->callbacks = (struct fmi2_callbacks){
 		.logger = on_log2, .allocate = on_allocate, .free = on_free,
-		.step_finished = on_step_finished, .environment = i,
+		.step_finished = on_step_finished, .environment = f,
 	};
 	if (d->version == 2)
 		i->component = f->instantiate2(i->name, FMI2_CO_SIMULATION, d->token, i->resources,
-					       &i->callbacks, 0, i->logging);
+					       &f->callbacks, 0, i->logging);
 	else
 		i->component = f->instantiate3(i->name, d->token,
 					       i->resources[0] ? i->resources : NULL, false,
-					       i->logging, false, false, NULL, 0, i, on_log3,
+					       i->logging, false, false, NULL, 0, f, on_log3,
 					       on_update);
 	if (!i->component)
 		return fmu_why(why, -EIO, "the model cannot be instantiated; %s",
@@ -512,7 +516,10 @@ void fmu_instance_close(struct fmu_instance *i)
 		f->free_instance(i->component);
 	if (i->library && i->state != FMU_DEAD)
 		dlclose(i->library);
-	free(f);
+	if (i->state == FMU_DEAD)
+		atomic_store(&f->owner, NULL);
+	else
+		free(f);
 	i->component = i->library = NULL;
 	i->functions = NULL;
 	i->state = FMU_NONE;
