@@ -212,6 +212,21 @@ def loop(place):
         near(float(row["x"]), xa, "x")
 
 
+def full(place):
+    """A writer that is faster than the reader: it waits, or what is dropped is counted."""
+    for rule in ("block", "drop"):
+        node = place.model(2, out={"signals": [{"name": "u"}]}, **{
+            "in": {"signals": [{"name": "steps"}], "queuelen": 4, "full": rule}})
+        slow = place.output()
+        slow["out"]["flush"] = True
+        log = place.run({"s": constant(3000), "m": node, "f": slow}, [{"in": "s", "out": "m"}, {"in": "m", "out": "f"}])
+        steps = [int(float(r["steps"])) for r in place.rows()]
+        lost = [int(n) for n in re.findall(r"node m: (\d+) samples were lost", log)]
+        check(len(steps) + sum(lost) == 3000 and (rule == "drop" or not lost), "%s: %d, lost %s" % (
+            rule, len(steps), lost))
+        check(steps == sorted(set(steps)), "in their order")
+
+
 def mixed(place):
     """Paths with several sources, one of which is a model: they wait for descriptors."""
     place.run({"s": timed(60, 200), "k": timed(15, 50), "f": place.output(),
@@ -413,7 +428,7 @@ def names(place):
 
 for scenario in sys.argv[1:]:
     with tempfile.TemporaryDirectory(prefix="busbar-fmu-") as there:
-        {"form": form, "types": types, "clock": clock, "loop": loop, "mixed": mixed, "faults": faults,
+        {"form": form, "types": types, "clock": clock, "loop": loop, "mixed": mixed, "full": full, "faults": faults,
          "commands": commands, "descriptions": descriptions, "archives": archives,
          "names": names}[scenario](Place(there))
     print(scenario + ": good")

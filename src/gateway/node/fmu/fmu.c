@@ -33,6 +33,13 @@ enum fmu_pace { PACE_AUTO, PACE_SAMPLE, PACE_CLOCK };
 
 static const char *const paces[] = { "auto", "sample", "clock", NULL };
 
+enum fmu_full { FULL_BLOCK, FULL_DROP };
+
+static const char *const fulls[] = { "block", "drop", NULL };
+
+/* A writer does not wait longer for a reader that takes nothing. */
+#define ROOM_NS UINT64_C(2000000000)
+
 enum fmu_figure {
 	FIGURE_STEPS = FAULT_KINDS,
 	FIGURE_PARTIAL,
@@ -43,8 +50,6 @@ enum fmu_figure {
 };
 
 static const struct node_figure fmu_figures[FIGURES] = {
-	[FAULT_OVERRUN] = { "overrun", "Outputs that found no room until they were read",
-			    NODE_COUNTER },
 	[FIGURE_STEPS] = { "steps", "Steps of the model", NODE_COUNTER },
 	[FIGURE_PARTIAL] = { "partial_steps", "Parts of steps that the model ended early",
 			     NODE_COUNTER },
@@ -61,7 +66,7 @@ struct fmu_node {
 	const char *path, *unpack_path;
 	double start_s, stop_s, step_s, tolerance, catch_up_s;
 	int64_t queuelen;
-	int pace, timer_kind;
+	int pace, timer_kind, full;
 	bool writing_turn, debug_logging;
 	json_t *parameters;
 
@@ -82,6 +87,8 @@ struct fmu_node {
 	uint64_t steps;             /* since the start */
 	atomic_bool running, ended;
 	struct inbox inbox;
+	struct waker room;          /* wakes a writer that waits for the reader */
+	bool gave_up;               /* it has waited in vain */
 	struct timer timer;
 	bool has_inbox, has_timer, resumed;
 	uint64_t warnings_noted, partial_noted;
@@ -133,6 +140,8 @@ static const struct config_key fmu_keys[] = {
 static const struct config_key fmu_in_keys[] = {
 	{ "queuelen", CONFIG_INT, OFFSET(queuelen), "1024", .min = 2, .max = 1 << 20,
 	  .help = "pace = sample: outputs that may wait until they are read" },
+	{ "full", CONFIG_ENUM, OFFSET(full), "block", .names = fulls,
+	  .help = "pace = sample: when so many wait: block the path that writes, or drop outputs" },
 };
 
 /* ---- settings ---- */
@@ -389,15 +398,45 @@ static bool fill(struct fmu_node *f, struct sample *s)
 
 /* ---- pace = sample ---- */
 
+static bool is_interrupted(struct fmu_node *f)
+{
+	return atomic_load_explicit(&f->inbox.interrupted, memory_order_acquire);
+}
+
+static bool wait_for_room(struct fmu_node *f)
+{
+	struct ring *r = &f->inbox.rings[0];
+	uint64_t since = 0;
+
+	for (;;) {
+		unsigned generation = waker_prepare(&f->room);
+		uint64_t now;
+
+		if (likely(ring_count(r) <= r->mask))
+			return true;
+		if (f->full == FULL_DROP || f->gave_up || is_interrupted(f))
+			return false;
+		now = clock_monotonic_ns_slow();
+		since = since ? since : now;
+		if (now - since > ROOM_NS)
+			return false;
+		waker_wait(&f->room, generation, ROOM_NS / 20);
+	}
+}
+
 static void deliver(struct fmu_node *f)
 {
+	enum node_loss cause = f->full == FULL_DROP ? NODE_LOSS_FULL : NODE_LOSS_STUCK;
 	struct sample *s;
 
 	if (!f->node->is_source)
 		return;
-	s = sample_alloc(&f->inbox.pool);
+	f->gave_up = !wait_for_room(f);
+	s = f->gave_up ? NULL : sample_alloc(&f->inbox.pool);
 	if (!s)
-		atomic_fetch_add_explicit(&f->inbox.lost, 1, memory_order_relaxed);
+		node_lose(f->node, is_interrupted(f) ? NODE_LOSS_CLOSED : cause, 1,
+			  "outputs find no room; read faster or raise in.queuelen (%lld)",
+			  (long long)f->queuelen);
 	else if (fill(f, s))
 		inbox_push(&f->inbox, 0, s);
 	else
@@ -582,6 +621,8 @@ static int fmu_read(struct node *n, struct sample *smps[], unsigned cnt, unsigne
 	if (f->by_clock)
 		return read_by_clock(f, smps[0]);
 	ret = inbox_read(&f->inbox, n, &f->faults, smps, cnt);
+	if (ret > 0)
+		waker_wake(&f->room);
 	/* What was there before the end comes first. */
 	return ended && ret <= 0 ? -ENODATA : ret;
 }
@@ -611,6 +652,7 @@ static void fmu_interrupt(struct node *n)
 
 	if (f->has_inbox)
 		inbox_interrupt(&f->inbox, true);
+	waker_wake(&f->room);
 	if (f->has_timer)
 		timer_interrupt(&f->timer);
 }
@@ -723,6 +765,7 @@ static int open_waiting(struct fmu_node *f, struct fmu_why *why)
 		return 0;
 	}
 	f->inbox = (struct inbox){ .event_fd = -1 };
+	f->gave_up = false;
 	ret = inbox_init(&f->inbox, 1, (unsigned)f->queuelen, f->in.count + 1);
 	f->has_inbox = true;
 	return ret ? fmu_why(why, ret, "no queue: %s", strerror(-ret)) : 0;
@@ -788,6 +831,11 @@ static int fmu_stop_node(struct node *n)
 {
 	struct fmu_node *f = n->private_data;
 
+	uint64_t left = 0;
+
+	for (struct sample *s; f->has_inbox && (s = ring_pop(&f->inbox.rings[0])); left++)
+		sample_put(s);
+	node_lose(n, NODE_LOSS_CLOSED, left, "it stops while outputs wait to be read");
 	fault_finish(&f->faults);
 	clean_up(f);
 	return 0;

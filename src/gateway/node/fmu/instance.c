@@ -287,15 +287,17 @@ static int set_values(struct fmu_instance *i, enum fmu_type type, const fmi_refe
 	enum fmi_status status;
 	char name[40];
 
-	snprintf(name, sizeof(name), "Set%s", fmu_type_name(i->about->version, type));
-	if (!set)
-		return fmu_why(why, -ENOSYS, "its binary has no function fmi%u%s",
-			       i->about->version, name);
+	if (unlikely(!set))
+		return fmu_why(why, -ENOSYS, "its binary has no function fmi%uSet%s",
+			       i->about->version, fmu_type_name(i->about->version, type));
 	if (i->about->version == 2)
 		status = ((fmi2_set *)set)(i->component, refs, count, values);
 	else
 		status = ((fmi3_set *)set)(i->component, refs, count, values, count);
-	return likely(status == FMI_OK) ? 0 : judge(i, status, name, why);
+	if (likely(status == FMI_OK))
+		return 0;
+	snprintf(name, sizeof(name), "Set%s", fmu_type_name(i->about->version, type));
+	return judge(i, status, name, why);
 }
 
 static int get_values(struct fmu_instance *i, enum fmu_type type, const fmi_reference *refs,
