@@ -4,8 +4,8 @@
  * that are written are its inputs, samples that are read its outputs.
  *
  * One thread at a time calls the FMU: with pace = "sample" the one that writes the node makes a
- * step for each sample, and what comes out waits in an inbox; with pace = "clock" the one that reads
- * the node makes a step at each tick, with the inputs that were written last.
+ * step for each sample, and what comes out waits in an inbox; with pace = "clock" the one that
+ * reads the node makes a step at each tick, with the inputs that were written last.
  */
 #define LOG_ROOM "gateway/fmu"
 #include <errno.h>

@@ -187,7 +187,8 @@ static int find_functions(struct fmu_instance *i, struct fmu_why *why)
 	version = f->get_version();
 	if (!version || version[0] != (char)('0' + i->about->version))
 		return fmu_why(why, -EINVAL,
-			       "its binary is of FMI %.20s, modelDescription.xml of FMI %u", version ? version : "?", i->about->version);
+			       "its binary is of FMI %.20s, modelDescription.xml of FMI %u",
+			       version ? version : "?", i->about->version);
 	return 0;
 }
 
@@ -223,7 +224,8 @@ int fmu_instance_load(struct fmu_instance *i, const char *folder, struct fmu_why
 		 i->about->identifier);
 	if (access(path, F_OK))
 		return fmu_why(why, -ENOENT,
-			       "has no binary for this machine (binaries/%s/%.200s.so)", platform, i->about->identifier);
+			       "has no binary for this machine (binaries/%s/%.200s.so)", platform,
+			       i->about->identifier);
 	i->functions = calloc(1, sizeof(*i->functions));
 	if (!i->functions)
 		return fmu_why(why, -ENOMEM, "no memory");

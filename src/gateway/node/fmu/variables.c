@@ -259,7 +259,8 @@ static int find_twice(const struct fmu_side *s, struct config *c, const json_t *
 			if (s->variables[i] != s->variables[k])
 				continue;
 			config_fail(c, at, "signals",
-				    "two signals are written to the variable '%.200s'", s->variables[i]->name);
+				    "two signals are written to the variable '%.200s'",
+				    s->variables[i]->name);
 			return -EINVAL;
 		}
 	return 0;
