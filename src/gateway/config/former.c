@@ -32,8 +32,6 @@ static const struct {
 	"use exec or shmem (libbusbar-shmem) with a program that reads the device"
 #define OTHER_PROTOCOL \
 	"use exec with a program that speaks the protocol and reads and writes lines"
-#define MODEL \
-	"use exec or shmem (libbusbar-shmem) with a program that runs the model"
 
 static const struct {
 	const char *type, *hint;
