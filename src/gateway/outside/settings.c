@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/plugin/plugin.h"
 #include "util/container_of.h"
 
 #define NAMES_MAX 4 /* of a key */
@@ -136,6 +137,15 @@ int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg
 			   check_file(c, group, "key", t->key)))
 		ret = -EINVAL;
 	return set_version(t, c, group) ?: ret;
+}
+
+int outside_tls_find(struct outside_tls *t, struct config *c, const json_t *cfg)
+{
+	t->ops = t->enabled ? plugin_symbol("http_tls", "http_tls") : NULL;
+	if (!t->enabled || t->ops)
+		return 0;
+	config_fail(c, cfg, "ssl", "TLS needs the module http_tls");
+	return -EINVAL;
 }
 
 int outside_texts(struct config *c, const json_t *at, const char *key, const json_t *given,

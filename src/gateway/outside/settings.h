@@ -21,6 +21,7 @@ struct outside_tls {
 	const char *server_name; /* in place of the host's; NULL: that */
 	const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: its own choice */
 	const char *version;     /* the lowest: "1.2" or "1.3"; NULL: 1.2 */
+	const struct tls_ops *ops; /* of outside_tls_find() */
 };
 
 /*
@@ -30,6 +31,10 @@ struct outside_tls {
  */
 int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg,
 		      bool enabled_by_default);
+
+/* Finds the module with TLS, if it is enabled, for outside/stream.h. 0, or -EINVAL after
+ * config_fail(). */
+int outside_tls_find(struct outside_tls *t, struct config *c, const json_t *cfg);
 
 /* The keys of the group, for OUTSIDE_TLS_KEY. */
 #define OUTSIDE_TLS_KEYS 24

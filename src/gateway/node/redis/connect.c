@@ -21,7 +21,7 @@ static int await(struct redis_link *l, const struct redis_value **out)
 	int ret;
 
 	for (;;) {
-		struct pollfd p = { .fd = l->fd };
+		struct pollfd p = { .fd = l->stream.fd };
 
 		/* Before the look: a server may send without end what nobody waits for. */
 		if (outside_is_ending(o))
@@ -33,7 +33,7 @@ static int await(struct redis_link *l, const struct redis_value **out)
 		ret = redis_link_flush(l) ?: redis_link_next(l, out);
 		if (ret)
 			return MIN(ret, 0);
-		p.events = redis_link_events(l);
+		p.events = stream_events(&l->stream, true, false);
 		poll(&p, 1, SLICE_MS);
 	}
 }
@@ -305,7 +305,7 @@ int redis_open(struct outside *o)
 	int ret;
 
 	m->until_ns = clock_now_ns() + (uint64_t)(o->connect_timeout_s * 1e9);
-	m->data.fd = m->feed.fd = -1;
+	m->data.stream.fd = m->feed.stream.fd = -1;
 	m->asked = m->ask_again = m->entries_asked = m->notified = false;
 	m->entries = NULL;
 	m->poll_ns = 0;
@@ -324,7 +324,7 @@ void redis_close(struct outside *o)
 	struct redis_node *m = redis_of(o);
 
 	m->entries = NULL;
-	while (m->data.fd >= 0 && redis_link_has_room(&m->data, 1) && redis_acknowledge(m) > 0)
+	while (m->data.stream.fd >= 0 && redis_link_has_room(&m->data, 1) && redis_acknowledge(m) > 0)
 		;
 	m->unread_count = 0;
 	redis_link_close(&m->data);

@@ -25,19 +25,21 @@ static void keep_alive(const struct redis_link *l)
 {
 	int on = 1, idle = KEEPALIVE_IDLE_S, step = KEEPALIVE_STEP_S;
 
-	setsockopt(l->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof(step));
+	setsockopt(l->stream.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(l->stream.fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(l->stream.fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof(step));
 }
 
 static int connect_tcp(struct redis_link *l)
 {
 	struct redis_node *m = l->node;
 
-	l->fd = outside_dial(&m->outside, m->address.host, atoi(m->address.port), m->until_ns);
-	if (l->fd >= 0 && m->keepalive)
+	int ret = outside_stream_open(&m->outside, &l->stream, m->address.host,
+				      atoi(m->address.port), m->until_ns);
+
+	if (!ret && m->keepalive)
 		keep_alive(l);
-	return MIN(l->fd, 0);
+	return ret;
 }
 
 static int connect_unix(struct redis_link *l)
@@ -46,74 +48,37 @@ static int connect_unix(struct redis_link *l)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	const struct addrinfo to = { .ai_family = AF_UNIX, .ai_addrlen = sizeof(a),
 				     .ai_addr = (struct sockaddr *)(void *)&a };
+	int fd;
 
 	/* A path of 108 bytes needs no zero behind it. */
 	memcpy(a.sun_path, l->node->address.path, sizeof(a.sun_path));
-	l->fd = dial_address(&to, &limit);
-	return MIN(l->fd, 0);
-}
-
-static int start_tls(struct redis_link *l)
-{
-	struct redis_node *m = l->node;
-	const struct outside_tls *t = &m->tls;
-	const struct tls_settings s = {
-		.cert = t->cert, .key = t->key, .ca = t->ca, .ca_path = t->ca_path,
-		.ciphers = t->ciphers, .only_1_3 = t->version && !strcmp(t->version, "1.3"),
-		.any_authority = !t->verify, .any_host = !t->verify_host,
-	};
-	const struct dial_limit limit = outside_limit(&m->outside, m->until_ns);
-	struct tls_context *ctx;
-	char error[200];
-	bool want_write;
-	int ret;
-
-	if (!t->enabled)
-		return 0;
-	/* Anew each time: certificates are replaced while the gateway runs. */
-	ret = m->tls_ops->context_new(&ctx, TLS_CLIENT, &s, error, sizeof(error));
-	if (ret)
-		return outside_fail(&m->outside, ret, "ssl: %s", error);
-	l->tls = m->tls_ops->conn_new(ctx, l->fd, t->server_name ? t->server_name : m->address.host);
-	m->tls_ops->context_free(ctx);
-	if (!l->tls)
-		return -ENOMEM;
-	while ((ret = m->tls_ops->greet(l->tls, &want_write)) == -EAGAIN) {
-		ret = dial_wait(l->fd, want_write ? POLLOUT : POLLIN, &limit);
-		if (ret)
-			return ret == -ETIMEDOUT ? outside_fail_silent(&m->outside) : ret;
-	}
-	return ret ? outside_fail(&m->outside, ret, "TLS: %s", m->tls_ops->reason(l->tls)) : 0;
+	fd = dial_address(&to, &limit);
+	stream_init(&l->stream, MAX(fd, -1));
+	return MIN(fd, 0);
 }
 
 int redis_link_open(struct redis_link *l, struct redis_node *m)
 {
 	int ret;
 
-	*l = (struct redis_link){ .node = m, .fd = -1, .heard_ns = clock_now_ns() };
+	*l = (struct redis_link){ .node = m, .stream.fd = -1, .heard_ns = clock_now_ns() };
 	ret = redis_reader_init(&l->reader, (size_t)m->max_reply);
 	if (!ret)
 		ret = *m->address.path ? connect_unix(l) : connect_tcp(l);
 	if (ret && !*m->outside.why)
 		outside_fail(&m->outside, ret, "%s", strerror(-ret));
-	return ret ?: start_tls(l);
+	return ret ?: outside_stream_start_tls(&m->outside, &l->stream, &m->tls, m->address.host,
+					       m->until_ns);
 }
 
 void redis_link_close(struct redis_link *l)
 {
-	if (l->fd >= 0)
+	if (l->stream.fd >= 0)
 		redis_link_flush(l);
-	if (l->tls) {
-		l->node->tls_ops->shut(l->tls);
-		l->node->tls_ops->conn_free(l->tls);
-	}
-	if (l->fd >= 0)
-		close(l->fd);
+	if (l->stream.tls)
+		l->stream.tls_ops->shut(l->stream.tls);
+	stream_close(&l->stream);
 	redis_reader_destroy(&l->reader);
-	free(l->out);
-	l->out = NULL;
-	l->tls = NULL;
-	l->fd = -1;
 }
 
 /* ---- commands ---- */
@@ -143,29 +108,8 @@ char *redis_print_word(char *at, const char *end, struct redis_word w)
 
 bool redis_link_has_room(const struct redis_link *l, unsigned count)
 {
-	return l->out_end - l->out_at < REDIS_OUT_MAX &&
+	return stream_buffer_filled(&l->stream.out) < REDIS_OUT_MAX &&
 	       REDIS_OWED_MAX - l->owed_count >= count;
-}
-
-/* Room for `len` more bytes. */
-static char *reserve(struct redis_link *l, size_t len)
-{
-	size_t left = l->out_end - l->out_at;
-	char *out;
-
-	if (l->out_at && l->out_size - l->out_end < len) {
-		memmove(l->out, l->out + l->out_at, left);
-		l->out_at = 0;
-		l->out_end = left;
-	}
-	if (l->out_size - l->out_end < len) {
-		out = realloc(l->out, l->out_end + len + REDIS_OUT_MAX);
-		if (!out)
-			return NULL;
-		l->out = out;
-		l->out_size = l->out_end + len + REDIS_OUT_MAX;
-	}
-	return l->out + l->out_end;
 }
 
 static void owe(struct redis_link *l, enum redis_owed_kind kind, uint64_t tag)
@@ -180,19 +124,20 @@ static void owe(struct redis_link *l, enum redis_owed_kind kind, uint64_t tag)
 int redis_link_put(struct redis_link *l, enum redis_owed_kind kind, uint64_t tag, unsigned count,
 		   const struct redis_word words[])
 {
+	struct stream_buffer *out = &l->stream.out;
 	size_t len = NUM_INT_MAX + 3;
 	char *at, *end;
 
 	for (unsigned i = 0; i < count; i++)
 		len += words[i].len + NUM_INT_MAX + 5;
-	at = reserve(l, len);
-	if (!at)
+	if (stream_buffer_reserve(out, len))
 		return -ENOMEM;
+	at = out->at + out->end;
 	end = at + len;
 	at = redis_print_count(at, end, '*', count);
 	for (unsigned i = 0; i < count; i++)
 		at = redis_print_word(at, end, words[i]);
-	l->out_end = (size_t)(at - l->out);
+	out->end = (size_t)(at - out->at);
 	/* A subscribed connection pairs no replies with commands. */
 	if (!l->subscribed)
 		owe(l, kind, tag);
@@ -202,74 +147,18 @@ int redis_link_put(struct redis_link *l, enum redis_owed_kind kind, uint64_t tag
 int redis_link_put_raw(struct redis_link *l, enum redis_owed_kind kind, uint64_t tag,
 		       const char *data, size_t len)
 {
-	char *at = reserve(l, len);
-
-	if (!at)
+	if (stream_buffer_put(&l->stream.out, data, len))
 		return -ENOMEM;
-	memcpy(at, data, len);
-	l->out_end += len;
 	owe(l, kind, tag);
 	return 0;
 }
 
-static ssize_t write_some(struct redis_link *l)
-{
-	const char *at = l->out + l->out_at;
-	size_t len = l->out_end - l->out_at;
-	ssize_t n;
-
-	if (l->tls)
-		return l->node->tls_ops->write(l->tls, at, len, &l->write_wants_read);
-	n = send(l->fd, at, len, MSG_NOSIGNAL);
-	return n < 0 ? -errno : n;
-}
-
-/* Why a connection broke. */
-static int broken(struct redis_link *l, ssize_t n)
-{
-	struct outside *o = &l->node->outside;
-
-	if (!n)
-		return outside_fail(o, -ECONNRESET, "the server has closed it");
-	if (l->tls)
-		return outside_fail(o, (int)n, "TLS: %s", l->node->tls_ops->reason(l->tls));
-	return outside_fail(o, (int)n, "%s", strerror((int)-n));
-}
-
 int redis_link_flush(struct redis_link *l)
 {
-	while (l->out_at < l->out_end) {
-		ssize_t n = write_some(l);
-
-		if (n == -EAGAIN)
-			return 0;
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return broken(l, n);
-		l->out_at += (size_t)n;
-	}
-	l->out_at = l->out_end = 0;
-	/* A long message does not keep its memory. */
-	if (l->out_size > 4 * REDIS_OUT_MAX) {
-		free(l->out);
-		l->out = NULL;
-		l->out_size = 0;
-	}
-	return 0;
+	return outside_stream_flush(&l->node->outside, &l->stream);
 }
 
 /* ---- replies ---- */
-
-static ssize_t read_some(struct redis_link *l, char *to, size_t size)
-{
-	ssize_t n;
-
-	if (l->tls)
-		return l->node->tls_ops->read(l->tls, to, size, &l->read_wants_write);
-	n = recv(l->fd, to, size, 0);
-	return n < 0 ? -errno : n;
-}
 
 int redis_link_next(struct redis_link *l, const struct redis_value **out)
 {
@@ -285,13 +174,9 @@ int redis_link_next(struct redis_link *l, const struct redis_value **out)
 					    l->reader.why);
 		if (ret)
 			return ret;
-		n = read_some(l, buf, sizeof(buf));
-		if (n == -EAGAIN)
-			return 0;
-		if (n == -EINTR)
-			continue;
+		n = outside_stream_recv(&l->node->outside, &l->stream, buf, sizeof(buf));
 		if (n <= 0)
-			return broken(l, n);
+			return (int)n;
 		l->heard_ns = clock_now_ns();
 		if (redis_reader_feed(&l->reader, buf, (size_t)n))
 			return -ENOMEM;
@@ -306,13 +191,6 @@ bool redis_link_take_owed(struct redis_link *l, struct redis_owed *out)
 	l->first_owed = (l->first_owed + 1) % REDIS_OWED_MAX;
 	l->owed_count--;
 	return true;
-}
-
-short redis_link_events(const struct redis_link *l)
-{
-	bool out = l->out_at < l->out_end && !l->write_wants_read;
-
-	return (short)(POLLIN | (out || l->read_wants_write ? POLLOUT : 0));
 }
 
 uint64_t redis_link_due_ns(const struct redis_link *l)

@@ -186,14 +186,7 @@ static int parse_access(struct redis_node *m, struct config *c, json_t *cfg)
 		config_fail(c, cfg, "ssl", "there is no TLS over a Unix socket");
 		ret = -EINVAL;
 	}
-	if (m->tls.enabled) {
-		m->tls_ops = plugin_symbol("http_tls", "http_tls");
-		if (!m->tls_ops) {
-			config_fail(c, cfg, "ssl", "TLS needs the module http_tls");
-			ret = -EINVAL;
-		}
-	}
-	return ret;
+	return outside_tls_find(&m->tls, c, cfg) ?: ret;
 }
 
 /* Keys of one mode are refused in the others. */
@@ -346,7 +339,7 @@ static int redis_init(struct node *n)
 {
 	struct redis_node *m = n->private_data;
 
-	m->data.fd = m->feed.fd = -1;
+	m->data.stream.fd = m->feed.stream.fd = -1;
 	outside_init(n, &redis_ops);
 	return 0;
 }

@@ -15,7 +15,7 @@
 #include "gateway/node/redis/uri.h"
 #include "gateway/outside/outside.h"
 #include "gateway/outside/settings.h"
-#include "gateway/tls/tls.h"
+#include "gateway/outside/stream.h"
 #include "util/container_of.h"
 
 #define REDIS_CHANNELS_MAX 64
@@ -70,13 +70,9 @@ struct redis_word {
 /* A connection to the server. */
 struct redis_link {
 	struct redis_node *node;
-	int fd;                     /* -1: none */
-	struct tls_conn *tls;
-	bool read_wants_write, write_wants_read; /* of TLS */
+	struct stream stream;
 	struct redis_reader reader;
 	bool more;                  /* replies may be there that poll() does not tell of */
-	char *out;                  /* [out_at, out_end) waits to be sent */
-	size_t out_size, out_at, out_end;
 	struct redis_owed owed[REDIS_OWED_MAX];
 	unsigned first_owed, owed_count;
 	bool subscribed;            /* replies come in no order; pings are counted apart */
@@ -111,7 +107,6 @@ struct redis_node {
 	/* Of the connection. `data`: commands that are answered at once; `feed`: a
 	 * subscription, or a read of a stream, which waits at the server. */
 	struct redis_link data, feed;
-	const struct tls_ops *tls_ops;
 	uint64_t until_ns;          /* connecting */
 	bool notified;              /* the server tells about changes */
 	bool asked, ask_again;      /* the value is on its way, and was changed since */
@@ -158,8 +153,6 @@ int redis_link_flush(struct redis_link *l);
 int redis_link_next(struct redis_link *l, const struct redis_value **out);
 /* What it answers. False: nobody has asked. */
 bool redis_link_take_owed(struct redis_link *l, struct redis_owed *out);
-/* poll()'s events. */
-short redis_link_events(const struct redis_link *l);
 /* Asks a server that is silent whether it is there. 0; or -ETIMEDOUT, when it was silent for too
  * long, or another errno, with outside.why. */
 int redis_link_keep(struct redis_link *l);

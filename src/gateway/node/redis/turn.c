@@ -88,7 +88,7 @@ int redis_send(struct outside *o, struct outbox_message *msg)
 	ret = put_message(m, msg) ?: redis_link_flush(&m->data);
 	if (ret)
 		return ret;
-	if (m->data.out_at < m->data.out_end)
+	if (stream_buffer_filled(&m->data.stream.out))
 		outside_wake(o);
 	return OUTSIDE_UNCONFIRMED;
 }
@@ -416,7 +416,7 @@ static int take_replies(struct redis_link *l)
 	const struct redis_value *v;
 	int ret;
 
-	if (l->fd < 0)
+	if (l->stream.fd < 0)
 		return 0;
 	ret = redis_link_flush(l);
 	l->more = false;
@@ -436,7 +436,7 @@ static int take_replies(struct redis_link *l)
 static int keep(struct redis_link *l)
 {
 	/* One that was not opened belongs to no node. */
-	if (l->fd < 0)
+	if (l->stream.fd < 0)
 		return 0;
 	return l == &l->node->feed && l->node->entries ? 0 : redis_link_keep(l);
 }
@@ -451,14 +451,14 @@ int redis_turn(struct outside *o)
 		ret = go_on_with_stream(m);
 	if (!ret && reads_value && !m->asked && clock_now_ns() >= m->poll_ns)
 		ret = ask_value(m);
-	if (!ret && m->data.fd >= 0)
+	if (!ret && m->data.stream.fd >= 0)
 		ret = redis_link_flush(&m->data);
 	return ret ?: keep(&m->feed) ?: keep(&m->data);
 }
 
 static unsigned wait_for(const struct redis_link *l, struct pollfd *fd, uint64_t *until_ns)
 {
-	if (l->fd < 0)
+	if (l->stream.fd < 0)
 		return 0;
 	if (l == &l->node->feed && l->node->entries) {
 		*until_ns = MIN(*until_ns, clock_now_ns() + LOOK_AGAIN_NS);
@@ -468,7 +468,8 @@ static unsigned wait_for(const struct redis_link *l, struct pollfd *fd, uint64_t
 		*until_ns = MIN(*until_ns, MAX(l->node->acknowledge_ns,
 					       clock_now_ns() + LOOK_AGAIN_NS));
 	*until_ns = MIN(*until_ns, l->more ? 0 : redis_link_due_ns(l));
-	*fd = (struct pollfd){ .fd = l->fd, .events = redis_link_events(l) };
+	*fd = (struct pollfd){ .fd = l->stream.fd,
+				  .events = stream_events(&l->stream, true, false) };
 	return 1;
 }
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See stream.h. */
+#include "gateway/outside/stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "util/clock.h"
+#include "util/container_of.h"
+
+/* A long message does not keep its memory. */
+#define KEPT_BYTES 262144
+/* For the last words. */
+#define GENTLY_NS (200 * UINT64_C(1000000))
+
+int outside_stream_open(struct outside *o, struct stream *s, const char *host, int port,
+			uint64_t until_ns)
+{
+	int fd = outside_dial(o, host, port, until_ns);
+
+	stream_init(s, MAX(fd, -1));
+	return MIN(fd, 0);
+}
+
+/* Why a connection broke. */
+static int broken(struct outside *o, const struct stream *s, ssize_t n)
+{
+	if (!n)
+		return outside_fail(o, -ECONNRESET, "the server has closed it");
+	if (s->tls)
+		return outside_fail(o, (int)n, "TLS: %s", s->tls_ops->reason(s->tls));
+	return outside_fail(o, (int)n, "%s", strerror((int)-n));
+}
+
+static int greet(struct outside *o, struct stream *s, uint64_t until_ns)
+{
+	const struct dial_limit limit = outside_limit(o, until_ns);
+	bool want_write;
+	int ret;
+
+	while ((ret = s->tls_ops->greet(s->tls, &want_write)) == -EAGAIN) {
+		ret = dial_wait(s->fd, want_write ? POLLOUT : POLLIN, &limit);
+		if (ret)
+			return ret == -ETIMEDOUT ? outside_fail_silent(o) : ret;
+	}
+	return ret ? broken(o, s, ret) : 0;
+}
+
+int outside_stream_start_tls(struct outside *o, struct stream *s, const struct outside_tls *t,
+			     const char *host, uint64_t until_ns)
+{
+	const struct tls_settings settings = {
+		.cert = t->cert, .key = t->key, .ca = t->ca, .ca_path = t->ca_path,
+		.ciphers = t->ciphers, .only_1_3 = t->version && !strcmp(t->version, "1.3"),
+		.any_authority = !t->verify, .any_host = !t->verify_host,
+	};
+	struct tls_context *ctx;
+	char error[200];
+	int ret;
+
+	if (!t->enabled)
+		return 0;
+	/* Anew each time: certificates are replaced while the gateway runs. */
+	ret = t->ops->context_new(&ctx, TLS_CLIENT, &settings, error, sizeof(error));
+	if (ret)
+		return outside_fail(o, ret, "ssl: %s", error);
+	ret = stream_start_tls(s, t->ops, ctx, t->server_name ? t->server_name : host);
+	t->ops->context_free(ctx);
+	return ret ?: greet(o, s, until_ns);
+}
+
+int outside_stream_flush(struct outside *o, struct stream *s)
+{
+	int ret = stream_flush(s, NULL);
+
+	if (ret)
+		return broken(o, s, ret);
+	if (s->out.size > KEPT_BYTES && s->out.start == s->out.end)
+		stream_buffer_free(&s->out);
+	return 0;
+}
+
+ssize_t outside_stream_recv(struct outside *o, struct stream *s, void *to, size_t size)
+{
+	ssize_t n = stream_recv(s, to, size);
+
+	return n == -EAGAIN ? 0 : n > 0 ? n : broken(o, s, n);
+}
+
+int outside_stream_fill(struct outside *o, struct stream *s, struct stream_buffer *in, size_t size)
+{
+	ssize_t n;
+
+	if (in->start == in->end) {
+		in->start = in->end = 0;
+		if (in->size > KEPT_BYTES)
+			stream_buffer_free(in);
+	}
+	if (stream_buffer_reserve(in, size))
+		return outside_fail(o, -ENOMEM, "%s", strerror(ENOMEM));
+	n = outside_stream_recv(o, s, in->at + in->end, size);
+	if (n <= 0)
+		return (int)n;
+	in->end += (size_t)n;
+	return 1;
+}
+
+int outside_stream_await(struct outside *o, struct stream *s, struct stream_buffer *in, size_t size,
+			 uint64_t until_ns)
+{
+	const struct dial_limit limit = outside_limit(o, until_ns);
+
+	for (;;) {
+		int ret;
+
+		/* Before the look: a server may send without end what nobody waits for. */
+		if (outside_is_ending(o))
+			return -ECANCELED;
+		if (clock_now_ns() >= until_ns)
+			return outside_fail_silent(o);
+		ret = outside_stream_flush(o, s) ?: outside_stream_fill(o, s, in, size);
+		if (ret)
+			return ret;
+		dial_wait(s->fd, stream_events(s, true, false), &limit);
+	}
+}
+
+void outside_stream_end_gently(struct stream *s)
+{
+	uint64_t now, end_ns = clock_now_ns() + GENTLY_NS;
+	char buf[16384];
+	ssize_t n = 1;
+
+	stream_shut(s);
+	while (n > 0 && (now = clock_now_ns()) < end_ns) {
+		struct pollfd p = { .fd = s->fd, .events = POLLIN };
+		struct timespec left = timespec_from_ns(end_ns - now);
+
+		if (ppoll(&p, 1, &left, NULL) == 1)
+			n = recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT);
+	}
+	stream_close(s);
+}
