@@ -32,7 +32,7 @@ struct outside_tls {
 int outside_tls_parse(struct outside_tls *t, struct config *c, const json_t *cfg,
 		      bool enabled_by_default);
 
-/* Finds the module with TLS, if it is enabled, for outside/stream.h. 0, or -EINVAL after
+/* Finds the module with TLS, if it is enabled, for outside_stream.h. 0, or -EINVAL after
  * config_fail(). */
 int outside_tls_find(struct outside_tls *t, struct config *c, const json_t *cfg);
 

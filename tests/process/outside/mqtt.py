@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The node-type mqtt with mosquitto. Arguments: scenarios (servers.py)."""
 import os
+import socket
 import subprocess
 import sys
 
 import servers
+from gateway_process import check
 
 
 class Mqtt(servers.Kind):
@@ -46,9 +48,8 @@ class Mqtt(servers.Kind):
 class Mqtt5(Mqtt):
     version = "5"
     qos = 2
-    # libmosquitto 2.0 ends the process at a property that it does not know. So it gets the name of
-    # a packet that it takes from no broker.
-    nonsense = (b"\x10",)
+    # A connection with a property that MQTT does not have.
+    nonsense = (b"\x20\x05\0\0\2\x7f\0",)
 
 
 class Mqtt0(Mqtt):
@@ -103,5 +104,67 @@ paths = ( { in = "sig"; out = "x"; } );
     kind.kill()
 
 
+def session(kind):
+    """The broker and the node keep a session: over lost connections, each sample arrives once."""
+    node = kind.node
+    kind.node = lambda direction, *a: node(direction, *a) + (
+        'client_id = "session-%s"; clean_session = false; ' % direction)
+    kind.repeats = False
+    kind.start()
+    pair = servers.Pair(kind, name="session-")
+    for i in range(5):
+        pair.await_more()
+        servers.cut(kind.port, True, "reject with tcp reset")
+        servers.until(lambda: all(pair.stats(g)["figures"]["connections_lost"] > i for g in (pair.writer, pair.reader)),
+                      "both connections are lost")
+        servers.cut(kind.port, False)
+        pair.await_state(pair.writer, "connected")
+        pair.await_state(pair.reader, "connected")
+    missing, _, what = pair.account(True)
+    check(not missing, "all arrive: " + what)
+    check(pair.stats(pair.writer)["figures"]["repeated"] > 0, "some are sent again: " + what)
+    pair.end()
+    kind.kill()
+
+
+def huge(kind):
+    """A broker that announces a message of 256 MiB, and one that never takes what it is told: neither
+    takes the gateway's memory."""
+    connack = b"\x20\3\0\0\0"
+    g = servers.Gateway(kind.folder, "huge", """
+nodes = { a = { type = "mqtt"; %s }; b = { type = "mqtt"; %s }; };
+paths = ( { in = "a"; }, { in = "b"; } );
+""" % (kind.node("in", "x", "json"), kind.node("in", "x", "json").replace(str(kind.port), str(kind.port + 1))))
+    suback = b"\x90\4\0\0\0\2"
+
+    def answer(got):
+        # The number of the subscription stands behind the head.
+        at = got.index(b"\x82")
+        return suback[:2] + got[at + 2:at + 4] + suback[4:]
+    message = b"\x32\xff\xff\xff\x7f\0\1t\0\1" + b"1 " * 4000000
+    many = b"".join(b"\x32\7\0\1t" + i.to_bytes(2, "big") + b"\0" + b"1" for i in range(1, 60000)) * 40
+    before = g.resident_kb()
+    sizes = []
+    for port, data in ((kind.port, message), (kind.port + 1, many)):
+        s = socket.create_server(("127.0.0.1", port))
+        c = s.accept()[0]
+        c.recv(1000)
+        c.sendall(connack)
+        c.sendall(answer(c.recv(1000)))
+        c.settimeout(3)
+        try:
+            c.sendall(data)
+        except TimeoutError:
+            pass
+        sizes.append(g.resident_kb() - before)
+        s.close()
+        if port == kind.port:
+            servers.until(lambda: g.ask("/node/a")["stats"]["figures"]["oversized"] == 1, "it is counted")
+        c.close()
+    check(max(sizes) < 24000 or g.sanitized(), "memory is bounded: %s KiB more" % sizes)
+    g.end((0, 3))
+
+
 if __name__ == "__main__":
-    sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long, "topics": topics}))
+    sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long, "topics": topics, "session": session,
+                                                                  "huge": huge}))

@@ -83,11 +83,12 @@ def certificates(folder):
         os.chmod(os.path.join(folder, name), 0o644)
 
 
-def cut(port, on):
-    """Nothing goes to or from a TCP port any more, or again."""
+def cut(port, on, how="drop"):
+    """Nothing goes to or from a TCP port any more, or again; with another `how` of nft, that happens to
+    what goes to it."""
     if on:
         rules = "table inet cut {\nchain c {\ntype filter hook input priority 0;\n" \
-                "tcp dport %d drop;\ntcp sport %d drop;\n}\n}\n" % (port, port)
+                "tcp dport %d %s;\n%s}\n}\n" % (port, how, "tcp sport %d drop;\n" % port if how == "drop" else "")
         subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True, timeout=20)
     else:
         subprocess.run(["nft", "delete", "table", "inet", "cut"], check=True, timeout=20)

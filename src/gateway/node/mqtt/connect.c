@@ -1,332 +1,173 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection to the broker, and what libmosquitto tells about it. */
+/* Connecting to the broker, and what it says about the connection. */
 #define LOG_ROOM "gateway/mqtt"
 #include "gateway/node/mqtt/mqtt.h"
 
 #include <errno.h>
-#include <mqtt_protocol.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/clock.h"
-#include "util/log.h"
 
-/* Messages that are taken before others have their turn. */
-#define READS_MAX 64
-/* The library looks for its keep-alive when it is called. */
-#define MISC_NS (NSEC_PER_SEC / 2)
+/* Messages of QoS 2 that are not confirmed: brokers of version 3.1.1 do not say how many they
+ * take, and drop others without notice. */
+#define OLD_ID_COUNT_MAX 20
 
-/* ---- what the library tells, from mqtt_turn() ---- */
+/* ---- the numbers of messages ---- */
 
-static void on_log(struct mosquitto *client, void *arg, int level, const char *text)
+/* The broker has kept nothing. */
+static void forget_session(struct mqtt_node *m)
 {
-	struct mqtt_node *m = arg;
-
-	if (level == MOSQ_LOG_ERR || level == MOSQ_LOG_WARNING)
-		snprintf(m->last_error, sizeof(m->last_error), "%s", text);
+	memset(m->out_ids, MQTT_ID_FREE, sizeof(m->out_ids));
+	memset(m->in_ids, 0, sizeof(m->in_ids));
+	/* Not those of the last process, which the broker may remember. */
+	m->last_id = (uint16_t)clock_now_ns();
 }
 
-static int refuse(struct mqtt_node *m, int ret, const char *what, const char *why)
+void mqtt_start_session(struct mqtt_node *m, bool kept)
 {
-	outside_fail(&m->outside, ret, "the broker refuses %s: %s", what, why);
-	m->refused = ret;
-	return ret;
+	m->in_flight = 0;
+	if (!kept)
+		forget_session(m);
+	/* Their messages are sent again. */
+	for (unsigned i = 0; i <= UINT16_MAX; i++)
+		if (m->out_ids[i])
+			m->out_ids[i] |= MQTT_ID_OLD;
 }
 
-static void on_connect(struct mosquitto *client, void *arg, int code, int flags,
-		       const mosquitto_property *properties)
+uint16_t mqtt_take_ids(struct mqtt_node *m, unsigned count)
 {
-	struct mqtt_node *m = arg;
-	int rc;
+	unsigned id = m->last_id, run = 0;
 
-	if (code) {
-		refuse(m, -EACCES, "the connection",
-		       m->version ? mosquitto_reason_string(code) : mosquitto_connack_string(code));
-		return;
+	for (unsigned i = 0; i < 2 * UINT16_MAX; i++) {
+		id = id < UINT16_MAX ? id + 1 : 1;
+		run = m->out_ids[id] ? 0 : id == 1 ? 1 : run + 1;
+		if (run == count)
+			return m->last_id = (uint16_t)id;
 	}
-	m->subscribed = 0;
-	for (unsigned i = 0; i < m->sub_count && m->outside.node->is_source; i++) {
-		rc = mosquitto_subscribe(client, NULL, m->sub[i], (int)m->qos);
-		if (rc)
-			refuse(m, -EIO, m->sub[i], mosquitto_strerror(rc));
-	}
-	if (!m->sub_count || !m->outside.node->is_source)
-		outside_is_up(&m->outside);
-}
-
-static void on_subscribe(struct mosquitto *client, void *arg, int mid, int count,
-			 const int *granted, const mosquitto_property *properties)
-{
-	struct mqtt_node *m = arg;
-
-	for (int i = 0; i < count; i++)
-		if (granted[i] >= 0x80)
-			refuse(m, -EACCES, "a subscription",
-			       m->version ? mosquitto_reason_string(granted[i]) : "not allowed");
-	m->subscribed++;
-	if (!m->refused && m->subscribed == m->sub_count)
-		outside_is_up(&m->outside);
-}
-
-static void on_disconnect(struct mosquitto *client, void *arg, int code,
-			  const mosquitto_property *properties)
-{
-	struct mqtt_node *m = arg;
-
-	if (!code || m->refused)
-		return;
-	m->refused = -ECONNRESET;
-	/* Of version 5: the broker's own reason. */
-	if (code >= 0x80)
-		outside_fail(&m->outside, 0, "the broker ends it: %s",
-			     mosquitto_reason_string(code));
-	else
-		outside_fail(&m->outside, 0, "%s%s%s", mosquitto_strerror(code),
-			     *m->last_error ? ": " : "", m->last_error);
-}
-
-/* A message to several topics has the number of the last of them, and is lost if one refuses it. */
-static void reject(struct mqtt_node *m, uint64_t mid, const char *why)
-{
-	for (unsigned i = 0; i < m->pub_count; i++) {
-		outside_reject(&m->outside, mid, why);
-		mid = mid == UINT16_MAX ? 1 : mid + 1;
-	}
-}
-
-static void on_publish(struct mosquitto *client, void *arg, int mid, int code,
-		       const mosquitto_property *properties)
-{
-	struct mqtt_node *m = arg;
-
-	if (!m->qos)
-		return;
-	if (code == MQTT_RC_NO_MATCHING_SUBSCRIBERS)
-		node_figure_add(m->outside.node, MQTT_UNHEARD, 1);
-	if (code >= 0x80)
-		reject(m, (uint64_t)mid, mosquitto_reason_string(code));
-	else
-		outside_confirm(&m->outside, (uint64_t)mid, false);
-}
-
-static void on_message(struct mosquitto *client, void *arg, const struct mosquitto_message *msg,
-		       const mosquitto_property *properties)
-{
-	struct mqtt_node *m = arg;
-
-	m->received++;
-	if (msg->payloadlen > m->in_message_max) {
-		fault_note(&m->outside.faults, FAULT_TRUNCATED, 1,
-			   "a message has %d bytes, in.max_message is %lld; it is not read",
-			   msg->payloadlen, (long long)m->in_message_max);
-		return;
-	}
-	if (msg->retain)
-		node_figure_add(m->outside.node, MQTT_RETAINED, 1);
-	if (msg->payloadlen > 0 && !(msg->retain && m->skip_retained))
-		outside_received(&m->outside, msg->payload, (size_t)msg->payloadlen);
+	return 0;
 }
 
 /* ---- connecting ---- */
 
-static int set_tls(struct mqtt_node *m)
+static int put_connect(struct mqtt_node *m)
 {
-	const struct outside_tls *t = &m->tls;
-	char version[8];
-	int rc;
-
-	if (!t->enabled)
-		return 0;
-	snprintf(version, sizeof(version), "tlsv%s", t->version ? t->version : "1.2");
-	rc = t->ca || t->ca_path ? 0 :
-	     mosquitto_int_option(m->client, MOSQ_OPT_TLS_USE_OS_CERTS, 1);
-	if (!rc)
-		rc = mosquitto_tls_set(m->client, t->ca, t->ca_path, t->cert, t->key, NULL);
-	if (!rc)
-		rc = mosquitto_tls_opts_set(m->client, t->verify, version, t->ciphers);
-	if (!rc)
-		rc = mosquitto_tls_insecure_set(m->client, !t->verify_host);
-	return rc ? outside_fail(&m->outside, -EINVAL, "ssl: %s", mosquitto_strerror(rc)) : 0;
-}
-
-static int make_client(struct mqtt_node *m)
-{
-	int rc;
-
-	m->client = mosquitto_new(m->client_id, m->clean_session, m);
-	if (!m->client)
-		return outside_fail(&m->outside, -errno, "%s", strerror(errno));
-	mosquitto_int_option(m->client, MOSQ_OPT_PROTOCOL_VERSION,
-			     m->version ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311);
-	mosquitto_int_option(m->client, MOSQ_OPT_TCP_NODELAY, 1);
-	/* Else the library ends connections whose broker sends more than 20 at a time. */
-	mosquitto_int_option(m->client, MOSQ_OPT_RECEIVE_MAXIMUM, UINT16_MAX);
-	mosquitto_log_callback_set(m->client, on_log);
-	mosquitto_connect_v5_callback_set(m->client, on_connect);
-	mosquitto_disconnect_v5_callback_set(m->client, on_disconnect);
-	mosquitto_subscribe_v5_callback_set(m->client, on_subscribe);
-	mosquitto_publish_v5_callback_set(m->client, on_publish);
-	mosquitto_message_v5_callback_set(m->client, on_message);
-	if (m->will.topic) {
-		rc = mosquitto_will_set(m->client, m->will.topic, (int)strlen(m->will.payload),
-					m->will.payload, (int)m->will.qos, m->will.retain);
-		if (rc)
-			return outside_fail(&m->outside, -EINVAL, "will: %s",
-					    mosquitto_strerror(rc));
-	}
-	return set_tls(m);
-}
-
-static int set_password(struct mqtt_node *m)
-{
+	const char *user = m->username;
+	bool has_password = m->password || m->password_file;
 	char buf[OUTSIDE_SECRET_MAX];
-	const char *password = NULL;
-	int rc;
+	struct mqtt_connect c = {
+		.v5 = m->version, .clean = m->clean_session, .expiry_s = (uint32_t)m->session_expiry_s,
+		.keepalive_s = (uint16_t)m->keepalive_s, .id = m->client_id, .user = user,
+		.will_topic = m->will.topic, .will = m->will.topic ? m->will.payload : NULL,
+		.will_qos = (unsigned)m->will.qos, .will_retain = m->will.retain,
+	};
+	int ret;
 
-	if (!m->username)
-		return 0;
-	if (m->password || m->password_file) {
-		password = outside_secret(m->password, m->password_file, buf, m->outside.why,
-					  sizeof(m->outside.why));
-		if (!password)
+	if (has_password) {
+		c.password = outside_secret(m->password, m->password_file, buf, m->outside.why,
+					    sizeof(m->outside.why));
+		if (!c.password)
 			return -EACCES;
 	}
-	rc = mosquitto_username_pw_set(m->client, m->username, password);
+	ret = mqtt_put_connect(&m->stream.out, &c);
 	explicit_bzero(buf, sizeof(buf));
-	return rc ? outside_fail(&m->outside, -EINVAL, "%s", mosquitto_strerror(rc)) : 0;
-}
-
-/* Can the broker be reached? The library has no call that connects with the properties of a
- * session and gives up in time. */
-static int probe(struct mqtt_node *m)
-{
-	uint64_t limit_ns = (uint64_t)(m->outside.connect_timeout_s * 1e9);
-	int fd = outside_dial(&m->outside, m->host, (int)m->port, clock_now_ns() + limit_ns);
-
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
-
-static int connect_session(struct mqtt_node *m)
-{
-	mosquitto_property *properties = NULL;
-	int rc = mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL,
-					      (uint32_t)m->session_expiry_s);
-
-	if (!rc)
-		rc = mosquitto_connect_bind_v5(m->client, m->host, (int)m->port,
-					       (int)m->keepalive_s, NULL, properties);
-	mosquitto_property_free_all(&properties);
-	return rc;
-}
-
-static int connect_client(struct mqtt_node *m)
-{
-	int rc, error;
-
-	if (m->version && !m->clean_session) {
-		rc = probe(m);
-		if (rc)
-			return rc;
-		rc = connect_session(m);
-	} else if (m->connected_once) {
-		rc = mosquitto_reconnect_async(m->client);
-	} else {
-		rc = mosquitto_connect_async(m->client, m->host, (int)m->port,
-					     (int)m->keepalive_s);
-	}
-	error = errno;
-	if (!rc) {
-		m->connected_once = true;
-		return 1;
-	}
-	return outside_fail(&m->outside, -EHOSTUNREACH, "%s%s%s",
-			    rc == MOSQ_ERR_ERRNO ? strerror(error) : mosquitto_strerror(rc),
-			    *m->last_error ? ": " : "", m->last_error);
+	return ret;
 }
 
 int mqtt_open(struct outside *o)
 {
 	struct mqtt_node *m = mqtt_of(o);
-	int ret = m->client ? 0 : make_client(m);
+	uint64_t until_ns = clock_now_ns() + (uint64_t)(o->connect_timeout_s * 1e9);
+	int ret = outside_stream_open(o, &m->stream, m->host, (int)m->port, until_ns) ?:
+		  outside_stream_start_tls(o, &m->stream, &m->tls, m->host, until_ns) ?:
+		  put_connect(m) ?: outside_stream_flush(o, &m->stream);
 
-	m->refused = 0;
-	m->last_error[0] = 0;
-	ret = ret ?: set_password(m) ?: connect_client(m);
-	/* With the client go messages that were not confirmed: not without need. */
-	if (ret < 0 && !m->connected_once)
-		mqtt_forget(m);
-	return ret;
+	m->phase = MQTT_CONNECTING;
+	m->skip = 0;
+	m->keepalive_ns = (uint64_t)m->keepalive_s * NSEC_PER_SEC;
+	m->in.more = false;
+	m->sent_ns = m->in.heard_ns = clock_now_ns();
+	m->ping_ns = 0;
+	if (ret)
+		stream_close(&m->stream);
+	return ret ?: 1;
 }
 
 void mqtt_close(struct outside *o)
 {
 	struct mqtt_node *m = mqtt_of(o);
 
-	mosquitto_disconnect(m->client);
 	/* What the socket takes at once. */
-	for (int i = 0; i < READS_MAX && mosquitto_want_write(m->client); i++)
-		if (mosquitto_loop_write(m->client, 1))
-			break;
-	/* In a new session, old states would be errors of the protocol. */
-	if (m->clean_session)
-		mqtt_forget(m);
+	if (m->phase != MQTT_CONNECTING && !mqtt_put_empty(&m->stream.out, MQTT_DISCONNECT))
+		stream_flush(&m->stream, NULL);
+	if (m->stream.tls)
+		m->stream.tls_ops->shut(m->stream.tls);
+	stream_close(&m->stream);
+	stream_buffer_free(&m->in.b);
 }
 
-void mqtt_forget(struct mqtt_node *m)
+/* ---- what the broker says ---- */
+
+int mqtt_nonsense(struct mqtt_node *m, const char *what)
 {
-	if (m->client)
-		mosquitto_destroy(m->client);
-	m->client = NULL;
-	m->connected_once = false;
+	return outside_fail(&m->outside, -EPROTO, "the broker %s", what);
 }
 
-/* ---- while it lasts ---- */
-
-static int check(struct mqtt_node *m, int rc)
+int mqtt_refused(struct mqtt_node *m, const char *what, uint8_t code)
 {
-	int error = errno;
+	return outside_fail(&m->outside, -EACCES, "the broker refuses %s: %s", what,
+			    mqtt_code_text(code, m->version));
+}
 
-	if (m->refused)
-		return m->refused;
-	if (!rc)
+/* The broker's limits. */
+static int take_limits(struct mqtt_node *m, const struct mqtt_packet *p)
+{
+	struct outside *o = &m->outside;
+	uint64_t keepalive_ns = (uint64_t)p->keepalive_s * NSEC_PER_SEC;
+
+	m->size_max = p->size_max;
+	m->in_flight_max = m->version || m->qos < 2 ? p->id_count_max :
+			   MAX((unsigned)OLD_ID_COUNT_MAX, m->pub_count);
+	if (keepalive_ns)
+		m->keepalive_ns = MIN(m->keepalive_ns, keepalive_ns);
+	if (!o->node->is_destination)
 		return 0;
-	return outside_fail(&m->outside, -ECONNRESET, "%s%s%s",
-			    rc == MOSQ_ERR_ERRNO ? strerror(error) : mosquitto_strerror(rc),
-			    *m->last_error ? ": " : "", m->last_error);
+	if (m->qos > p->qos_max)
+		return outside_fail(o, -EINVAL, "the broker takes QoS %u at most, not %d", p->qos_max,
+				    (int)m->qos);
+	if (m->retain && !p->may_retain)
+		return outside_fail(o, -EINVAL, "the broker keeps no messages (retain)");
+	if (m->qos && m->pub_count > m->in_flight_max)
+		return outside_fail(o, -EINVAL, "the broker takes %u messages at a time, and there are %u topics",
+				    m->in_flight_max, m->pub_count);
+	return 0;
 }
 
-int mqtt_turn(struct outside *o)
+int mqtt_connected(struct mqtt_node *m, const struct mqtt_packet *p)
 {
-	struct mqtt_node *m = mqtt_of(o);
-	int rc = mosquitto_loop_misc(m->client);
+	int ret = p->code ? mqtt_refused(m, "the connection", p->code) : take_limits(m, p);
 
-	for (unsigned i = 0; i < READS_MAX && !rc && !m->refused && !outside_is_enough(o); i++) {
-		unsigned before = m->received;
-
-		rc = mosquitto_loop_read(m->client, 1);
-		if (m->received == before)
-			break;
+	if (ret)
+		return ret;
+	mqtt_start_session(m, p->session && !m->clean_session);
+	if (!m->sub_count || !m->outside.node->is_source) {
+		m->phase = MQTT_UP;
+		outside_is_up(&m->outside);
+		return 0;
 	}
-	if (!rc && mosquitto_want_write(m->client))
-		rc = mosquitto_loop_write(m->client, 1);
-	return check(m, rc);
+	m->phase = MQTT_SUBSCRIBING;
+	m->sub_id = mqtt_take_ids(m, 1);
+	return m->sub_id ? mqtt_put_subscribe(&m->stream.out, m->sub_id, m->sub, m->sub_count,
+					      (unsigned)m->qos, m->version) : -EBUSY;
 }
 
-unsigned mqtt_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns)
+int mqtt_subscribed(struct mqtt_node *m, const struct mqtt_packet *p)
 {
-	struct mqtt_node *m = mqtt_of(o);
-	int fd = mosquitto_socket(m->client);
-
-	*until_ns = clock_now_ns() + MISC_NS;
-	if (fd < 0)
-		return 0;
-	fds[0] = (struct pollfd){
-		.fd = fd,
-		.events = (short)(POLLIN | (mosquitto_want_write(m->client) ? POLLOUT : 0)),
-	};
-	return 1;
+	if (m->phase != MQTT_SUBSCRIBING || p->id != m->sub_id || p->len != m->sub_count)
+		return mqtt_nonsense(m, "confirms what nobody has subscribed");
+	for (unsigned i = 0; i < m->sub_count; i++)
+		if (p->data[i] >= MQTT_REFUSED)
+			return mqtt_refused(m, m->sub[i], p->data[i]);
+	m->phase = MQTT_UP;
+	outside_is_up(&m->outside);
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `mqtt`: samples in messages of an MQTT broker, versions 3.1.1 and 5, by
- * libmosquitto. Connecting, waiting and accounting are those of gateway/outside.
+ * Node-type `mqtt`: samples in messages of an MQTT broker, versions 3.1.1 and 5. Connecting,
+ * waiting and accounting are those of gateway/outside.
  */
 #define LOG_ROOM "gateway/mqtt"
 #include "gateway/node/mqtt/mqtt.h"
@@ -13,9 +13,6 @@
 #include "util/container_of.h"
 
 extern const struct node_type node_mqtt;
-
-/* MQTT numbers messages with 16 bits. */
-#define UNCONFIRMED_MAX 60000
 
 static const char *const versions[] = { "3.1.1", "5", NULL };
 
@@ -75,17 +72,39 @@ static const struct config_key mqtt_out_keys[] = {
 	OUTSIDE_OUT_KEYS,
 };
 
-static const struct outside_ops mqtt_ops, session_ops;
-
 /* ---- settings ---- */
 
+/* Levels between slashes; `+` for one and `#` for the rest where `wildcards`. */
+static bool is_topic(const char *s, bool wildcards)
+{
+	if (!*s || strlen(s) > MQTT_TEXT_MAX)
+		return false;
+	for (const char *p = s; *p; p++) {
+		bool is_level = (p == s || p[-1] == '/') && (!p[1] || p[1] == '/');
+
+		if ((*p == '+' && !(wildcards && is_level)) ||
+		    (*p == '#' && !(wildcards && is_level && !p[1])))
+			return false;
+	}
+	return true;
+}
+
+/* MQTT has a length of 16 bits for it. */
+static int check_length(struct config *c, const json_t *at, const char *key, const char *text)
+{
+	if (!text || strlen(text) <= MQTT_TEXT_MAX)
+		return 0;
+	config_fail(c, at, key, "is longer than %d bytes", MQTT_TEXT_MAX);
+	return -EINVAL;
+}
+
 static int parse_topics(struct config *c, const json_t *at, const char *key, const json_t *given,
-			int (*is_wrong)(const char *), const char **out, unsigned *count)
+			bool wildcards, const char **out, unsigned *count)
 {
 	int ret = outside_texts(c, at, key, given, "a topic", out, MQTT_TOPICS_MAX, count);
 
 	for (unsigned i = 0; i < *count; i++)
-		if (!*out[i] || is_wrong(out[i])) {
+		if (!is_topic(out[i], wildcards)) {
 			config_fail(c, at, key, "'%.100s' is no topic", out[i]);
 			ret = -EINVAL;
 		}
@@ -102,15 +121,17 @@ static int parse_will(struct mqtt_node *m, struct config *c, json_t *cfg)
 	}
 	if (config_unpack(c, m->will_cfg, will_keys, ARRAY_SIZE(will_keys), m, NULL, 0))
 		return -EINVAL;
-	if (!mosquitto_pub_topic_check(m->will.topic))
-		return 0;
+	if (is_topic(m->will.topic, false))
+		return check_length(c, m->will_cfg, "payload", m->will.payload);
 	config_fail(c, m->will_cfg, "topic", "'%.100s' is no topic", m->will.topic);
 	return -EINVAL;
 }
 
 static int parse_access(struct mqtt_node *m, struct config *c, json_t *cfg)
 {
-	int ret = outside_secret_check(c, cfg, "password", "password_file");
+	int ret = outside_secret_check(c, cfg, "password", "password_file") ?:
+		  check_length(c, cfg, "username", m->username) ?:
+		  check_length(c, cfg, "client_id", m->client_id);
 
 	if (!m->username && (m->password || m->password_file)) {
 		config_fail(c, cfg, m->password ? "password" : "password_file",
@@ -126,12 +147,7 @@ static int parse_access(struct mqtt_node *m, struct config *c, json_t *cfg)
 		return -EINVAL;
 	if (!m->tls.enabled && (m->password || m->password_file))
 		outside_warn_plain(c, cfg, m->password ? "password" : "password_file", m->host);
-	if (m->tls.server_name) {
-		config_fail(c, json_object_get(cfg, "ssl"), "server_name",
-			    "libmosquitto compares the certificate with `host` only");
-		ret = -EINVAL;
-	}
-	return ret;
+	return outside_tls_find(&m->tls, c, cfg) ?: ret;
 }
 
 static int mqtt_parse(struct node *n, struct config *c, json_t *cfg)
@@ -140,10 +156,8 @@ static int mqtt_parse(struct node *n, struct config *c, json_t *cfg)
 	const json_t *in = json_object_get(cfg, "in"), *out = json_object_get(cfg, "out");
 	int ret = outside_parse(n, c, cfg, "json");
 
-	ret = parse_topics(c, in, "subscribe", m->subscribe, mosquitto_sub_topic_check, m->sub,
-			   &m->sub_count) ?: ret;
-	ret = parse_topics(c, out, "publish", m->publish, mosquitto_pub_topic_check, m->pub,
-			   &m->pub_count) ?: ret;
+	ret = parse_topics(c, in, "subscribe", m->subscribe, true, m->sub, &m->sub_count) ?: ret;
+	ret = parse_topics(c, out, "publish", m->publish, false, m->pub, &m->pub_count) ?: ret;
 	ret = parse_will(m, c, cfg) ?: ret;
 	ret = parse_access(m, c, cfg) ?: ret;
 	if (!m->port)
@@ -151,8 +165,6 @@ static int mqtt_parse(struct node *n, struct config *c, json_t *cfg)
 	snprintf(m->target, sizeof(m->target), "mqtt%s://%.250s:%d", m->tls.enabled ? "s" : "",
 		 m->host, (int)m->port);
 	outside_set_target(&m->outside, m->target);
-	if (!m->clean_session)
-		m->outside.ops = &session_ops;
 	return ret;
 }
 
@@ -172,43 +184,7 @@ static int mqtt_check(struct node *n, struct config *c, json_t *cfg)
 	return ret;
 }
 
-/* ---- messages ---- */
-
-static int mqtt_send(struct outside *o, struct outbox_message *msg)
-{
-	struct mqtt_node *m = mqtt_of(o);
-	int mid = 0;
-
-	/* The library would keep any number of them. */
-	if (mosquitto_want_write(m->client) || o->unconfirmed.messages >= UNCONFIRMED_MAX)
-		return -EAGAIN;
-	for (unsigned i = 0; i < m->pub_count; i++) {
-		int rc = mosquitto_publish(m->client, &mid, m->pub[i], (int)msg->len, msg->data,
-					   (int)m->qos, m->retain);
-
-		if (rc == MOSQ_ERR_PAYLOAD_SIZE || rc == MOSQ_ERR_OVERSIZE_PACKET)
-			return outside_fail(o, -EMSGSIZE, "a message of %zu bytes: %s", msg->len,
-					    mosquitto_strerror(rc));
-		if (rc)
-			return outside_fail(o, -EIO, "%s", mosquitto_strerror(rc));
-	}
-	if (mosquitto_want_write(m->client))
-		outside_wake(o);
-	msg->tag = (uint64_t)mid;
-	return m->qos ? OUTSIDE_UNCONFIRMED : OUTSIDE_SENT;
-}
-
 static const struct outside_ops mqtt_ops = {
-	.open = mqtt_open,
-	.close = mqtt_close,
-	.send = mqtt_send,
-	.turn = mqtt_turn,
-	.wait = mqtt_wait,
-};
-
-/* A session that the broker keeps is in the library, too, which goes on with it. */
-static const struct outside_ops session_ops = {
-	.flags = OUTSIDE_REPEATS,
 	.open = mqtt_open,
 	.close = mqtt_close,
 	.send = mqtt_send,
@@ -218,38 +194,17 @@ static const struct outside_ops session_ops = {
 
 static int mqtt_init(struct node *n)
 {
-	outside_init(n, &mqtt_ops);
-	return 0;
-}
-
-static int mqtt_stop(struct node *n)
-{
 	struct mqtt_node *m = n->private_data;
 
-	outside_stop(n);
-	/* Not while its thread hangs in the library. */
-	if (!m->outside.has_thread)
-		mqtt_forget(m);
+	outside_init(n, &mqtt_ops);
+	m->stream.fd = -1;
 	return 0;
 }
 
 static int mqtt_start(struct node *n)
 {
-	struct mqtt_node *m = n->private_data;
-
-	m->connected_once = false;
+	mqtt_start_session(n->private_data, false);
 	return outside_start(n);
-}
-
-static int mqtt_type_start(struct services *services)
-{
-	return mosquitto_lib_init() ? -ENOMEM : 0;
-}
-
-static int mqtt_type_stop(void)
-{
-	mosquitto_lib_cleanup();
-	return 0;
 }
 
 static int mqtt_reverse(struct node *n)
@@ -297,14 +252,12 @@ const struct node_type node_mqtt = {
 	.out_key_count = ARRAY_SIZE(mqtt_out_keys),
 	.figures = mqtt_figures,
 	.figure_count = ARRAY_SIZE(mqtt_figures),
-	.type_start = mqtt_type_start,
-	.type_stop = mqtt_type_stop,
 	OUTSIDE_CALLBACKS,
 	.init = mqtt_init,
 	.parse = mqtt_parse,
 	.check = mqtt_check,
 	.start = mqtt_start,
-	.stop = mqtt_stop,
+	.stop = outside_stop,
 	.reverse = mqtt_reverse,
 	.print = mqtt_print,
 };

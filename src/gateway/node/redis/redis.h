@@ -15,7 +15,7 @@
 #include "gateway/node/redis/uri.h"
 #include "gateway/outside/outside.h"
 #include "gateway/outside/settings.h"
-#include "gateway/outside/stream.h"
+#include "gateway/outside/outside_stream.h"
 #include "util/container_of.h"
 
 #define REDIS_CHANNELS_MAX 64

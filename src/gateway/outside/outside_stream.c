@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See stream.h. */
-#include "gateway/outside/stream.h"
+/* See outside_stream.h. */
+#include "gateway/outside/outside_stream.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +11,11 @@
 
 /* A long message does not keep its memory. */
 #define KEPT_BYTES 262144
+/* Reads, before others have their turn. */
+#define READS_MAX 16
+#define READ_SIZE 65536
+/* Bytes of answers that wait for a server that does not take them, before nothing more is read. */
+#define ANSWERS_MAX 1048576
 /* For the last words. */
 #define GENTLY_NS (200 * UINT64_C(1000000))
 
@@ -88,25 +93,28 @@ ssize_t outside_stream_recv(struct outside *o, struct stream *s, void *to, size_
 	return n == -EAGAIN ? 0 : n > 0 ? n : broken(o, s, n);
 }
 
-int outside_stream_fill(struct outside *o, struct stream *s, struct stream_buffer *in, size_t size)
+/* Adds what has come. 1, 0 or a negative errno, as outside_stream_recv(). */
+static int fill(struct outside *o, struct stream *s, struct outside_input *in)
 {
+	struct stream_buffer *b = &in->b;
 	ssize_t n;
 
-	if (in->start == in->end) {
-		in->start = in->end = 0;
-		if (in->size > KEPT_BYTES)
-			stream_buffer_free(in);
+	if (b->start == b->end) {
+		b->start = b->end = 0;
+		if (b->size > KEPT_BYTES)
+			stream_buffer_free(b);
 	}
-	if (stream_buffer_reserve(in, size))
+	if (stream_buffer_reserve(b, READ_SIZE))
 		return outside_fail(o, -ENOMEM, "%s", strerror(ENOMEM));
-	n = outside_stream_recv(o, s, in->at + in->end, size);
+	n = outside_stream_recv(o, s, b->at + b->end, b->size - b->end);
 	if (n <= 0)
 		return (int)n;
-	in->end += (size_t)n;
+	b->end += (size_t)n;
+	in->heard_ns = clock_now_ns();
 	return 1;
 }
 
-int outside_stream_await(struct outside *o, struct stream *s, struct stream_buffer *in, size_t size,
+int outside_stream_await(struct outside *o, struct stream *s, struct outside_input *in,
 			 uint64_t until_ns)
 {
 	const struct dial_limit limit = outside_limit(o, until_ns);
@@ -119,11 +127,45 @@ int outside_stream_await(struct outside *o, struct stream *s, struct stream_buff
 			return -ECANCELED;
 		if (clock_now_ns() >= until_ns)
 			return outside_fail_silent(o);
-		ret = outside_stream_flush(o, s) ?: outside_stream_fill(o, s, in, size);
+		ret = outside_stream_flush(o, s) ?: fill(o, s, in);
 		if (ret)
-			return ret;
+			return MIN(ret, 0);
 		dial_wait(s->fd, stream_events(s, true, false), &limit);
 	}
+}
+
+static bool is_stuck(const struct stream *s)
+{
+	return stream_buffer_filled(&s->out) > ANSWERS_MAX;
+}
+
+int outside_stream_read(struct outside *o, struct stream *s, struct outside_input *in,
+			int (*take)(struct outside *o))
+{
+	in->more = false;
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		int ret = 1;
+
+		while (ret > 0 && !outside_is_enough(o) && !is_stuck(s))
+			ret = take(o);
+		in->more = ret > 0;
+		if (ret)
+			return MIN(ret, 0);
+		ret = fill(o, s, in);
+		if (ret <= 0)
+			return ret;
+	}
+	in->more = true;
+	return 0;
+}
+
+unsigned outside_stream_wait(const struct stream *s, const struct outside_input *in,
+			     struct pollfd fds[], uint64_t *until_ns)
+{
+	if (in->more && !is_stuck(s))
+		*until_ns = 0;
+	fds[0] = (struct pollfd){ .fd = s->fd, .events = stream_events(s, !is_stuck(s), false) };
+	return 1;
 }
 
 void outside_stream_end_gently(struct stream *s)
