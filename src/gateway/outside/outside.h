@@ -144,6 +144,7 @@ struct outside {
 	char *buf;                  /* of the thread that writes */
 	size_t buf_size;
 	size_t taken;               /* bytes of messages in this turn; locked */
+	unsigned taken_samples;     /* and their samples */
 	unsigned last_count;        /* samples of the last message, 64 at most; locked */
 	char *line;                 /* a message with the end of its line; locked */
 	size_t line_size;
@@ -272,8 +273,8 @@ bool outside_is_ending(const struct outside *o);
 
 /* A message has come, in the node's format. What cannot be read is counted and logged. */
 void outside_received(struct outside *o, const void *data, size_t len);
-/* Messages of many bytes have come in this turn: turn() goes on the next time, because a path
- * that writes waits meanwhile. */
+/* Messages of many bytes or samples have come in this turn: turn() goes on the next time, because a
+ * path that writes waits meanwhile, and one that reads may have to make room first. */
 bool outside_is_enough(const struct outside *o);
 /* How many samples find room now, beside those that wait to be read. For a server that keeps
  * messages until they are asked for. */

@@ -20,6 +20,7 @@ void outside_work(struct outside *o)
 	if (o->opened && !atomic_load_explicit(&o->broken, memory_order_relaxed)) {
 		o->why[0] = 0;
 		o->taken = 0;
+		o->taken_samples = 0;
 		ret = o->ops->turn ? o->ops->turn(o) : 0;
 		if (!ret && atomic_load_explicit(&o->up, memory_order_relaxed))
 			ret = outside_flush(o);

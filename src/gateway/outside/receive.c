@@ -61,7 +61,7 @@ void outside_malformed(struct outside *o, const char *fmt, ...)
 
 bool outside_is_enough(const struct outside *o)
 {
-	return o->taken >= TURN_BYTES;
+	return o->taken >= TURN_BYTES || o->taken_samples >= o->queuelen / 2;
 }
 
 unsigned outside_room(struct outside *o)
@@ -97,6 +97,7 @@ void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt
 		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
 		inbox_push(&o->inbox, 0, smps[i]);
 	}
+	o->taken_samples += filled;
 	if (filled)
 		inbox_wake(&o->inbox);
 	if (cnt > filled)

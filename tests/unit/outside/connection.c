@@ -27,7 +27,7 @@ struct held {
 
 static struct {
 	pthread_mutex_t lock;
-	bool alive, full, refuses, confirms, late, silent, sends_long;
+	bool alive, full, refuses, confirms, late, silent, sends_long, sends_again;
 	unsigned life;              /* counts up with each death */
 	struct held queue[QUEUE];   /* taken, not confirmed */
 	unsigned queued;
@@ -114,7 +114,9 @@ static void move(struct outside *o)
 		outside_received(o, server.kept[i].data, server.kept[i].len);
 	server.kept_count = 0;
 	for (unsigned i = 0; i < n; i++) {
-		outside_received(o, server.queue[i].data, server.queue[i].len);
+		do
+			outside_received(o, server.queue[i].data, server.queue[i].len);
+		while (server.sends_again && !outside_is_enough(o));
 		if (server.confirms && !server.silent && n % 2)
 			outside_confirm(o, server.queue[i].tag, false);
 	}
@@ -587,6 +589,27 @@ static void a_long_message_ends_a_turn_and_not_the_next_one(void **state)
 	sample_put(s);
 }
 
+static void many_short_messages_end_a_turn_before_the_queue_is_full(void **state)
+{
+	struct sample *s = sample_alloc(&pool);
+	struct made_node m;
+
+	make(&m, "{ \"in\": { \"queuelen\": 16 }, \"out\": {} }", true);
+	await(is_connected, &m);
+	server.sends_again = true;
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_true(put(&m, i));
+		for (unsigned k = 0; k < 8; k++) {
+			assert_int_equal(node_read_one(&m, s), 1);
+			assert_int_equal(s->sequence, i);
+		}
+	}
+	assert_int_equal(figure(&m, FAULT_OVERRUN), 0);
+	server.sends_again = false;
+	drop(&m);
+	sample_put(s);
+}
+
 static void a_long_sample_is_refused_with_its_cause(void **state)
 {
 	struct made_node m;
@@ -735,6 +758,7 @@ int main(void)
 		cmocka_unit_test(what_still_waits_at_the_end_is_lost_and_counted),
 		cmocka_unit_test(what_is_refused_the_second_time_stops_nothing),
 		cmocka_unit_test(a_long_message_ends_a_turn_and_not_the_next_one),
+		cmocka_unit_test(many_short_messages_end_a_turn_before_the_queue_is_full),
 		cmocka_unit_test(a_long_sample_is_refused_with_its_cause),
 		cmocka_unit_test(each_sample_arrives_or_is_counted),
 		cmocka_unit_test(it_starts_and_stops_at_any_moment),
