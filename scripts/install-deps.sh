@@ -22,14 +22,15 @@ peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python
 # Libraries of modules, and the header of the static probes; what needs one that
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev libzmq3-dev libnng-dev
-	libnats-dev librabbitmq-dev librdkafka-dev libhiredis-dev libcurl4-openssl-dev
+	librabbitmq-dev librdkafka-dev libhiredis-dev libcurl4-openssl-dev
 	libmodbus-dev libcomedi-dev libarchive-dev libexpat1-dev"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools"
 # The same, but not every system has them; the servers are no part of "test", because Debian
 # starts them where they are installed, some of them for the network.
 ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxdb nats-server kcat
-	libmosquitto-dev nng-utils nanomsg-utils python3-zmq python3-scapy nftables python3-pymodbus
+	libmosquitto-dev libnats-dev nng-utils nanomsg-utils python3-zmq python3-scapy
+	nftables python3-pymodbus
 	can-utils python3-can"
 
 usage() {

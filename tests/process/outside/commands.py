@@ -32,9 +32,6 @@ from servers import until
 PROMISED = 2.0
 LIMIT = PROMISED + 3.0
 CONNECT_TIMEOUT = 20.0
-# A thread of libnats that waits for its server is left behind until then.
-NATS_TIMEOUT = 8.0
-NATS_KB = 4000
 CYCLES, SETTLED = int(os.environ.get("CYCLES", "50")), 5
 # Of 45 cycles, of which 400 to 950 are found also after 400 cycles (the log, the allocator). A cycle
 # that leaves 30 KiB behind is found; ASan finds what nobody knows any more.
@@ -107,8 +104,7 @@ HELLO = {
     "zeromq": [b"\xff" + bytes(7) + b"\1\x7f", later(b"\3\1NULL" + bytes(48)),
                later(b"\4\x19\5READY\x0bSocket-Type\0\0\0\3PUB")],
     "nanomsg": [b"\0SP\0\0\x20\0\0"],
-    # No more: libnats 3.4 waits for the answer to its first PING for ever (busbar-node-nats(7)).
-    "nats": [NATS_INFO],
+    "nats": [NATS_INFO, later(b"PONG\r\n")],
     "amqp": [later(amqp_method(0, 10010, b"\0\x09" + bytes(4) + text(">I", b"PLAIN") + text(">I", b"en_US"))),
              later(amqp_method(0, 10030, struct.pack(">HIH", 0, 131072, 60))),
              later(amqp_method(0, 10041, b"\0")), later(amqp_method(1, 20011, bytes(4)))],
@@ -255,12 +251,11 @@ class Scene:
         text = ""
         for n in self.nodes:
             keys = self.kind.node("out" if n == "o" else "in", channel, "json")
-            timeout = NATS_TIMEOUT if self.kind.name == "nats" else CONNECT_TIMEOUT
             if "connect_timeout" not in keys and self.name != "socket":
-                keys = "connect_timeout = %s; " % timeout + keys
+                keys = "connect_timeout = %s; " % CONNECT_TIMEOUT + keys
             elif self.name != "nanomsg":
-                keys = re.sub("connect_timeout = [0-9.]+", "connect_timeout = %s" % timeout, keys)
-            keys = re.sub(r"\btimeout = [0-9.]+", "timeout = %s" % timeout, keys)
+                keys = re.sub("connect_timeout = [0-9.]+", "connect_timeout = %s" % CONNECT_TIMEOUT, keys)
+            keys = re.sub(r"\btimeout = [0-9.]+", "timeout = %s" % CONNECT_TIMEOUT, keys)
             if n == without:
                 # In its place, so that the numbers of paths stay.
                 text += '%s = { type = "signal"; signal = "counter"; rate = 10.0; }; not-%s = { type = "loopback"; };\n' % (n, n)
@@ -523,7 +518,7 @@ paths = ( %s, { in = "beside"; out = "g"; } );
                 for n in self.nodes:
                     self.post("stop (cycle)", "/node/%s/stop" % n)
                 # Threads that were left behind, and descriptors that a library closes a little later.
-                time.sleep(NATS_TIMEOUT if self.kind.name == "nats" else 0.2)
+                time.sleep(0.2)
                 if first is None:
                     # What ends on its own has the time to.
                     last = None
@@ -532,14 +527,13 @@ paths = ( %s, { in = "beside"; out = "g"; } );
                         time.sleep(0.3)
                     first = self.figures()
                 else:
-                    most_kb = NATS_KB if self.kind.name == "nats" else RESIDENT_KB
                     most = first[0] + SPARE_DESCRIPTORS.get(self.name, 0)
                     until(lambda: self.figures()[0] <= most and self.figures()[1] <= first[1],
                           lambda: "descriptors, threads, KiB: %s, then %s\n%s" % (first, self.figures(), self.what_is_open()), 15)
                     now = self.figures()
                     print("    %s: %d cycles: descriptors %d -> %d, threads %d -> %d, %d -> %d KiB" % (
                         self.state, cycles, first[0], now[0], first[1], now[1], first[2], now[2]), flush=True)
-                    check(now[2] - first[2] < most_kb or self.gateway.sanitized(),
+                    check(now[2] - first[2] < RESIDENT_KB or self.gateway.sanitized(),
                           "memory: %d KiB, then %d" % (first[2], now[2]))
                 for n in self.nodes:
                     self.post("start (cycle)", "/node/%s/start" % n)

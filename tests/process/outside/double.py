@@ -14,6 +14,7 @@ class Double(threading.Thread):
     closes:   ends them at once, with FIN or RST.
     nonsense: answers with `hello` and bytes without sense, or with none, and ends them.
     half:     gives the first bytes of an answer with sense, `hello`, and then no more.
+    whole:    gives `hello` at once, and keeps in `got` what the client sends.
 
     `hello` is a list: bytes are sent at once, a function is called with what the client has sent
     next and returns them.
@@ -24,6 +25,7 @@ class Double(threading.Thread):
         self.mode, self.seed, self.hello = getattr(self, mode), seed, hello
         self.socket = socket.create_server(("127.0.0.1", port))
         self.accepted = 0
+        self.got = []
         self.lock = threading.Lock()
         self.connections = set()    # None: closed
         self.start()
@@ -85,6 +87,12 @@ class Double(threading.Thread):
             if left <= 0:
                 break
         return True
+
+    def whole(self, s, r):
+        s.sendall(b"".join(self.hello))
+        while self.got.append(s.recv(65536)) or self.got[-1]:
+            pass
+        return False
 
     def length(self):
         """Of all that is in `hello`. The last byte is never sent."""

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The node-type nats with nats-server. Arguments: `core` or `jetstream`, and scenarios
 (servers.py)."""
+import base64
+import json
 import os
 import re
-import socket
+import subprocess
 import sys
 import time
 
@@ -180,6 +182,91 @@ def silent(kind):
     server.close()
 
 
+def cpu_seconds(gateway):
+    with open("/proc/%d/stat" % gateway.process.pid) as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def mute(kind):
+    """A server that says who it is and then nothing: the node gives it up, connects again, and takes no
+    processor meanwhile. A server without TLS gets no password, and neither does one that goes on without."""
+    info = b'INFO {"server_id":"D","version":"2.9.0","headers":true,"max_payload":1048576%s}\r\n'
+    for ssl, hello, reason in (
+            ("", info % b"", "does not answer within 0.3 s"),
+            ("", info % b',"tls_required":true', "wants TLS"),
+            ("ssl = { verify = false; }; ", info % b"", "has no TLS"),
+            ("ssl = { verify = false; }; ", info % b',"tls_required":true' + b"PING\r\n", "goes on without TLS")):
+        server = servers.Double(kind.port, "whole", hello=[hello])
+        g = Gateway(kind.folder, "mute", nodes(kind, {"i": ssl + """host = "127.0.0.1"; connect_timeout = 0.3;
+            username = "lab"; password = "hidden"; in = { subscribe = "x"; }""" }))
+        servers.until(lambda: server.accepted >= 6 and reason in open(g.log).read(),
+                      lambda: "it tries again: %d %s" % (server.accepted, open(g.log).read()))
+        check(cpu_seconds(g) < 1.0 or g.sanitized(), "it waits without a processor: %.2f s" % cpu_seconds(g))
+        check("does not answer" in reason or b"hidden" not in b"".join(server.got), "no password: %s" % server.got)
+        g.end()
+        server.close()
+
+
+def nkey(prefix, data):
+    """The text of a key: its kind, its bytes, a check sum (CRC-16 of XMODEM)."""
+    raw = bytes(prefix) + data
+    crc = 0
+    for byte in raw:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ (0x1021 if crc & 0x8000 else 0)) & 0xffff
+    return base64.b32encode(raw + crc.to_bytes(2, "little")).decode().rstrip("=")
+
+
+def credentials(kind):
+    """A user with a JWT, which an account has signed, and that an operator, as nsc makes them; and files
+    that are none."""
+    folder = kind.folder
+
+    def openssl(*args, **kwargs):
+        return subprocess.run(("openssl",) + args, cwd=folder, check=True, capture_output=True, timeout=60, **kwargs).stdout
+
+    def jwt(issuer, name, claims):
+        def text(data):
+            return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+        body = {"jti": name, "iat": 1700000000, "iss": keys[issuer], "name": name, "sub": keys[name],
+                "nats": dict(claims, version=2)}
+        signed = ".".join(text(json.dumps(o).encode()) for o in ({"typ": "JWT", "alg": "ed25519-nkey"}, body))
+        with open(os.path.join(folder, "signed"), "w") as f:
+            f.write(signed)
+        return signed + "." + text(openssl("pkeyutl", "-sign", "-rawin", "-inkey", issuer + ".pem", "-in", "signed"))
+    keys = {}
+    for name, number in (("operator", 14), ("account", 0), ("user", 20)):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", name + ".pem")
+        keys[name] = nkey([number << 3], openssl("pkey", "-in", name + ".pem", "-pubout", "-outform", "DER")[-32:])
+    seed = nkey([18 << 3 | 20 << 3 >> 5, (20 << 3 & 31) << 3],
+                openssl("pkey", "-in", "user.pem", "-outform", "DER")[-32:])
+    all_of = {k: -1 for k in ("subs", "data", "payload")}
+    kind.more = 'operator: "%s"\nresolver: MEMORY\nresolver_preload: { %s: "%s" }' % (
+        jwt("operator", "operator", {"type": "operator"}), keys["account"],
+        jwt("operator", "account", {"type": "account", "limits": dict(
+            all_of, imports=-1, exports=-1, wildcards=True, conn=-1, leaf=-1)}))
+    text = ("-----BEGIN NATS USER JWT-----\n%s\n------END NATS USER JWT------\n\n"
+            "-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n")
+    user = jwt("account", "user", dict(all_of, type="user", pub={}, sub={}))
+    files = {"good": text % (user, seed), "damaged": text % (user, seed.replace(seed[20], "A" if seed[20] != "A" else "B")),
+             "other": text % (user[:-6] + "AAAAAA", seed), "empty": ""}
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(content)
+    kind.start()
+    g = Gateway(folder, "c", nodes(kind, {
+        "i" + name: 'host = "127.0.0.1"; credentials = "%s"; in = { subscribe = "t"; signals = "2f"; };' % os.path.join(folder, name)
+        for name in files}))
+    await_state(g, "igood", "connected")
+    for name, reason in (("damaged", "seed that is none"), ("other", "[Aa]uthorization"), ("empty", "no seed")):
+        servers.until(lambda: re.search("node i%s: cannot connect.*%s" % (name, reason), open(g.log).read()),
+                      lambda: "%s: %s" % (name, open(g.log).read()))
+    log = g.end()
+    check(seed not in log and user not in log, "the log shows no secret: " + log)
+
+
 if __name__ == "__main__":
     sys.exit(servers.main({"core": Core, "jetstream": JetStream}, {
-        "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent}))
+        "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent, "mute": mute,
+        "credentials": credentials}))

@@ -5,10 +5,7 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define DIGITS_MAX 18
 
 bool nats_answer_read(struct nats_answer *a, const char *data, size_t len)
 {
@@ -31,14 +28,4 @@ bool nats_answer_read(struct nats_answer *a, const char *data, size_t len)
 		if (iscntrl((unsigned char)*t))
 			*t = ' ';
 	return known;
-}
-
-uint64_t nats_answer_tag(const char *subject)
-{
-	const char *digits = subject ? strrchr(subject, '.') : NULL;
-	size_t n = digits ? strspn(digits + 1, "0123456789") : 0;
-
-	if (!n || n > DIGITS_MAX || digits[1 + n])
-		return 0;
-	return strtoull(digits + 1, NULL, 10);
 }

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct nats_answer {
 	bool good;             /* the stream has stored the message */
@@ -15,7 +14,4 @@ struct nats_answer {
 
 /* False: it is no answer. */
 bool nats_answer_read(struct nats_answer *a, const char *data, size_t len);
-/* The number at the end of a subject; 0: none. */
-uint64_t nats_answer_tag(const char *subject);
-
 #endif

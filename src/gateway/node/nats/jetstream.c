@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include "util/clock.h"
 
@@ -32,10 +31,11 @@
  * sent again after each pause. */
 #define AWAY_NS (2 * NSEC_PER_SEC)
 #define PAUSE_NS (NSEC_PER_SEC / 10)
-/* For the last acknowledgements of a connection. */
-#define GENTLY_NS (200 * UINT64_C(1000000))
-/* By this header a stream knows a message that it has stored. */
-#define MSG_ID "Nats-Msg-Id"
+/* Of a subject for an acknowledgement. */
+#define REPLY_MAX 800
+/* Numbers of subscriptions. */
+#define SID_ANSWERS 1
+#define SID_MESSAGES 2
 /* Statuses instead of messages. */
 #define STATUS_NOT_FOUND 404
 #define STATUS_TIMEOUT 408
@@ -96,177 +96,199 @@ int nats_jetstream_parse(struct nats_node *m, struct config *c, json_t *cfg)
 	return ret;
 }
 
-/* ---- of the helper: the stream and the consumer ---- */
+/* ---- of open(): the stream and the consumer ---- */
 
-static natsStatus make_stream(struct nats_node *m, jsCtx *js, jsOptions *options,
-			      jsStreamInfo **info)
+/* Publishes `body` (used up; NULL: none) and waits for the answer: an object of JSON, or NULL with
+ * the reason in outside.why. */
+static json_t *request(struct nats_node *m, const char *what, const char *name, json_t *body)
 {
-	const char *subjects[2];
-	jsStreamConfig stream;
-	int count = 0;
-	natsStatus s = jsStreamConfig_Init(&stream);
-
-	if (m->sub_count)
-		subjects[count++] = m->sub[0];
-	if (m->pub_count && !(count && !strcmp(subjects[0], m->pub[0])))
-		subjects[count++] = m->pub[0];
-	stream.Name = m->js.stream;
-	stream.Subjects = subjects;
-	stream.SubjectsLen = count;
-	stream.Storage = m->js.memory ? js_MemoryStorage : js_FileStorage;
-	stream.MaxBytes = m->js.max_bytes;
-	stream.Discard = js_DiscardOld;
-	return s ?: js_AddStream(info, js, &stream, options, NULL);
-}
-
-static natsStatus find_stream(struct nats_node *m, jsCtx *js, jsOptions *options)
-{
-	jsStreamInfo *info = NULL;
-	natsStatus s = js_GetStreamInfo(&info, js, m->js.stream, options, NULL);
-
-	if (s == NATS_NOT_FOUND && m->js.create)
-		s = make_stream(m, js, options, &info);
-	/* Another stream with this name has other messages. A server that was killed can have lost
-	 * the last ones, and then gives their numbers to others. */
-	if (!s && info->Created != m->js.created)
-		m->js.highest = 0;
-	if (!s) {
-		m->js.created = info->Created;
-		m->js.highest = MIN(m->js.highest, info->State.LastSeq);
-	}
-	jsStreamInfo_Destroy(info);
-	return s;
-}
-
-static natsStatus make_consumer(struct nats_node *m, jsCtx *js, jsOptions *options,
-				jsConsumerInfo **info)
-{
-	jsConsumerConfig consumer;
-	natsStatus s = jsConsumerConfig_Init(&consumer);
-
-	consumer.Durable = m->js.durable;
-	consumer.AckPolicy = js_AckExplicit;
-	consumer.AckWait = ACK_WAIT_NS;
-	consumer.DeliverPolicy = js_DeliverAll;
-	consumer.FilterSubject = m->sub[0];
-	consumer.MaxAckPending = ACK_PENDING_MAX;
-	return s ?: js_AddConsumer(info, js, m->js.stream, &consumer, options, NULL);
-}
-
-static int check_consumer(struct nats_link *l, const jsConsumerInfo *info)
-{
-	const jsConsumerConfig *config = info->Config;
-	const char *wrong = !config ? "without settings" :
-			    config->DeliverSubject && *config->DeliverSubject ?
-				    "it pushes messages, and the node pulls them" :
-			    config->AckPolicy != js_AckExplicit ?
-				    "its acknowledgement is not explicit" : NULL;
-
-	if (!wrong)
-		return 0;
-	snprintf(l->why, sizeof(l->why), "the consumer %.100s: %s", l->node->js.durable, wrong);
-	return -EINVAL;
-}
-
-static int find_consumer(struct nats_link *l, jsCtx *js, jsOptions *options)
-{
-	struct nats_node *m = l->node;
-	jsConsumerInfo *info = NULL;
-	natsStatus s = js_GetConsumerInfo(&info, js, m->js.stream, m->js.durable, options, NULL);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	char subject[512], reply[NATS_INBOX_SIZE + 2];
+	struct nats_piece status;
+	struct nats_frame f = { .op = NATS_PING };
+	json_t *answer;
 	int ret;
 
-	if (s == NATS_NOT_FOUND)
-		s = make_consumer(m, js, options, &info);
-	if (s)
-		return nats_link_fail(l, s, m->js.durable);
-	ret = check_consumer(l, info);
-	if (!ret && info->NumAckPending > 0) {
-		int64_t wait_ns = MIN(MAX(info->Config->AckWait, INT64_C(0)), ACK_WAIT_MAX_NS);
+	json_decref(body);
+	snprintf(subject, sizeof(subject), "$JS.API.%s.%s", what, name);
+	snprintf(reply, sizeof(reply), "%s.q", m->js.inbox);
+	ret = nats_publish(m, subject, reply, NULL, text ? text : "", text ? strlen(text) : 0);
+	free(text);
+	while (!ret && !(f.op == NATS_MSG && nats_piece_is(&f.subject, reply)))
+		ret = nats_await(m, &f) ?: nats_take(m, &f);
+	if (ret)
+		return NULL;
+	answer = json_loadb(f.data.at, f.data.len, 0, NULL);
+	if (json_is_object(answer))
+		return answer;
+	json_decref(answer);
+	outside_fail(&m->outside, -EPROTO, nats_head_status(&f.head, &status) == CODE_UNAVAILABLE ?
+						    "the server has no JetStream for the node" :
+						    "an answer of JetStream cannot be read");
+	return NULL;
+}
+
+/* The code of an error; 0: it is none. */
+static int error_of(struct nats_node *m, const json_t *answer, const char *name)
+{
+	const json_t *error = json_object_get(answer, "error");
+	const char *text = json_string_value(json_object_get(error, "description"));
+	struct nats_piece piece = { text ? text : "it is refused", 0 };
+	char shown[120];
+
+	if (!error)
+		return 0;
+	piece.len = strlen(piece.at);
+	outside_fail(&m->outside, -EACCES, "%.100s: %s", name,
+		     nats_piece_shown(&piece, shown, sizeof(shown)));
+	return (int)json_integer_value(json_object_get(error, "code")) ?: -1;
+}
+
+/* As request(), with an error for an answer that is one, but for *missing if that is asked for. */
+static json_t *ask(struct nats_node *m, const char *what, const char *name, json_t *body,
+		   bool *missing)
+{
+	json_t *answer = request(m, what, name, body);
+	int code = answer ? error_of(m, answer, name) : 0;
+
+	if (missing)
+		*missing = code == STATUS_NOT_FOUND;
+	if (!code)
+		return answer;
+	json_decref(answer);
+	return NULL;
+}
+
+static json_t *make_stream(struct nats_node *m)
+{
+	json_t *subjects = json_array();
+
+	if (m->sub_count)
+		json_array_append_new(subjects, json_string(m->sub[0]));
+	if (m->pub_count && !(m->sub_count && !strcmp(m->sub[0], m->pub[0])))
+		json_array_append_new(subjects, json_string(m->pub[0]));
+	return ask(m, "STREAM.CREATE", m->js.stream,
+		   json_pack("{ss so ss ss ss sI si si si}", "name", m->js.stream, "subjects", subjects,
+			     "retention", "limits", "discard", "old", "storage",
+			     m->js.memory ? "memory" : "file", "max_bytes",
+			     (json_int_t)m->js.max_bytes, "max_msgs", -1, "max_consumers", -1,
+			     "num_replicas", 1), NULL);
+}
+
+static int find_stream(struct nats_node *m)
+{
+	bool missing;
+	json_t *info = ask(m, "STREAM.INFO", m->js.stream, NULL, &missing);
+	const char *created;
+	json_int_t last;
+
+	if (!info && missing && m->js.create)
+		info = make_stream(m);
+	if (!info)
+		return -EIO;
+	created = json_string_value(json_object_get(info, "created"));
+	last = json_integer_value(json_object_get(json_object_get(info, "state"), "last_seq"));
+	/* Another stream with this name has other messages. A server that was killed can have lost
+	 * the last ones, and then gives their numbers to others. */
+	if (!created || strcmp(created, m->js.created))
+		m->js.highest = 0;
+	m->js.highest = MIN(m->js.highest, (uint64_t)MAX(last, (json_int_t)0));
+	snprintf(m->js.created, sizeof(m->js.created), "%s", created ? created : "");
+	json_decref(info);
+	return 0;
+}
+
+static json_t *make_consumer(struct nats_node *m, const char *name)
+{
+	json_t *config = json_pack("{ss ss ss sI ss ss si}", "durable_name", m->js.durable,
+				   "deliver_policy", "all", "ack_policy", "explicit", "ack_wait",
+				   (json_int_t)ACK_WAIT_NS, "filter_subject", m->sub[0],
+				   "replay_policy", "instant", "max_ack_pending", ACK_PENDING_MAX);
+
+	return ask(m, "CONSUMER.DURABLE.CREATE", name,
+		   json_pack("{ss so}", "stream_name", m->js.stream, "config", config), NULL);
+}
+
+static int check_consumer(struct nats_node *m, const json_t *config)
+{
+	const char *policy = json_string_value(json_object_get(config, "ack_policy"));
+	const char *subject = json_string_value(json_object_get(config, "deliver_subject"));
+	const char *wrong = subject && *subject ? "it pushes messages, and the node pulls them" :
+			    !policy || strcmp(policy, "explicit") ?
+				    "its acknowledgement is not explicit" : NULL;
+
+	return wrong ? outside_fail(&m->outside, -EINVAL, "the consumer %.100s: %s", m->js.durable,
+				    wrong) : 0;
+}
+
+static int find_consumer(struct nats_node *m)
+{
+	char name[420];
+	bool missing;
+	json_t *info;
+	const json_t *config;
+	int ret;
+
+	snprintf(name, sizeof(name), "%s.%s", m->js.stream, m->js.durable);
+	info = ask(m, "CONSUMER.INFO", name, NULL, &missing);
+	if (!info && missing)
+		info = make_consumer(m, name);
+	if (!info)
+		return -EIO;
+	config = json_object_get(info, "config");
+	ret = check_consumer(m, config);
+	m->js.pull_from_ns = 0;
+	if (json_integer_value(json_object_get(info, "num_ack_pending")) > 0) {
+		json_int_t wait_ns = json_integer_value(json_object_get(config, "ack_wait"));
 
 		/* Messages that a lost connection has swallowed come again after this time. Newer
 		 * ones would overtake them. */
-		l->pull_from_ns = clock_now_ns() + (uint64_t)wait_ns + (uint64_t)NS_PER_S / 10;
+		wait_ns = MIN(MAX(wait_ns, (json_int_t)0), (json_int_t)ACK_WAIT_MAX_NS);
+		m->js.pull_from_ns = clock_now_ns() + (uint64_t)wait_ns + (uint64_t)NS_PER_S / 10;
 	}
-	jsConsumerInfo_Destroy(info);
+	json_decref(info);
 	return ret;
 }
 
-static natsStatus subscribe_inbox(struct nats_link *l)
+int nats_jetstream_setup(struct nats_node *m)
 {
-	natsInbox *inbox = NULL;
-	natsStatus s = natsInbox_Create(&inbox);
-
-	if (s)
-		return s;
-	snprintf(l->consumer_inbox, sizeof(l->consumer_inbox), "%s", inbox);
-	natsInbox_Destroy(inbox);
-	s = natsConnection_SubscribeSync(&l->subs[0], l->connection, l->consumer_inbox);
-	l->sub_count = !s;
-	return s;
-}
-
-static natsStatus subscribe_answers(struct nats_link *l)
-{
-	char subject[80];
-	natsStatus s = natsInbox_Create(&l->inbox);
-
-	if (s)
-		return s;
-	snprintf(subject, sizeof(subject), "%s.*", l->inbox);
-	return natsConnection_SubscribeSync(&l->answers, l->connection, subject);
-}
-
-int nats_jetstream_setup(struct nats_link *l)
-{
-	struct nats_node *m = l->node;
-	int64_t timeout_ms = (int64_t)(m->outside.connect_timeout_s * 1e3);
-	const struct node *n = m->outside.node;
-	jsOptions options;
-	jsCtx *js = NULL;
-	natsStatus s = jsOptions_Init(&options);
+	bool reads = m->outside.node->is_source;
+	uint64_t random;
 	int ret;
 
-	options.Wait = timeout_ms;
-	s = s ?: natsConnection_JetStream(&js, l->connection, &options);
-	s = s ?: find_stream(m, js, &options);
-	if (s) {
-		jsCtx_Destroy(js);
-		return nats_link_fail(l, s, m->js.stream);
-	}
-	ret = n->is_source ? find_consumer(l, js, &options) : 0;
-	jsCtx_Destroy(js);
-	if (ret)
-		return ret;
-	s = n->is_source ? subscribe_inbox(l) : NATS_OK;
-	if (!s && n->is_destination)
-		s = subscribe_answers(l);
-	s = s ?: natsConnection_FlushTimeout(l->connection, timeout_ms);
-	return s ? nats_link_fail(l, s, NULL) : 0;
+	if (!m->has_heads)
+		return outside_fail(&m->outside, -EPROTO, "the server is too old for JetStream");
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	m->js.awaited = 0;
+	m->js.away_ns = m->js.pause_ns = 0;
+	snprintf(m->js.inbox, sizeof(m->js.inbox), "_INBOX.%016llx", (unsigned long long)random);
+	snprintf(m->js.consumer_inbox, sizeof(m->js.consumer_inbox), "%sm", m->js.inbox);
+	ret = nats_put_line(m, "SUB %s.* %d", m->js.inbox, SID_ANSWERS) ?: find_stream(m);
+	if (!ret && reads)
+		ret = find_consumer(m) ?: nats_put_line(m, "SUB %s %d", m->js.consumer_inbox, SID_MESSAGES);
+	return ret;
 }
 
 /* ---- publishing ---- */
 
-natsStatus nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg)
+int nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg)
 {
-	char reply[128], id[80];
-	natsMsg *message = NULL;
-	natsStatus s;
+	char reply[NATS_INBOX_SIZE + 24], head[NATS_JETSTREAM_HEAD_MAX];
 
 	if (!*m->js.id) {
 		uint64_t random[2] = { 0 };
 
 		if (getrandom(random, sizeof(random), 0) != sizeof(random))
-			return NATS_SYS_ERROR;
+			return -EIO;
 		snprintf(m->js.id, sizeof(m->js.id), "%016llx%016llx",
 			 (unsigned long long)random[0], (unsigned long long)random[1]);
 	}
-	snprintf(reply, sizeof(reply), "%s.%llu", m->link->inbox, (unsigned long long)msg->tag);
-	snprintf(id, sizeof(id), "%s-%llu", m->js.id, (unsigned long long)msg->tag);
-	s = natsMsg_Create(&message, m->pub[0], reply, msg->data, (int)msg->len) ?:
-	    natsMsgHeader_Set(message, MSG_ID, id) ?:
-	    natsConnection_PublishMsg(m->link->connection, message);
-	natsMsg_Destroy(message);
-	return s;
+	snprintf(reply, sizeof(reply), "%s.%llu", m->js.inbox, (unsigned long long)msg->tag);
+	/* By this a stream knows a message that it has stored. */
+	snprintf(head, sizeof(head), "NATS/1.0\r\nNats-Msg-Id: %s-%llu\r\n\r\n", m->js.id,
+		 (unsigned long long)msg->tag);
+	return nats_publish(m, m->pub[0], reply, head, msg->data, msg->len);
 }
 
 /* A server that has just started answers for its streams a little later than for itself. */
@@ -285,16 +307,17 @@ static int await_stream(struct nats_node *m, const char *why)
 	return 0;
 }
 
-static int take_answer(struct nats_node *m, natsMsg *msg)
+static int take_answer(struct nats_node *m, const struct nats_frame *f)
 {
-	uint64_t tag = nats_answer_tag(natsMsg_GetSubject(msg));
+	uint64_t tag = nats_subject_tag(&f->subject);
 	struct nats_answer answer;
+	struct nats_piece text;
 
 	if (!tag)
 		return 0;
-	if (natsMsg_IsNoResponders(msg))
+	if (nats_head_status(&f->head, &text) == CODE_UNAVAILABLE)
 		return await_stream(m, "no stream takes the subject");
-	if (!nats_answer_read(&answer, natsMsg_GetData(msg), (size_t)natsMsg_GetDataLength(msg)))
+	if (!nats_answer_read(&answer, f->data.at, f->data.len))
 		return outside_fail(&m->outside, -EPROTO, "an answer cannot be read");
 	if (answer.code == CODE_UNAVAILABLE)
 		return await_stream(m, answer.text);
@@ -306,24 +329,12 @@ static int take_answer(struct nats_node *m, natsMsg *msg)
 	return 0;
 }
 
-static int take_answers(struct nats_node *m)
-{
-	natsMsg *msg = NULL;
-	int ret = 0;
-
-	while (!ret && !natsSubscription_NextMsg(&msg, m->link->answers, 0)) {
-		ret = take_answer(m, msg);
-		natsMsg_Destroy(msg);
-	}
-	return ret;
-}
-
 /* ---- reading ---- */
 
 int nats_jetstream_start(struct nats_node *m)
 {
 	m->js.highest = 0;
-	m->js.created = 0;
+	m->js.created[0] = 0;
 	if (m->js.enabled && m->outside.node->is_source)
 		m->js.taken = calloc(NATS_REMEMBERED / 8, 1);
 	return m->js.enabled && m->outside.node->is_source && !m->js.taken ? -ENOMEM : 0;
@@ -355,12 +366,6 @@ static bool is_duplicate(struct nats_jetstream *js, uint64_t number)
 	return false;
 }
 
-static int acknowledge(struct nats_node *m, const char *reply)
-{
-	return natsConnection_Publish(m->link->connection, reply, "+ACK", 4) ?
-		       outside_fail(&m->outside, -EIO, "an acknowledgement cannot be sent") : 0;
-}
-
 /* Acknowledges what the path has read. */
 static int acknowledge_read(struct nats_node *m)
 {
@@ -369,7 +374,7 @@ static int acknowledge_read(struct nats_node *m)
 	int ret = 0;
 
 	while (!ret && js->unread_count && js->unread[js->unread_first].put <= read) {
-		ret = acknowledge(m, js->unread[js->unread_first].reply);
+		ret = nats_publish(m, js->unread[js->unread_first].reply, NULL, NULL, "+ACK", 4);
 		free(js->unread[js->unread_first].reply);
 		js->unread_first = (js->unread_first + 1) % NATS_UNREAD_MAX;
 		js->unread_count--;
@@ -385,63 +390,66 @@ static void forget_unread(struct nats_jetstream *js)
 	}
 }
 
-static int take_status(struct nats_node *m, natsMsg *msg)
+static int take_status(struct nats_node *m, const struct nats_frame *f)
 {
-	const char *status = NULL, *text = NULL;
-	int code;
+	char shown[100];
+	struct nats_piece text;
+	int code = nats_head_status(&f->head, &text);
 
-	if (natsMsgHeader_Get(msg, "Status", &status) || !status)
+	if (!code)
 		return 0;
-	natsMsgHeader_Get(msg, "Description", &text);
-	code = atoi(status);
+	nats_piece_shown(&text, shown, sizeof(shown));
 	m->js.awaited = 0;
 	if (code == STATUS_NOT_FOUND || code == STATUS_TIMEOUT)
 		return 0;
 	/* Too many of something: after a while there are fewer. */
-	if (code == STATUS_CONFLICT && text && strcasestr(text, "exceeded"))
+	if (code == STATUS_CONFLICT && strcasestr(shown, "exceeded"))
 		return 0;
-	return outside_fail(&m->outside, -EIO, "the consumer %.100s: %.10s %.100s", m->js.durable,
-			    status, text ? text : "");
+	return outside_fail(&m->outside, -EIO, "the consumer %.100s: %d%s", m->js.durable, code,
+			    shown);
 }
 
-static int take_message(struct nats_node *m, natsMsg *msg)
+static int take_message(struct nats_node *m, const struct nats_frame *f)
 {
 	struct nats_jetstream *js = &m->js;
-	jsMsgMetaData *meta = NULL;
-	uint64_t number;
+	/* A message of a stream has a subject for its acknowledgement. */
+	uint64_t number = nats_reply_number(&f->reply);
 	unsigned at;
 
-	/* A message of a stream has a subject for its acknowledgement. */
-	if (natsMsg_GetMetaData(&meta, msg))
-		return take_status(m, msg);
-	number = meta->Sequence.Stream;
-	jsMsgMetaData_Destroy(meta);
+	if (!number)
+		return take_status(m, f);
 	js->awaited--;
 	/* More than was asked for: the server will send it again. */
-	if (js->unread_count == NATS_UNREAD_MAX)
+	if (js->unread_count == NATS_UNREAD_MAX || f->reply.len > REPLY_MAX)
 		return 0;
 	if (is_duplicate(js, number))
 		node_figure_add(m->outside.node, NATS_DUPLICATES, 1);
 	else
-		outside_received(&m->outside, natsMsg_GetData(msg),
-				 (size_t)natsMsg_GetDataLength(msg));
+		outside_received(&m->outside, f->data.at, f->data.len);
 	at = (js->unread_first + js->unread_count) % NATS_UNREAD_MAX;
 	js->unread[at].put = outside_samples_put(&m->outside);
-	js->unread[at].reply = strdup(natsMsg_GetReply(msg));
+	js->unread[at].reply = strndup(f->reply.at, f->reply.len);
 	if (!js->unread[at].reply)
 		return outside_fail(&m->outside, -ENOMEM, "%s", strerror(ENOMEM));
 	js->unread_count++;
 	return 0;
 }
 
+int nats_jetstream_message(struct nats_node *m, const struct nats_frame *f)
+{
+	if (f->sid == SID_ANSWERS)
+		return take_answer(m, f);
+	return m->outside.node->is_source ? take_message(m, f) : 0;
+}
+
 /* Asks for more messages. */
 static int pull(struct nats_node *m)
 {
-	struct nats_link *l = m->link;
 	uint64_t now = clock_now_ns();
 	char subject[512], body[80];
+	int ret;
 
-	if (now < l->pull_from_ns)
+	if (now < m->js.pull_from_ns)
 		return 0;
 	if (now - m->js.asked_ns > (uint64_t)(EXPIRES_NS + SLACK_NS))
 		m->js.awaited = 0;
@@ -453,76 +461,25 @@ static int pull(struct nats_node *m)
 		 m->js.durable);
 	snprintf(body, sizeof(body), "{\"batch\":%d,\"expires\":%lld}", BATCH,
 		 (long long)EXPIRES_NS);
-	if (natsConnection_PublishRequest(l->connection, subject, l->consumer_inbox, body,
-					  (int)strlen(body)))
-		return outside_fail(&m->outside, -EIO, "messages cannot be asked for");
+	ret = nats_publish(m, subject, m->js.consumer_inbox, NULL, body, strlen(body));
+	if (ret)
+		return ret;
 	m->js.awaited = MAX(m->js.awaited, INT64_C(0)) + BATCH;
 	m->js.asked_ns = now;
 	return 0;
 }
 
-static int take_messages(struct nats_node *m)
-{
-	natsMsg *msg = NULL;
-	int ret = acknowledge_read(m);
-
-	while (!ret && !natsSubscription_NextMsg(&msg, m->link->subs[0], 0)) {
-		ret = take_message(m, msg);
-		natsMsg_Destroy(msg);
-	}
-	return ret ?: pull(m);
-}
-
 int nats_jetstream_turn(struct nats_node *m)
 {
-	struct nats_link *l = m->link;
-	const char *text = NULL;
-	int ret = 0;
-
-	/* The server does not say which message it was, and nobody will answer to it. */
-	if (unlikely(natsConnection_GetLastError(l->connection, &text) == NATS_NOT_PERMITTED))
-		return outside_fail(&m->outside, -EACCES, "%.250s", text ? text : "not permitted");
-	nats_link_enter();
-	if (l->answers)
-		ret = take_answers(m);
-	if (!ret && l->sub_count)
-		ret = take_messages(m);
-	nats_link_leave();
-	nats_link_process(l, false);
-	return ret;
-}
-
-/* Ends the connection's half of the node, and reads until the server has ended the other one.
- * Else the kernel, which still has messages for the node, would reset the connection, and the
- * server would not read the last acknowledgements. */
-static void end_gently(struct nats_link *l)
-{
-	uint64_t now, end_ns = clock_now_ns() + GENTLY_NS;
-	struct pollfd fd = { .fd = atomic_load(&l->fd), .events = POLLIN };
-	char buf[16384];
-	ssize_t n = 1;
-
-	shutdown(fd.fd, SHUT_WR);
-	while (n > 0 && (now = clock_now_ns()) < end_ns) {
-		struct timespec left = timespec_from_ns(end_ns - now);
-
-		if (ppoll(&fd, 1, &left, NULL) == 1)
-			n = recv(fd.fd, buf, sizeof(buf), MSG_DONTWAIT);
-	}
+	return m->outside.node->is_source ? acknowledge_read(m) ?: pull(m) : 0;
 }
 
 void nats_jetstream_close(struct nats_node *m)
 {
-	struct nats_link *l = m->link;
+	struct outside *o = &m->outside;
 
-	if (m->outside.node->is_source && outside_is_ending(&m->outside) &&
-	    atomic_load(&l->state) == NATS_LINK_READY && !natsConnection_IsClosed(l->connection)) {
-		nats_link_enter();
-		acknowledge_read(m);
-		nats_link_leave();
-		nats_link_process(l, false);
-		if (!atomic_load(&l->want_write))
-			end_gently(l);
-	}
+	if (o->node->is_source && outside_is_ending(o) && !acknowledge_read(m) &&
+	    !stream_flush(&m->stream, NULL) && !stream_buffer_filled(&m->stream.out))
+		outside_stream_end_gently(&m->stream);
 	forget_unread(&m->js);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `nats`: samples in messages of a NATS server, also in streams (JetStream), by
- * libnats. Connecting, waiting and accounting are those of gateway/outside.
+ * Node-type `nats`: samples in messages of a NATS server, also in streams (JetStream).
+ * Connecting, waiting and accounting are those of gateway/outside.
  */
 #define LOG_ROOM "gateway/nats"
 #include "gateway/node/nats/nats.h"
@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 extern const struct node_type node_nats;
-
-#define PORT 4222
 
 #define OFFSET(field) offsetof(struct nats_node, field)
 
@@ -110,9 +108,9 @@ static int parse_subjects(struct config *c, const json_t *at, const char *key,
 /* "nats://TOKEN@host": would be shown as the name of a user. */
 static bool has_token(const char *url)
 {
-	const char *host = strstr(url, "://") + 3, *at = strchr(host, '@');
+	const char *host = strstr(url, "://"), *at = host ? strchr(host, '@') : NULL;
 
-	return at && !memchr(host, ':', (size_t)(at - host));
+	return at && !memchr(host + 3, ':', (size_t)(at - host - 3));
 }
 
 static int parse_urls(struct nats_node *m, struct config *c, json_t *cfg)
@@ -123,13 +121,13 @@ static int parse_urls(struct nats_node *m, struct config *c, json_t *cfg)
 
 	/* Later checks see addresses that are good, or none. */
 	for (unsigned i = 0; i < count && !ret; i++) {
-		const char *url = m->urls[i];
+		struct nats_url u;
 
-		if (strncmp(url, "nats://", 7) && strncmp(url, "tls://", 6)) {
-			config_fail(c, cfg, "url", "expected nats://HOST:PORT or tls://HOST:PORT");
-			ret = -EINVAL;
-		} else if (has_token(url)) {
+		if (has_token(m->urls[i])) {
 			config_fail(c, cfg, "url", "give the token by token or token_file");
+			ret = -EINVAL;
+		} else if (!nats_url_parse(&u, m->urls[i])) {
+			config_fail(c, cfg, "url", "expected nats://HOST:PORT or tls://HOST:PORT");
 			ret = -EINVAL;
 		}
 	}
@@ -152,30 +150,17 @@ static bool has_tls_url(const struct nats_node *m)
 	return false;
 }
 
-static int refuse_tls(struct config *c, json_t *cfg, const char *key, const char *why)
-{
-	config_fail(c, json_object_get(cfg, "ssl"), key, "%s", why);
-	return -EINVAL;
-}
-
 static int parse_tls(struct nats_node *m, struct config *c, json_t *cfg)
 {
 	struct outside_tls *t = &m->tls;
 
 	if (outside_tls_parse(t, c, cfg, has_tls_url(m)))
 		return -EINVAL;
-	if (!t->enabled && has_tls_url(m))
-		return refuse_tls(c, cfg, "enabled", "the url is tls://");
-	if (!t->enabled)
-		return 0;
-	if (t->ca_path)
-		return refuse_tls(c, cfg, "ca_path", "libnats reads one file: ca");
-	if (t->verify && !t->verify_host)
-		return refuse_tls(c, cfg, "verify_host",
-				  "libnats compares the name always; server_name sets another one");
-	if (t->version && strcmp(t->version, "1.2"))
-		return refuse_tls(c, cfg, "version", "libnats has no setting for it");
-	return 0;
+	if (!t->enabled && has_tls_url(m)) {
+		config_fail(c, json_object_get(cfg, "ssl"), "enabled", "the url is tls://");
+		return -EINVAL;
+	}
+	return outside_tls_find(t, c, cfg);
 }
 
 static void warn_plain(const struct nats_node *m, struct config *c, json_t *cfg)
@@ -188,16 +173,11 @@ static void warn_plain(const struct nats_node *m, struct config *c, json_t *cfg)
 	if (key && m->host)
 		outside_warn_plain(c, cfg, key, m->host);
 	for (unsigned i = 0; i < m->url_count; i++) {
-		const char *host = strstr(m->urls[i], "://") + 3, *at = strrchr(host, '@');
-		char name[256];
+		struct nats_url u;
 
-		host = at ? at + 1 : host;
-		snprintf(name, sizeof(name), "%.*s",
-			 (int)strcspn(host, *host == '[' ? "/" : ":/"), host);
-		if (*name == '[' && strchr(name, ']'))
-			strchr(name, ']')[1] = '\0';
-		if (key || at)
-			outside_warn_plain(c, cfg, at ? "url" : key, name);
+		nats_url_parse(&u, m->urls[i]);
+		if (key || *u.user)
+			outside_warn_plain(c, cfg, *u.user ? "url" : key, u.host);
 	}
 }
 
@@ -289,7 +269,7 @@ static void nats_close(struct outside *o)
 
 	if (m->js.enabled)
 		nats_jetstream_close(m);
-	nats_link_end(m);
+	nats_drop(m);
 }
 
 static const struct outside_ops nats_ops = {
@@ -302,7 +282,10 @@ static const struct outside_ops nats_ops = {
 
 static int nats_init(struct node *n)
 {
+	struct nats_node *m = n->private_data;
+
 	outside_init(n, &nats_ops);
+	m->stream.fd = -1;
 	return 0;
 }
 
@@ -312,10 +295,8 @@ static int nats_stop(struct node *n)
 
 	outside_stop(n);
 	/* Not while its thread hangs in the library. */
-	if (m->outside.has_thread)
-		return 0;
-	nats_link_leave_behind(m);
-	nats_jetstream_stop(m);
+	if (!m->outside.has_thread)
+		nats_jetstream_stop(m);
 	return 0;
 }
 
@@ -324,11 +305,6 @@ static int nats_start(struct node *n)
 	struct nats_node *m = n->private_data;
 
 	return nats_jetstream_start(m) ?: outside_start(n);
-}
-
-static int nats_type_start(struct services *services)
-{
-	return nats_Open(-1) ? -ENOMEM : 0;
 }
 
 static int nats_reverse(struct node *n)
@@ -359,7 +335,6 @@ static const struct node_figure nats_figures[] = {
 	OUTSIDE_FIGURE_TABLE,
 	[NATS_DUPLICATES] = { "duplicates", "Messages of a stream that came again and were not read",
 			      NODE_COUNTER },
-	[NATS_DROPPED] = { "dropped", "Messages that found no room in the library", NODE_COUNTER },
 };
 
 const struct node_type node_nats = {
@@ -375,7 +350,6 @@ const struct node_type node_nats = {
 	.out_key_count = ARRAY_SIZE(nats_out_keys),
 	.figures = nats_figures,
 	.figure_count = ARRAY_SIZE(nats_figures),
-	.type_start = nats_type_start,
 	OUTSIDE_CALLBACKS,
 	.init = nats_init,
 	.parse = nats_parse,

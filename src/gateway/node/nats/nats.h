@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `nats`, for its own files: nats.c has the settings, link.c a connection of the
- * library and its helper thread, connect.c how it is made, messages.c what is sent and received,
- * jetstream.c streams, answer.c reads their answers.
+ * Node-type `nats`, for its own files: nats.c has the settings, connect.c connects, messages.c
+ * sends and takes messages, jetstream.c has streams, link.c the lines of a connection; protocol.c,
+ * answer.c and credentials.c read what comes from outside.
  */
 #ifndef GATEWAY_NODE_NATS_NATS_H
 #define GATEWAY_NODE_NATS_NATS_H
 
-#include <nats/nats.h>
-#include <pthread.h>
-#include <stdatomic.h>
-
+#include "gateway/node/nats/protocol.h"
 #include "gateway/outside/outside.h"
+#include "gateway/outside/outside_stream.h"
 #include "gateway/outside/settings.h"
 #include "util/container_of.h"
 
@@ -22,62 +20,26 @@
 /* Messages of a stream that the path has not read, and that are not acknowledged. */
 #define NATS_UNREAD_MAX 1024
 
+/* Questions whether the server is there that have no answer, and how often it is asked for
+ * confirmations. */
+#define NATS_PINGS_MAX 8
+#define NATS_ASK_NS (5 * UINT64_C(1000000))
+/* Bytes in front of a message to a stream, and of subjects that the node makes. */
+#define NATS_JETSTREAM_HEAD_MAX 100
+#define NATS_INBOX_SIZE 32
+
 enum {
 	NATS_DUPLICATES = OUTSIDE_FIGURES,
-	NATS_DROPPED,
 };
 
-enum nats_link_state {
-	NATS_LINK_CONNECTING, /* the helper waits for the server; the library is not used else */
-	NATS_LINK_SETUP,      /* the helper subscribes, with the settings of the node */
-	NATS_LINK_READY,
-	NATS_LINK_FAILED,
+struct nats_url {
+	char host[256], user[256], password[512]; /* empty: none */
+	int port;
 };
 
-struct nats_node;
-
-/*
- * A connection. The library can only wait for a connection and for confirmations, so a helper
- * thread does this. All else happens in turn() and send(): the library believes that they are
- * its event loop. A helper that still waits for a server when its node stops is left behind, and
- * ends on its own; hence the count of references.
- */
-struct nats_link {
-	atomic_uint refs;
-	struct nats_node *node;     /* not used by the helper unless in state NATS_LINK_SETUP */
-	natsOptions *options;
-	/* Makes the subscriptions, by the helper. 0, or a negative errno with the reason in `why`. */
-	int (*setup)(struct nats_link *l);
-	bool confirms, tls;
-
-	/* Of the event loop */
-	int event_fd;               /* wakes who waits for the server */
-	atomic_int fd;              /* the connection's, a duplicate; -1 */
-	atomic_bool want_write;     /* the library has bytes to write */
-	_Atomic uint64_t busy_ns;   /* TLS: since when a call of the library lasts; 0: none */
-	bool partial, full;         /* TLS: a record is not complete, a socket without room */
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	_Atomic enum nats_link_state state;
-	bool ending;                /* the node wants it no more */
-	bool closed;                /* and will not use `connection` */
-	natsConnection *connection; /* from NATS_LINK_SETUP on */
-	char why[OUTSIDE_WHY];      /* of NATS_LINK_FAILED, or of a refusal */
-
-	/* Messages up to tag `asked` were sent, up to `answered` the server has them. */
-	_Atomic uint64_t asked, answered;
-	bool idle;                  /* the helper waits for `asked` */
-	atomic_bool refused;        /* the server does not let us publish */
-
-	natsSubscription *subs[NATS_SUBJECTS_MAX];
-	unsigned sub_count;
-
-	/* JetStream */
-	natsInbox *inbox;           /* of answers to what was published: INBOX.TAG */
-	natsSubscription *answers;
-	char consumer_inbox[64];
-	uint64_t pull_from_ns;      /* messages that nobody has acknowledged come first */
+/* When a question was asked, and the last message before it. */
+struct nats_ping {
+	uint64_t tag, at_ns;
 };
 
 struct nats_jetstream {
@@ -93,7 +55,10 @@ struct nats_jetstream {
 	/* Numbers of the stream up to `highest`; a bit for each of the last ones: it was taken. */
 	uint64_t highest;
 	uint8_t *taken;
-	int64_t created;            /* of the stream: when */
+	char created[40];           /* of the stream: when */
+	/* Subjects to which the server sends messages, and "INBOX.TAG", to which it answers. */
+	char inbox[NATS_INBOX_SIZE], consumer_inbox[NATS_INBOX_SIZE + 1];
+	uint64_t pull_from_ns;      /* messages that nobody has acknowledged come first */
 	/* The stream is not there: since when, and until when nothing is sent to it; 0: it is. */
 	uint64_t away_ns, pause_ns;
 	/* Messages that are not acknowledged, the oldest first: the subject of the acknowledgement,
@@ -128,11 +93,18 @@ struct nats_node {
 	char target[300];
 	struct nats_jetstream js;
 
-	/* From start to stop */
-	struct nats_link *link;     /* of open() to close() */
-	struct nats_link *left;     /* one whose helper has been left behind, or NULL */
-	uint64_t confirmed;         /* the last tag */
-	int64_t dropped[NATS_SUBJECTS_MAX];
+	/* Of the connection */
+	struct stream stream;
+	struct outside_input in;
+	uint64_t until_ns;          /* connecting */
+	bool wants_tls, has_heads;  /* the server */
+	uint64_t max_payload;       /* that it takes */
+	char nonce[256];            /* that it wants to be signed */
+	struct nats_ping pings[NATS_PINGS_MAX];
+	unsigned ping_count;
+	uint64_t asked_ns;
+	bool refused;               /* the server does not let us publish */
+	char refusal[160];
 };
 
 static inline struct nats_node *nats_of(struct outside *o)
@@ -140,43 +112,49 @@ static inline struct nats_node *nats_of(struct outside *o)
 	return container_of(o, struct nats_node, outside);
 }
 
-/* link.c */
-/* Starts to connect with `options`, which are used up also if this fails. */
-int nats_link_start(struct nats_node *m, natsOptions *options,
-		    int (*setup)(struct nats_link *l));
-/* Of close(): after this the helper does not use the node. */
-void nats_link_end(struct nats_node *m);
-/* True: no helper of an earlier connection still runs. */
-bool nats_link_forget(struct nats_node *m);
-/* Of stop(): such a helper ends on its own. */
-void nats_link_leave_behind(struct nats_node *m);
-/* Reads and writes what the socket allows, at once. */
-void nats_link_process(struct nats_link *l, bool read);
-/* Tells the helper that message `tag` was sent. */
-void nats_link_ask(struct nats_link *l, uint64_t tag);
+/* Functions that return int: 0 or a negative errno with outside.why, unless said otherwise. */
 
-/* Marks a stretch of code in which this thread itself does what the library asks of its event
- * loop. */
-void nats_link_enter(void);
-void nats_link_leave(void);
-/* Puts the reason into l->why; returns a negative errno. */
-int nats_link_fail(struct nats_link *l, natsStatus s, const char *what);
+/* link.c: adds a line, which outside_stream_flush() sends. */
+int nats_put_line(struct nats_node *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a message. `head`: NULL, or with its last empty line, and then with `reply`. */
+int nats_publish(struct nats_node *m, const char *subject, const char *reply, const char *head,
+		 const void *data, size_t len);
+/* Asks whether the server is there, and has what was sent. */
+int nats_ping(struct nats_node *m);
+/* Of turn(): asks when it is due, which is told by the other one. */
+int nats_keep(struct nats_node *m);
+uint64_t nats_due_ns(const struct nats_node *m);
+/* The next frame, which stays until the next read: 1; 0: it has not come completely. */
+int nats_next(struct nats_node *m, struct nats_frame *f);
+/* The same for open(), which waits for it. */
+int nats_await(struct nats_node *m, struct nats_frame *f);
+/* Does what a frame asks for that is no message. */
+int nats_take(struct nats_node *m, const struct nats_frame *f);
 
 /* connect.c */
 int nats_open(struct outside *o);
+/* Ends the connection at once. */
+void nats_drop(struct nats_node *m);
+/* False: it is none. A token in place of user and password is none. */
+bool nats_url_parse(struct nats_url *u, const char *url);
 
 /* messages.c */
 int nats_send(struct outside *o, struct outbox_message *msg);
 int nats_turn(struct outside *o);
 unsigned nats_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns);
+/* Does what a frame asks for. */
+int nats_message(struct nats_node *m, const struct nats_frame *f);
 
 /* jetstream.c */
 int nats_jetstream_parse(struct nats_node *m, struct config *c, json_t *cfg);
-int nats_jetstream_setup(struct nats_link *l);
-natsStatus nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg);
-/* Of turn(). 0 or a negative errno with the reason. */
+/* Of open(): finds or makes the stream and the consumer. */
+int nats_jetstream_setup(struct nats_node *m);
+int nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg);
+/* A message has come. */
+int nats_jetstream_message(struct nats_node *m, const struct nats_frame *f);
+/* Of turn() */
 int nats_jetstream_turn(struct nats_node *m);
-/* Of close(): the server gets the acknowledgements. */
+/* Of close(): the server gets the acknowledgements, and the stream is closed. */
 void nats_jetstream_close(struct nats_node *m);
 /* Of start() and stop(): nothing was read. 0 or -ENOMEM. */
 int nats_jetstream_start(struct nats_node *m);
