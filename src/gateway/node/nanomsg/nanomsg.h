@@ -50,6 +50,9 @@ struct nanomsg_side {
 	/* From start to stop */
 	nng_socket socket;
 	bool open, receives;
+	nng_dialer dialers[NANOMSG_ENDPOINTS_MAX];
+	bool local[NANOMSG_ENDPOINTS_MAX]; /* it dials another kind of address than TCP's */
+	unsigned dialer_count;
 	int fd;                     /* readable when a call of the socket would not wait */
 	struct nanomsg_peers peers;
 };

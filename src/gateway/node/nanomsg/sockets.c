@@ -7,6 +7,7 @@
 #define LOG_ROOM "gateway/nanomsg"
 #include "gateway/node/nanomsg/nanomsg.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <nng/protocol/pair0/pair.h>
 #include <nng/protocol/pipeline0/pull.h>
@@ -28,8 +29,12 @@
 /* A closed socket forgets what its queue holds: time for messages that were just sent. */
 #define LINGER_NS (50 * UINT64_C(1000000))
 #define RECONNECT_MIN_MS 100
-/* Before a socket is closed; see calm(). */
+/* Before a socket is closed; see calm() and stop_dialing(). */
 #define CALM_NS (30 * UINT64_C(1000000))
+#define LOCAL_RECONNECT_MS 20
+#define LOCAL_QUIET_MS (LOCAL_RECONNECT_MS + QUIET_MS)
+#define QUIET_MS 10u
+#define NOWHERE UINT32_C(0xf0000001) /* 240.0.0.1 */
 
 static int fail(struct nanomsg_node *m, int rv, const char *what)
 {
@@ -40,13 +45,29 @@ static int fail(struct nanomsg_node *m, int rv, const char *what)
 
 /* ---- opening ---- */
 
-/* Attaches the endpoints of `side` to a socket. */
-static int attach(struct nanomsg_node *m, nng_socket s, const struct nanomsg_side *side)
+/* Adds a dialer to the side; see stop_dialing(). */
+static int dial(nng_socket s, const char *url, struct nanomsg_side *side)
 {
+	bool local = strncmp(url, "tcp", 3);
+	nng_dialer *d = &side->dialers[side->dialer_count];
+	int rv = nng_dialer_create(d, s, url);
+
+	if (!rv && local)
+		rv = nng_dialer_set_ms(*d, NNG_OPT_RECONNMINT, LOCAL_RECONNECT_MS) ?:
+		     nng_dialer_set_ms(*d, NNG_OPT_RECONNMAXT, LOCAL_RECONNECT_MS);
+	if (rv)
+		return rv;
+	side->local[side->dialer_count++] = local;
+	return nng_dialer_start(*d, NNG_FLAG_NONBLOCK);
+}
+
+/* Attaches the endpoints of `side` to a socket. */
+static int attach(struct nanomsg_node *m, nng_socket s, struct nanomsg_side *side)
+{
+	side->dialer_count = 0;
 	for (unsigned i = 0; i < side->count; i++) {
 		const char *url = side->urls[i];
-		int rv = side->bind ? nng_listen(s, url, NULL, 0) :
-				      nng_dial(s, url, NULL, NNG_FLAG_NONBLOCK);
+		int rv = side->bind ? nng_listen(s, url, NULL, 0) : dial(s, url, side);
 
 		if (rv)
 			return fail(m, rv, url);
@@ -164,6 +185,30 @@ static int nanomsg_open(struct outside *o)
 }
 
 /*
+ * nng_close() leaves a connection behind, with its descriptor and the endpoint, when it comes
+ * between two steps of the greeting (nng 1.5.2: the next step begins an operation that is closed,
+ * and its end is never reported). A greeting has no steps once it waits for the peer. So no dialer
+ * may begin to connect any more: one of TCP gets a source address that no host has, which fails at
+ * once; one of another kind dials so often that its last attempt falls into the wait.
+ */
+static void stop_dialing(struct nanomsg_side *side, unsigned *wait_ms)
+{
+	const nng_sockaddr nowhere = { .s_in = { .sa_family = NNG_AF_INET,
+						 .sa_addr = htonl(NOWHERE) } };
+
+	for (unsigned i = 0; i < side->dialer_count; i++) {
+		nng_dialer d = side->dialers[i];
+
+		nng_dialer_set_ms(d, NNG_OPT_RECONNMAXT, INT32_MAX);
+		nng_dialer_set_ms(d, NNG_OPT_RECONNMINT, INT32_MAX);
+		if (!side->local[i])
+			nng_dialer_set_addr(d, NNG_OPT_LOCADDR, &nowhere);
+		*wait_ms = MAX(*wait_ms, side->local[i] ? LOCAL_QUIET_MS : QUIET_MS);
+	}
+	side->dialer_count = 0;
+}
+
+/*
  * nng_close() can wait for ever when a header of a message has just come (nng 1.5.2: the
  * transport begins to read the rest with an operation that is closed, and the end of the read is
  * never reported). So no message may come while it is called: too long a message, which each
@@ -193,6 +238,11 @@ static void close_socket(struct nanomsg_side *side)
 
 void nanomsg_forget(struct nanomsg_node *m)
 {
+	unsigned wait_ms = 0;
+
+	stop_dialing(&m->in, &wait_ms);
+	stop_dialing(&m->out, &wait_ms);
+	usleep(1000 * wait_ms);
 	close_socket(&m->in);
 	close_socket(&m->out);
 	if (m->event_fd >= 0)
