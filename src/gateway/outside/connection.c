@@ -98,7 +98,8 @@ void outside_is_up(struct outside *o)
 	atomic_store_explicit(&o->up, true, memory_order_release);
 	node_figure_set(o->node, OUTSIDE_CONNECTED, outside_is_connected(o));
 	node_figure_add(o->node, OUTSIDE_CONNECTIONS, 1);
-	log_info("node %s: connected to %s", o->node->name, o->target);
+	if (fault_may_log(&o->faults))
+		log_info("node %s: connected to %s", o->node->name, o->target);
 	wakeup_post(o->node_fd);
 }
 

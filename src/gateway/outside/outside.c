@@ -110,7 +110,7 @@ static void say_unreachable(struct outside *o)
 {
 	node_figure_add(o->node, OUTSIDE_UNREACHABLE, 1);
 	/* Once for each reason. */
-	if (strcmp(o->said, o->why))
+	if (strcmp(o->said, o->why) && fault_may_log(&o->faults))
 		log_warn("node %s: cannot connect to %s: %s; trying again every %lld ms",
 			 o->node->name, o->target, o->why, (long long)o->reconnect_ms);
 	memcpy(o->said, o->why, sizeof(o->said));
@@ -137,8 +137,9 @@ static void close_connection(struct outside *o)
 	o->opened = false;
 	if (atomic_exchange(&o->broken, false) && was_up) {
 		node_figure_add(o->node, OUTSIDE_LOST, 1);
-		log_warn("node %s: the connection to %s is lost: %s", o->node->name, o->target,
-			 o->why);
+		if (fault_may_log(&o->faults))
+			log_warn("node %s: the connection to %s is lost: %s", o->node->name,
+				 o->target, o->why);
 		memcpy(o->said, o->why, sizeof(o->said));
 	} else if (!was_up && !outside_is_ending(o)) {
 		say_unreachable(o);
