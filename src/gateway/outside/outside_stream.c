@@ -114,6 +114,11 @@ static int fill(struct outside *o, struct stream *s, struct outside_input *in)
 	return 1;
 }
 
+static bool is_stuck(const struct stream *s)
+{
+	return stream_buffer_filled(&s->out) > ANSWERS_MAX;
+}
+
 int outside_stream_await(struct outside *o, struct stream *s, struct outside_input *in,
 			 uint64_t until_ns)
 {
@@ -127,16 +132,13 @@ int outside_stream_await(struct outside *o, struct stream *s, struct outside_inp
 			return -ECANCELED;
 		if (clock_now_ns() >= until_ns)
 			return outside_fail_silent(o);
+		if (is_stuck(s))
+			return outside_fail(o, -EPROTO, "it takes no answers");
 		ret = outside_stream_flush(o, s) ?: fill(o, s, in);
 		if (ret)
 			return MIN(ret, 0);
 		dial_wait(s->fd, stream_events(s, true, false), &limit);
 	}
-}
-
-static bool is_stuck(const struct stream *s)
-{
-	return stream_buffer_filled(&s->out) > ANSWERS_MAX;
 }
 
 int outside_stream_read(struct outside *o, struct stream *s, struct outside_input *in,

@@ -9,8 +9,8 @@
 
 /* A packet without its message, at most. */
 #define PACKET_MAX 262144
-/* Of the numbers that MQTT has. */
-#define IDS_MAX 60000u
+/* Numbers in use; a broker may confirm them in any order. */
+#define IDS_MAX 8192u
 
 /* ---- sending ---- */
 

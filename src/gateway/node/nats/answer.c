@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes of an answer; JSON takes some times as much memory. */
+#define ANSWER_MAX 65536
+
 bool nats_answer_read(struct nats_answer *a, const char *data, size_t len)
 {
-	json_t *o = json_loadb(data, len, 0, NULL), *error = json_object_get(o, "error");
+	json_t *o = len <= ANSWER_MAX ? json_loadb(data, len, 0, NULL) : NULL;
+	const json_t *error = json_object_get(o, "error");
 	const char *text = json_string_value(json_object_get(error, "description"));
 	bool known;
 

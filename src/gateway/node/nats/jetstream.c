@@ -31,6 +31,8 @@
  * sent again after each pause. */
 #define AWAY_NS (2 * NSEC_PER_SEC)
 #define PAUSE_NS (NSEC_PER_SEC / 10)
+/* Bytes of an answer to a question. */
+#define ANSWER_MAX (1 << 20)
 /* Of a subject for an acknowledgement. */
 #define REPLY_MAX 800
 /* Numbers of subscriptions. */
@@ -118,7 +120,7 @@ static json_t *request(struct nats_node *m, const char *what, const char *name, 
 		ret = nats_await(m, &f) ?: nats_take(m, &f);
 	if (ret)
 		return NULL;
-	answer = json_loadb(f.data.at, f.data.len, 0, NULL);
+	answer = f.data.len <= ANSWER_MAX ? json_loadb(f.data.at, f.data.len, 0, NULL) : NULL;
 	if (json_is_object(answer))
 		return answer;
 	json_decref(answer);
