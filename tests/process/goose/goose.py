@@ -295,6 +295,69 @@ def sender():
     return lambda payload, to=GROUP: raw.send(bytes.fromhex(to.replace(":", "")) + own + b"\x88\xb8" + payload)
 
 
+DATA = """data = ( { mms_type = "structure"; members = ( { mms_type = "boolean"; signal = "trip"; },
+	{ mms_type = "structure"; members = ( { mms_type = "float32"; signal = "u"; }, { mms_type = "int32"; signal = "count"; } ); },
+	{ mms_type = "bitstring"; mms_bitstring_size = 13; value = 1; }, { mms_type = "timestamp"; } ); },
+	{ mms_type = "array"; members = ( { mms_type = "int32"; value = 7; }, { mms_type = "int32"; value = -8; } ); },
+	{ mms_type = "visible_string"; value = "bay 1"; } )"""
+MEMBERS = (
+    ('name = "trip"; subscriber = "bay"; index = 0;', 'name = "trip"; subscriber = "bay"; index = 0; member = "0";'),
+    ('index = 1; mms_type = "int32"', 'index = 0; member = "1.1"; mms_type = "int32"'),
+    ('index = 2;', 'index = 0; member = "1.0";'),
+    ('name = "quality"; subscriber = "bay"; index = 3; mms_type = "bitstring"; }',
+     'name = "t"; subscriber = "bay"; index = 0; member = "3"; mms_type = "timestamp"; }, '
+     '{ name = "more"; subscriber = "bay"; index = 1; member = "1"; mms_type = "int32"; }'))
+FIELDS = ["goose.numDatSetEntries", "goose.boolean", "goose.integer", "goose.float_value", "goose.bit_string",
+          "goose.visible_string", "goose.array", "goose.structure", "_ws.malformed", "_ws.expert.message"]
+
+
+def structures(pair):
+    """Members of structures and arrays arrive as values of signals; tshark reads the same messages. A
+    structure without the member changes nothing."""
+    pair.start_reader(MEMBERS)
+    with_tshark = shutil.which("tshark")
+    path = os.path.join(pair.folder, "frames.pcapng")
+    tshark = capture(pair, path) if with_tshark else None
+    text = WRITER % (COUNTER, INTERVAL, REFERENCE, GROUP, LIVE_MS)
+    end = "value = 2048; } )"
+    pair.writer = Gateway(pair.folder, "writer",
+                          text[:text.index("data = (")] + DATA + text[text.index(end) + len(end):])
+    pair.await_more(50)
+    pair.writer.ask("/node/src/stop", "POST")
+    pair.until(lambda: pair.stats(pair.writer)["sent"] == len(pair.rows()), "each change arrives")
+    rows = pair.rows()
+    counts = [r[2] for r in rows]
+    check(counts == sorted(set(counts)), "counts: %s" % counts)
+    for at, _, _, u, t in rows:
+        check(u == 1.5 and abs(float(at) - t / 1e9) < 1e-6, "a row: %s" % rows[:2])
+    pair.writer.ask("/node/x/stop", "POST")
+    f = pair.figures(pair.reader)
+    check(not f["mismatched"] and not f["malformed"], "%s" % f)
+    if tshark:
+        until(lambda: subprocess.run(["tshark", "-r", path, "-Y", "goose"], capture_output=True, text=True,
+                                     timeout=60).stdout.count("\n") >= f["messages_received"], "all frames", 40)
+        tshark.send_signal(signal.SIGINT)
+        tshark.wait(20)
+        out = subprocess.run(["tshark", "-r", path, "-T", "fields"] + [w for x in FIELDS for w in ("-e", x)],
+                             capture_output=True, text=True, check=True, timeout=60).stdout
+        counts = set()
+        for line in filter(str.strip, out.splitlines()):
+            line = line.split("\t")
+            numbers = line[2].split(",")
+            counts.add(int(numbers[0]))
+            check(line[:2] == ["3", "1"] and numbers[1:] == ["7", "-8"] and line[3] == "1.5" and
+                  line[5] == "bay 1" and line[4] == "8000" and line[8:] == ["", ""], "a frame: %s" % line)
+        check(counts == {r[2] for r in rows}, "tshark has the same counts")
+    send = sender()
+    short = item(0xa2, item(0x83, b"\1") + item(0xa2, item(0x87, b"\x08" + bytes(4))))
+    send(message(100000, values=[short, item(0xa1, b"")]))
+    pair.until(lambda: pair.figures(pair.reader)["mismatched"] == 1, "a member is missing")
+    check(len(pair.rows()) == len(rows), "it changes nothing")
+    ends_soon(pair.writer)
+    log = ends_soon(pair.reader)
+    check("value 0, member 1.1 is not of type int32" in log, log)
+
+
 def always(pair):
     """A sample for each message; simulated ones replace others while they come."""
     pair.start_reader((('trigger = "change"', 'trigger = "always"'),
@@ -373,7 +436,7 @@ def missing(pair):
     check("150 values may be longer than" in err, err)
 
 
-SCENARIOS = {f.__name__: f for f in (exchange, down, restart, always, forged, missing)}
+SCENARIOS = {f.__name__: f for f in (exchange, structures, down, restart, always, forged, missing)}
 
 
 def main():

@@ -144,9 +144,29 @@ static void no_value_takes_more_bytes_than_the_longest(void **state)
 	}
 }
 
+static void times_are_nanoseconds_since_1970(void **state)
+{
+	const struct mms_type *t = mms_type_find("timestamp");
+	struct goose_value v, w;
+	union signal_data back;
+
+	assert_true(mms_from_signal(t, 0, integer(INT64_C(1700000000123456789)), SIGNAL_INTEGER, &v));
+	assert_true(v.type == GOOSE_UTC_TIME && v.time.seconds == 1700000000 && v.time.nanoseconds == 123456789);
+	assert_true(mms_to_signal(t, &v, &back));
+	assert_true(back.i == INT64_C(1700000000123456789));
+	/* Of a signal with a fraction they are seconds. */
+	assert_true(mms_from_signal(t, 0, (union signal_data){ .f = 1.5 }, SIGNAL_FLOAT, &w));
+	assert_true(w.time.seconds == 1 && w.time.nanoseconds == 500000000);
+	assert_true(mms_equal(&v, &v) && !mms_equal(&v, &w));
+	assert_false(mms_from_signal(t, 0, integer(-1), SIGNAL_INTEGER, &v));
+	assert_false(mms_from_signal(t, 0, integer(INT64_C(4294967296000000000)), SIGNAL_INTEGER, &v));
+	assert_false(mms_from_signal(t, 0, (union signal_data){ .f = NAN }, SIGNAL_FLOAT, &v));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_are_nanoseconds_since_1970),
 		cmocka_unit_test(the_limits_of_integers_hold),
 		cmocka_unit_test(the_first_bit_of_a_string_is_the_lowest_one),
 		cmocka_unit_test(other_types_are_refused),

@@ -62,20 +62,31 @@ struct goose_source {
 	uint64_t say_ns[GOOSE_SAYINGS]; /* when it may be said again */
 };
 
+/* Structures and arrays in each other, at most: as many as are read. */
+#define GOOSE_GROUPS_MAX (GOOSE_DEPTH_MAX - 1)
+/* Entries of a data set that is written, with those in structures. */
+#define GOOSE_ENTRIES_MAX 4096
+
 /* From where a signal comes. */
 struct goose_mapping {
 	unsigned source, index;
+	unsigned depth;                     /* of the value in structures, 0: it is in none; */
+	unsigned member[GOOSE_GROUPS_MAX];  /* on each level, which member */
 	const struct mms_type *type;
 };
 
 /* An entry of a data set that is written. */
 struct goose_entry {
-	const struct mms_type *type;
+	const struct mms_type *type; /* NULL: a structure or an array, */
+	enum goose_type group;       /* which of them, */
+	unsigned first, part_count;  /* and which entries are its members */
+	bool stamp;            /* it holds the time of the last change */
 	unsigned bits;         /* of a bit string */
 	const char *signal;    /* NULL: `value` is constant */
 	unsigned index;        /* of the signal in samples */
 	enum signal_type from; /* its type */
 	struct goose_value value;
+	const json_t *cfg;     /* where it is configured */
 };
 
 /* A control block that is written. */
@@ -84,8 +95,10 @@ struct goose_sink {
 	json_t *data_cfg;
 	int64_t app_id, revision, allowed_live_ms, burst;
 	uint8_t dst[ETHERNET_MAC];
+	/* Members of a structure stand side by side, behind the entry of the structure. */
 	struct goose_entry *data;
-	unsigned count;
+	unsigned count;        /* of the data set, without members */
+	unsigned total;        /* with them */
 	struct goose_publisher machine;
 	struct goose_value *values, *next; /* that are published; of the sample that is written */
 	struct utc_time time;              /* of the last change */
@@ -149,11 +162,20 @@ struct goose_node {
 
 /* settings.c */
 extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
-enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 3 };
+enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 4 };
 int goose_parse(struct node *n, struct config *c, json_t *cfg);
 int goose_check(struct node *n, struct config *c, json_t *cfg);
 int goose_check_signals(struct node *n, struct config *c, json_t *cfg);
 void goose_settings_free(struct goose_node *g);
+
+/* data.c */
+bool goose_is_given(const json_t *at, const char *key);
+/* NULL after config_fail(). `more`: which types there are besides those that signals can hold, as
+ * the end of a message; "": no others may be used. */
+const struct mms_type *goose_type_parse(struct config *c, const json_t *at, const char *name,
+					const char *more);
+/* The data set of a publisher. 0, -EINVAL after config_fail(), or -ENOMEM. */
+int goose_data_parse(struct goose_sink *s, struct config *c, const json_t *at);
 
 /* receive.c. 0 or a negative errno after a message in the log; close undoes a part, too. */
 int goose_receiver_open(struct goose_node *g);

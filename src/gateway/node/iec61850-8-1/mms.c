@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gateway/sample/time.h"
 #include "util/container_of.h"
 
 /* Names and types of signals as those of VILLASnode. */
@@ -20,6 +21,12 @@ static const struct mms_type types[] = {
 	{ "bitstring", GOOSE_BIT_STRING, SIGNAL_INTEGER, 32 },
 	{ "float32", GOOSE_FLOAT, SIGNAL_FLOAT, 32 },
 	{ "float64", GOOSE_FLOAT, SIGNAL_FLOAT, 64 },
+	/* Nanoseconds since 1970. */
+	{ "timestamp", GOOSE_UTC_TIME, SIGNAL_INTEGER, 64 },
+	{ "visible_string", GOOSE_VISIBLE_STRING, SIGNAL_INTEGER, 0 },
+	{ "mms_string", GOOSE_MMS_STRING, SIGNAL_INTEGER, 0 },
+	{ "octet_string", GOOSE_OCTET_STRING, SIGNAL_INTEGER, 0 },
+	{ "binary_time", GOOSE_BINARY_TIME, SIGNAL_INTEGER, 0 },
 };
 
 const struct mms_type *mms_type_find(const char *name)
@@ -28,6 +35,12 @@ const struct mms_type *mms_type_find(const char *name)
 		if (!strcmp(types[i].name, name))
 			return &types[i];
 	return NULL;
+}
+
+bool mms_is_text(const struct mms_type *t)
+{
+	return t->tag == GOOSE_VISIBLE_STRING || t->tag == GOOSE_MMS_STRING ||
+	       t->tag == GOOSE_OCTET_STRING || t->tag == GOOSE_BINARY_TIME;
 }
 
 static bool fits_signed(int64_t i, unsigned bits)
@@ -62,6 +75,26 @@ static bool to_integer(union signal_data d, enum signal_type from, int64_t *out)
 	return from != SIGNAL_FLOAT || (d.f >= -0x1p63 && d.f < 0x1p63);
 }
 
+/* Accuracy of times: not said. */
+#define ACCURACY_UNKNOWN 31
+
+static bool to_time(union signal_data d, enum signal_type from, struct utc_time *out)
+{
+	int64_t ns = d.i;
+	bool good = true;
+
+	if (from == SIGNAL_FLOAT) {
+		d.f *= (double)SAMPLE_TIME_SECOND;
+		good = to_integer(d, from, &ns);
+	}
+	*out = (struct utc_time){ .accuracy = ACCURACY_UNKNOWN };
+	if (!good || ns < 0 || ns / SAMPLE_TIME_SECOND > UINT32_MAX)
+		return false;
+	out->seconds = (uint32_t)(ns / SAMPLE_TIME_SECOND);
+	out->nanoseconds = (uint32_t)(ns % SAMPLE_TIME_SECOND);
+	return true;
+}
+
 bool mms_from_signal(const struct mms_type *t, unsigned bits, union signal_data d,
 		     enum signal_type from, struct goose_value *out)
 {
@@ -79,6 +112,8 @@ bool mms_from_signal(const struct mms_type *t, unsigned bits, union signal_data 
 		out->boolean = from == SIGNAL_FLOAT ? d.f != 0 : d.i != 0;
 		return true;
 	}
+	if (t->tag == GOOSE_UTC_TIME)
+		return to_time(d, from, &out->time);
 	if (!to_integer(d, from, &i))
 		return false;
 	if (t->tag == GOOSE_INTEGER) {
@@ -113,6 +148,9 @@ bool mms_to_signal(const struct mms_type *t, const struct goose_value *v, union 
 	case GOOSE_BIT_STRING:
 		out->i = (int64_t)turn_bits(v->number, v->bits);
 		return true;
+	case GOOSE_UTC_TIME:
+		out->i = (int64_t)v->time.seconds * SAMPLE_TIME_SECOND + v->time.nanoseconds;
+		return true;
 	default:
 		out->f = v->real;
 		return true;
@@ -127,6 +165,8 @@ bool mms_equal(const struct goose_value *a, const struct goose_value *b)
 	case GOOSE_FLOAT:
 		/* As bytes: NaN is NaN, and 0 is not -0. */
 		return !memcmp(&a->real, &b->real, sizeof(a->real));
+	case GOOSE_UTC_TIME:
+		return a->time.seconds == b->time.seconds && a->time.nanoseconds == b->time.nanoseconds;
 	default:
 		return a->number == b->number;
 	}

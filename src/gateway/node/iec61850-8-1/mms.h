@@ -18,10 +18,14 @@ struct mms_type {
 #define MMS_BITS_MAX 64
 /* For messages. */
 #define MMS_NAMES \
-	"boolean, int8, int16, int32, int64, int8u, int16u, int32u, bitstring, float32, float64"
+	"boolean, int8, int16, int32, int64, int8u, int16u, int32u, bitstring, float32, float64, timestamp"
+#define MMS_TEXT_NAMES "visible_string, mms_string, octet_string, binary_time"
 
 /* NULL: there is none with this name. */
 const struct mms_type *mms_type_find(const char *name);
+
+/* A text or bytes: constants of data sets that are written, which no signal can hold. */
+bool mms_is_text(const struct mms_type *t);
 
 /* The value of a signal of type `from` as one of a message; `bits`: of a bit string, whose first
  * bit is the lowest one of the number. False: it is out of range. */

@@ -249,6 +249,37 @@ static void note_used(struct goose_node *g, struct goose_source *s, const struct
 	}
 }
 
+/* The value of a signal, in the value of the data set that has it; false: there is none. */
+static bool find_member(const struct goose_mapping *m, const struct goose_value *top,
+			struct goose_value *out)
+{
+	*out = *top;
+	for (unsigned i = 0; i < m->depth; i++) {
+		struct ber members = out->members;
+
+		if (out->type != GOOSE_STRUCTURE && out->type != GOOSE_ARRAY)
+			return false;
+		for (unsigned k = 0; k <= m->member[i]; k++)
+			if (goose_next(&members, out) <= 0)
+				return false;
+	}
+	return true;
+}
+
+/* Says which value of a message is not what a signal needs. */
+static void say_mismatch(struct goose_node *g, struct goose_source *s, unsigned signal)
+{
+	const struct goose_mapping *m = &g->in.mappings[signal];
+	char member[8 * GOOSE_GROUPS_MAX + 20] = "";
+	int used = 0;
+
+	for (unsigned i = 0; i < m->depth; i++)
+		used += snprintf(member + used, sizeof(member) - (size_t)used, "%s%u",
+				 i ? "." : ", member ", m->member[i]);
+	say(g, s, GOOSE_SAY_MISMATCHED, "value %u%s is not of type %s, which mms_type of the signal '%s' says",
+	    m->index, member, m->type->name, g->node->in.signals->signals[signal].name);
+}
+
 /* Takes the values of a message. False: they are not those of the signals. */
 static bool take_values(struct goose_node *g, struct goose_source *s, const struct goose *message)
 {
@@ -269,14 +300,13 @@ static bool take_values(struct goose_node *g, struct goose_source *s, const stru
 	for (unsigned take = 0; take < 2; take++)
 		for (unsigned i = 0; i < g->in.mapping_count; i++) {
 			const struct goose_mapping *m = &g->in.mappings[i];
+			struct goose_value value;
 
 			if (m->source != which)
 				continue;
-			if (!mms_to_signal(m->type, &r->values[m->index], &data)) {
-				say(g, s, GOOSE_SAY_MISMATCHED,
-				    "value %u is not of type %s, which mms_type of the signal '%s' says",
-				    m->index, m->type->name,
-				    g->node->in.signals->signals[i].name);
+			if (!find_member(m, &r->values[m->index], &value) ||
+			    !mms_to_signal(m->type, &value, &data)) {
+				say_mismatch(g, s, i);
 				return false;
 			}
 			if (take)

@@ -107,14 +107,29 @@ static void *repeat(void *arg)
 
 /* ---- start and stop ---- */
 
+/* Structures of a message have their members in the same list of values. */
+static void link_groups(const struct goose_sink *s, struct goose_value *values)
+{
+	for (unsigned i = 0; i < s->total; i++) {
+		const struct goose_entry *d = &s->data[i];
+
+		if (!d->type)
+			values[i] = (struct goose_value){ .type = d->group, .parts = values + d->first,
+							  .part_count = d->part_count };
+	}
+}
+
 /* Does the longest message of a control block fit into a frame? */
 static int check_size(struct goose_node *g, struct goose_sink *s)
 {
 	const struct goose_publication p = { UINT32_MAX, UINT32_MAX };
 	size_t len;
 
-	for (unsigned i = 0; i < s->count; i++)
-		s->next[i] = mms_longest(s->data[i].type, s->data[i].bits);
+	for (unsigned i = 0; i < s->total; i++)
+		if (s->data[i].type && mms_is_text(s->data[i].type))
+			s->next[i] = s->data[i].value;
+		else if (s->data[i].type)
+			s->next[i] = mms_longest(s->data[i].type, s->data[i].bits);
 	if (encode(g, s, &p, s->next, &len))
 		return 0;
 	log_error("%s: a message of '%s' with %u values may be longer than %u bytes, which a frame on %s has at most; fewer values are needed",
@@ -133,6 +148,8 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 
 	s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
 	s->unsent = false;
+	link_groups(s, s->values);
+	link_groups(s, s->next);
 	goose_publisher_begin(&s->machine, &repetition, s->machine.state);
 	return check_size(g, s);
 }
@@ -212,9 +229,11 @@ void goose_sender_close(struct goose_node *g)
 /* The values of a data set, from a sample. False: the sample is refused. */
 static bool make_values(struct goose_node *g, struct goose_sink *s, const struct sample *smp)
 {
-	for (unsigned i = 0; i < s->count; i++) {
+	for (unsigned i = 0; i < s->total; i++) {
 		const struct goose_entry *d = &s->data[i];
 
+		if (!d->type)
+			continue;
 		s->next[i] = d->value;
 		if (!d->signal || (d->index >= smp->length && d->value.type))
 			continue;
@@ -238,8 +257,8 @@ static bool has_changed(const struct goose_sink *s)
 {
 	bool changed = goose_publisher_is_silent(&s->machine);
 
-	for (unsigned i = 0; i < s->count && !changed; i++)
-		changed = !mms_equal(&s->values[i], &s->next[i]);
+	for (unsigned i = 0; i < s->total && !changed; i++)
+		changed = s->data[i].signal && !mms_equal(&s->values[i], &s->next[i]);
 	return changed;
 }
 
@@ -265,6 +284,9 @@ static bool publish(struct goose_node *g, struct goose_sink *s, const struct sam
 	s->next = s->values;
 	s->values = values;
 	s->time = time_of(smp);
+	for (unsigned i = 0; i < s->total; i++)
+		if (s->data[i].stamp)
+			s->values[i].time = s->time;
 	s->unsent = true;
 	goose_publisher_change(&s->machine, now);
 	node_figure_add(g->node, GOOSE_FIGURE_CHANGES_SENT, 1);

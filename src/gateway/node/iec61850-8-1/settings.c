@@ -24,7 +24,8 @@
 #define ENTRY \
 	"{'type': 'object', 'required': ['mms_type'], 'additionalProperties': false, 'properties': {" \
 	"'mms_type': {'type': 'string'}, 'signal': {'type': ['string', 'null']}, " \
-	"'value': {'type': ['boolean', 'number', 'null']}, " \
+	"'value': {'type': ['boolean', 'number', 'string', 'null']}, " \
+	"'members': {'type': ['array', 'null'], 'minItems': 1, 'items': {'type': 'object'}}, " \
 	"'mms_bitstring_size': " NUMBER_OR_NULL("64") "}}"
 #define PUBLISHER \
 	"{'type': 'object', 'additionalProperties': false, 'required': ['go_cb_ref', 'data_set_ref', " \
@@ -103,7 +104,7 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 };
 
 struct signal_entry {
-	const char *subscriber, *mms_type;
+	const char *subscriber, *mms_type, *member;
 	int64_t index;
 };
 
@@ -114,6 +115,8 @@ const struct config_key goose_signal_keys[GOOSE_SIGNAL_KEYS] = {
 	  .help = "Which of in.subscribers brings it; required in `in`" },
 	{ "index", CONFIG_INT, SIGNAL(index), "0", .min = 0, .max = 1023,
 	  .help = "Its place in the data set" },
+	{ "member", CONFIG_STRING, SIGNAL(member),
+	  .help = "Its place in the structure or array at `index`, such as \"0\" or, in one of its members, \"2.1\"" },
 	{ "mms_type", CONFIG_STRING, SIGNAL(mms_type),
 	  .help = "Its type in messages: " MMS_NAMES "; required in `in`" },
 };
@@ -153,30 +156,6 @@ static const struct config_key sink_keys[] = {
 	  .form = "'type': 'array'", .help = "The values of the data set" },
 };
 
-struct data_entry {
-	const char *mms_type, *signal;
-	json_t *value;
-	int64_t bits;
-};
-
-#define DATA(field) offsetof(struct data_entry, field)
-
-static const struct config_key data_keys[] = {
-	{ "mms_type", CONFIG_STRING, DATA(mms_type), .required = true, .help = "Its type" },
-	{ "signal", CONFIG_STRING, DATA(signal), .help = "The signal that it holds" },
-	{ "value", CONFIG_JSON, DATA(value), .form = "'type': ['boolean', 'number', 'null']",
-	  .help = "What it holds without a signal, or where a sample is too short" },
-	{ "mms_bitstring_size", CONFIG_INT, DATA(bits), "32", .min = 1, .max = MMS_BITS_MAX,
-	  .help = "Bits of a bit string" },
-};
-
-static bool is_given(const json_t *at, const char *key)
-{
-	const json_t *value = json_object_get(at, key);
-
-	return value && !json_is_null(value);
-}
-
 /* References are limited in length by the standard. */
 static int check_text(struct config *c, const json_t *at, const char *key, const char *text)
 {
@@ -194,16 +173,6 @@ static int parse_address(struct config *c, const json_t *at, const char *text,
 	config_fail(c, at, "dst_address",
 		    "'%.40s' is no address of Ethernet such as 01:0c:cd:01:00:00", text);
 	return -EINVAL;
-}
-
-static const struct mms_type *parse_type(struct config *c, const json_t *at, const char *name)
-{
-	const struct mms_type *t = mms_type_find(name);
-
-	if (!t)
-		config_fail(c, at, "mms_type", "'%.40s' is no type of values; there are " MMS_NAMES,
-			    name);
-	return t;
 }
 
 /* ---- reading ---- */
@@ -251,6 +220,26 @@ static struct goose_source *find_source(const struct goose_node *g, const char *
 	return NULL;
 }
 
+/* "2.0.1" */
+static int parse_member(struct goose_mapping *m, struct config *c, const json_t *at,
+			const char *text)
+{
+	char *end = NULL;
+
+	for (const char *from = text; from && *from; from = *end ? end + 1 : end) {
+		unsigned long n = strtoul(from, &end, 10);
+
+		if (*from < '0' || *from > '9' || (*end && *end != '.') || (*end && !end[1]) ||
+		    n >= GOOSE_ENTRIES_MAX || m->depth == GOOSE_GROUPS_MAX) {
+			config_fail(c, at, "member", "'%.40s' is no list of up to %d places with dots between, such as \"2.1\"",
+				    text, GOOSE_GROUPS_MAX);
+			return -EINVAL;
+		}
+		m->member[m->depth++] = (unsigned)n;
+	}
+	return 0;
+}
+
 static int parse_mapping(struct goose_node *g, struct config *c, const json_t *at,
 			 struct signal *signal, struct goose_mapping *m)
 {
@@ -270,13 +259,13 @@ static int parse_mapping(struct goose_node *g, struct config *c, const json_t *a
 		config_fail(c, at, "subscriber", "in.subscribers has no '%.60s'", e.subscriber);
 		return -EINVAL;
 	}
-	m->type = parse_type(c, at, e.mms_type);
-	if (!m->type)
+	m->type = goose_type_parse(c, at, e.mms_type, "");
+	if (!m->type || parse_member(m, c, at, e.member))
 		return -EINVAL;
 	m->source = (unsigned)(s - g->in.sources);
 	m->index = (unsigned)e.index;
 	s->needed = MAX(s->needed, m->index + 1);
-	if (!is_given(at, "type"))
+	if (!goose_is_given(at, "type"))
 		signal->type = m->type->signal;
 	if (signal->type == m->type->signal)
 		return 0;
@@ -311,70 +300,6 @@ static int parse_mappings(struct goose_node *g, struct config *c)
 
 /* ---- writing ---- */
 
-static int parse_value(struct goose_entry *d, struct config *c, const json_t *at,
-		       const json_t *value)
-{
-	union signal_data data = { .bits = 0 };
-	enum signal_type type = d->type->signal;
-	bool good = json_is_boolean(value) || json_is_number(value);
-
-	if (type == SIGNAL_FLOAT) {
-		good = json_is_number(value);
-		data.f = json_number_value(value);
-	} else {
-		good = good && !json_is_real(value) && (type == SIGNAL_BOOLEAN || !json_is_boolean(value));
-		data.i = json_is_true(value) ? 1 : json_integer_value(value);
-	}
-	if (good && mms_from_signal(d->type, d->bits, data, type, &d->value))
-		return 0;
-	config_fail(c, at, "value", "is no value of type %s", d->type->name);
-	return -EINVAL;
-}
-
-static int parse_entry(struct goose_entry *d, struct config *c, const json_t *at)
-{
-	struct data_entry e = { 0 };
-
-	if (!json_is_object(at)) {
-		config_fail(c, at, NULL, "is a group such as { mms_type = \"boolean\"; signal = \"trip\"; }");
-		return -EINVAL;
-	}
-	if (config_unpack(c, at, data_keys, ARRAY_SIZE(data_keys), &e, NULL, 0))
-		return -EINVAL;
-	d->type = parse_type(c, at, e.mms_type);
-	if (!d->type)
-		return -EINVAL;
-	d->bits = (unsigned)e.bits;
-	d->signal = e.signal;
-	if (is_given(at, "value"))
-		return parse_value(d, c, at, e.value);
-	if (d->signal)
-		return 0;
-	config_fail(c, at, NULL, "`signal` or `value` is required");
-	return -EINVAL;
-}
-
-static int parse_data(struct goose_sink *s, struct config *c, const json_t *at)
-{
-	json_t *e;
-	size_t i;
-	int ret = 0;
-
-	if (!json_is_array(s->data_cfg) || !json_array_size(s->data_cfg)) {
-		config_fail(c, at, "data", "is a list of values, ( { mms_type = ...; signal = ...; } )");
-		return -EINVAL;
-	}
-	s->count = (unsigned)json_array_size(s->data_cfg);
-	s->data = calloc(s->count, sizeof(*s->data));
-	s->values = calloc(s->count, sizeof(*s->values));
-	s->next = calloc(s->count, sizeof(*s->next));
-	if (!s->data || !s->values || !s->next)
-		return -ENOMEM;
-	json_array_foreach(s->data_cfg, i, e)
-		ret = parse_entry(&s->data[i], c, e) ?: ret;
-	return ret;
-}
-
 static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
 		      const json_t *at)
 {
@@ -385,7 +310,7 @@ static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config 
 	if (config_unpack(c, at, sink_keys, ARRAY_SIZE(sink_keys), s, NULL, 0) ||
 	    parse_address(c, at, s->dst_text, s->dst) || check_text(c, at, "go_id", s->id) ||
 	    check_text(c, at, "go_cb_ref", s->reference) ||
-	    check_text(c, at, "data_set_ref", s->dataset) || parse_data(s, c, at))
+	    check_text(c, at, "data_set_ref", s->dataset) || goose_data_parse(s, c, at))
 		return -EINVAL;
 	if ((double)s->allowed_live_ms <= g->out.retransmission.max_s * 1e3)
 		config_warn(c, at, "time_allowed_to_live",
@@ -422,14 +347,14 @@ static int parse_retransmission(struct goose_node *g, struct config *c)
 
 	if (config_unpack(c, at, goose_out_keys[5].group, goose_out_keys[5].group_count, r, NULL, 0))
 		return -EINVAL;
-	if (!is_given(at, "max")) {
+	if (!goose_is_given(at, "max")) {
 		r->max_s = g->out.resend_interval_s;
-	} else if (is_given(g->node->out.cfg, "resend_interval") &&
+	} else if (goose_is_given(g->node->out.cfg, "resend_interval") &&
 		   r->max_s != g->out.resend_interval_s) {
 		config_fail(c, at, "max", "says nothing with another out.resend_interval, which is the same");
 		return -EINVAL;
 	}
-	if (!is_given(at, "min"))
+	if (!goose_is_given(at, "min"))
 		r->min_s = MIN(r->min_s, r->max_s);
 	if (r->min_s <= r->max_s)
 		return 0;
@@ -509,7 +434,7 @@ static int resolve(struct node *n, struct config *c, struct goose_sink *s, unsig
 	const struct signal_list *names = n->out.signals ? n->out.signals : n->out.hooked;
 	const struct signal_list *types = n->out.hooked ? n->out.hooked : names;
 	struct goose_entry *d = &s->data[which];
-	const json_t *at = json_array_get(s->data_cfg, which);
+	const json_t *at = d->cfg;
 	int i = find_signal(names, d->signal);
 
 	/* No path writes the node, so the names are not known. */
@@ -536,7 +461,7 @@ int goose_check_signals(struct node *n, struct config *c, json_t *cfg)
 	if (!goose_can_write(n))
 		return 0;
 	for (unsigned i = 0; i < g->out.sink_count; i++)
-		for (unsigned k = 0; k < g->out.sinks[i].count; k++)
+		for (unsigned k = 0; k < g->out.sinks[i].total; k++)
 			if (g->out.sinks[i].data[k].signal)
 				ret = resolve(n, c, &g->out.sinks[i], k) ?: ret;
 	return ret;
