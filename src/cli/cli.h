@@ -24,6 +24,7 @@ int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_ctl(int argc, char **argv);
 int cli_schema(int argc, char **argv);
+int cli_scl(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_exec(int argc, char **argv);

@@ -71,6 +71,9 @@ static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_SCHEMA
 	{ "schema", "print the JSON Schema of configurations", cli_schema },
 #endif
+#ifdef CLI_HAVE_SCL
+	{ "scl", "control blocks of engineering files of substations", cli_scl },
+#endif
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `busbar scl`: the control blocks of an engineering file (SCL), and configurations of nodes that
+ * read or write them, spelled out, so that they can be changed and the file is not needed any more.
+ */
+#define LOG_ROOM "scl"
+#include <ctype.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "gateway/scl/scl.h"
+#include "util/container_of.h"
+#include "util/log.h"
+
+static const char usage[] =
+	"usage: busbar scl [options] FILE\n"
+	"\n"
+	"Lists the control blocks of GOOSE and sampled values in an SCL file (ICD, CID, IID,\n"
+	"SCD), or prints a configuration with a node for each of them.\n"
+	"\n"
+	"  -r, --read           print nodes that read the control blocks\n"
+	"  -w, --write          print nodes that write them\n"
+	"  -i, --ied IED        only those of this device\n"
+	"  -c, --control PATH   only this one, such as LD0/LLN0.trip\n"
+	"  -n, --interface NAME the network interface in the configuration (eth0)\n"
+	"  -h, --help           this text\n"
+	"\n"
+	"Exit status: 0 success, 1 a control block cannot be used, 2 the file cannot be\n"
+	"read, or wrong usage.\n";
+
+struct request {
+	bool read, write;
+	const char *ied, *control, *interface;
+	struct scl *scl;
+};
+
+static const char *const mode_names[] = { "per_nominal_period", "samples_per_second",
+					  "seconds_per_sample" };
+
+/* As a text of libconfig. */
+static void print_text(const char *text)
+{
+	putchar('"');
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if (*c < ' ')
+			printf("\\x%02x", *c);
+		else
+			putchar(*c);
+	}
+	putchar('"');
+}
+
+static void print_key(const char *indent, const char *key, const char *text)
+{
+	printf("%s%s = ", indent, key);
+	print_text(text);
+	puts(";");
+}
+
+/* A name of a node. */
+static void print_name(const struct scl_control *c)
+{
+	const char *parts[] = { c->ied, c->path };
+
+	printf("\t");
+	if (!isalpha((unsigned char)*c->ied))
+		putchar('n');
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (i)
+			putchar('_');
+		for (const char *p = parts[i]; *p; p++)
+			putchar(isalnum((unsigned char)*p) ? *p : '_');
+	}
+	printf(" = {\n");
+}
+
+static void print_vlan(const struct scl_control *c)
+{
+	if (c->has_vlan_id || c->has_vlan_priority)
+		printf("\t\t\t%svlan = { id = %u; priority = %u; };\n",
+		       c->kind == SCL_GOOSE ? "\t\t" : "", c->vlan_id,
+		       c->has_vlan_priority ? c->vlan_priority : 4);
+}
+
+/* ---- GOOSE ---- */
+
+static int print_signal(void *arg, const struct scl_data *d, const unsigned place[], unsigned depth)
+{
+	bool *first = arg;
+
+	if (scl_is_text(d))
+		return 0;
+	printf("%s\t\t\t\t{ name = ", *first ? "" : ",\n");
+	*first = false;
+	print_text(d->name);
+	printf("; subscriber = \"it\"; index = %u; ", place[0]);
+	for (unsigned i = 1; i < depth; i++)
+		printf("%s%u%s", i > 1 ? "." : "member = \"", place[i], i + 1 == depth ? "\"; " : "");
+	printf("mms_type = \"%s\"; }", d->basic->mms_type);
+	return 0;
+}
+
+static void print_subscriber(const struct request *r, const struct scl_control *c)
+{
+	bool first = true;
+
+	printf("\t\ttype = \"iec61850-8-1\";\n\t\tin = {\n");
+	print_key("\t\t\t", "interface", r->interface);
+	printf("\t\t\tsubscribers = {\n\t\t\t\tit = {\n");
+	print_key("\t\t\t\t\t", "go_cb_ref", c->reference);
+	if (c->mac)
+		print_key("\t\t\t\t\t", "dst_address", c->mac);
+	if (c->has_appid)
+		printf("\t\t\t\t\tapp_id = 0x%04x;\n", c->appid);
+	if (c->has_revision)
+		printf("\t\t\t\t\tconf_rev = %u;\n", c->revision);
+	printf("\t\t\t\t};\n\t\t\t};\n\t\t\tsignals = (\n");
+	scl_each_value(c, print_signal, &first);
+	printf("\n\t\t\t);\n\t\t};\n");
+}
+
+static void print_value(const struct scl_data *d)
+{
+	printf("{ mms_type = \"%s\"; ", d->basic->mms_type);
+	if (!strcmp(d->basic->mms_type, "bitstring"))
+		printf("mms_bitstring_size = %u; ", d->basic->bits);
+	if (scl_is_text(d)) {
+		printf("value = \"\"; ");
+	} else if (scl_is_quality(d)) {
+		printf("value = 0; ");
+	} else if (!scl_is_time(d)) {
+		printf("signal = ");
+		print_text(d->name);
+		printf("; ");
+	}
+	printf("}");
+}
+
+static void print_line_end(unsigned depth)
+{
+	putchar('\n');
+	for (unsigned i = 0; i < depth; i++)
+		putchar('\t');
+}
+
+static void print_entries(const struct scl_data *list, unsigned count, unsigned depth)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct scl_data *d = &list[i];
+
+		if (i) {
+			putchar(',');
+			print_line_end(depth);
+		}
+		if (d->basic) {
+			print_value(d);
+			continue;
+		}
+		printf("{ mms_type = \"%s\"; members = (", d->array ? "array" : "structure");
+		print_line_end(depth + 1);
+		print_entries(d->parts, d->count, depth + 1);
+		printf(" ); }");
+	}
+}
+
+static void print_publisher(const struct request *r, const struct scl_control *c)
+{
+	double max_s = c->max_s > 0 ? c->max_s : 1;
+
+	printf("\t\ttype = \"iec61850-8-1\";\n\t\tout = {\n");
+	print_key("\t\t\t", "interface", r->interface);
+	printf("\t\t\tpublishers = ( {\n");
+	print_key("\t\t\t\t\t", "go_id", c->id);
+	print_key("\t\t\t\t\t", "go_cb_ref", c->reference);
+	print_key("\t\t\t\t\t", "data_set_ref", c->dataset);
+	print_key("\t\t\t\t\t", "dst_address", c->mac ? c->mac : "01-0c-cd-01-00-00");
+	printf("\t\t\t\t\tapp_id = 0x%04x;\n\t\t\t\t\tconf_rev = %u;\n", c->appid, c->revision);
+	printf("\t\t\t\t\ttime_allowed_to_live = %.0f;\n", max_s * 2e3);
+	print_vlan(c);
+	printf("\t\t\t\t\tretransmission = { ");
+	if (c->min_s > 0)
+		printf("min = %g; ", c->min_s);
+	printf("max = %g; };\n\t\t\t\t\tdata = (\n\t\t\t\t\t\t", max_s);
+	print_entries(c->data, c->count, 6);
+	printf("\n\t\t\t\t\t);\n\t\t\t\t}\n\t\t\t);\n\t\t};\n");
+}
+
+/* ---- sampled values ---- */
+
+static int print_sampled(const struct request *r, struct scl_control *c, char why[SCL_WHY_MAX])
+{
+	struct scl_sampled *values;
+	unsigned count;
+	int ret = scl_sampled_values(r->scl, c, &values, &count, why);
+
+	if (ret)
+		return ret;
+	printf("\t\ttype = \"iec61850-9-2\";\n");
+	print_key("\t\t", "interface", r->interface);
+	if (c->has_appid)
+		printf("\t\tapp_id = 0x%04x;\n", c->appid);
+	if (c->mac)
+		print_key("\t\t", "dst_address", c->mac);
+	printf("\t\t%s = {\n", r->write ? "out" : "in");
+	print_key("\t\t\t", "sv_id", c->id);
+	if (r->write && c->with_dataset)
+		print_key("\t\t\t", "datset", c->dataset);
+	if (c->has_revision)
+		printf("\t\t\tconf_rev = %u;\n", c->revision);
+	if (r->write) {
+		printf("\t\t\tsmp_mod = \"%s\";\n\t\t\tsmp_rate = %u;\n\t\t\tasdus = %u;\n",
+		       mode_names[c->mode], c->rate, c->asdus);
+		printf("\t\t\trefr_tm = %s;\n\t\t\tannounce = %s;\n", c->with_time ? "true" : "false",
+		       c->with_rate ? "true" : "false");
+		print_vlan(c);
+	} else if (c->mode == 1) {
+		printf("\t\t\tsmp_rate = %u;\n", c->rate);
+	}
+	printf("\t\t\tsignals = (\n");
+	for (unsigned i = 0; i < count; i++) {
+		printf("\t\t\t\t{ name = ");
+		print_text(values[i].data->name);
+		printf("; iec_type = \"%s\"; %s}%s\n", values[i].data->basic->iec_type,
+		       values[i].quality ? "quality = true; " : "", i + 1 < count ? "," : "");
+	}
+	printf("\t\t\t);\n\t\t};\n");
+	return 0;
+}
+
+static int print_node(const struct request *r, struct scl_control *c, char why[SCL_WHY_MAX])
+{
+	int ret = 0;
+
+	print_name(c);
+	if (c->kind == SCL_SAMPLED_VALUES)
+		ret = print_sampled(r, c, why);
+	else if (r->write)
+		print_publisher(r, c);
+	else
+		print_subscriber(r, c);
+	printf("\t};\n");
+	return ret;
+}
+
+/* ---- the list ---- */
+
+static int count_one(void *arg, const struct scl_data *d, const unsigned place[], unsigned depth)
+{
+	unsigned *count = arg;
+
+	++*count;
+	return 0;
+}
+
+static void print_row(const struct scl_control *c)
+{
+	unsigned values = 0;
+	char appid[8] = "-", vlan[16] = "-";
+
+	scl_each_value(c, count_one, &values);
+	if (c->has_appid)
+		snprintf(appid, sizeof(appid), "0x%04x", c->appid);
+	if (c->has_vlan_id || c->has_vlan_priority)
+		snprintf(vlan, sizeof(vlan), "%u/%u", c->vlan_id, c->vlan_priority);
+	printf("%-7s %-12s %-24s %-6s %-17s %-7s %u\n", c->kind == SCL_GOOSE ? "GOOSE" : "sampled",
+	       c->ied, c->path, appid, c->mac ? c->mac : c->ip ? c->ip : "-", vlan, values);
+}
+
+static bool is_wanted(const struct request *r, const struct scl_control *c)
+{
+	return (!r->ied || !strcmp(r->ied, c->ied)) && (!r->control || !strcmp(r->control, c->path));
+}
+
+static int print_all(const struct request *r)
+{
+	bool nodes = r->read || r->write;
+	char why[SCL_WHY_MAX];
+	unsigned count, found = 0;
+	struct scl_control *list = scl_controls(r->scl, &count);
+	int ret = CLI_OK;
+
+	if (nodes)
+		puts("nodes = {");
+	else
+		printf("%-7s %-12s %-24s %-6s %-17s %-7s %s\n", "kind", "IED", "control", "APPID",
+		       "destination", "VLAN", "values");
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_wanted(r, &list[i]))
+			continue;
+		found++;
+		if (scl_control_read(r->scl, &list[i], why) ||
+		    (nodes && print_node(r, &list[i], why))) {
+			log_error("%s", why);
+			ret = CLI_FAILED;
+		} else if (!nodes) {
+			print_row(&list[i]);
+		}
+	}
+	if (nodes)
+		puts("};");
+	if (!found)
+		log_error("the file has no such control block");
+	return found ? ret : CLI_FAILED;
+}
+
+/* CLI_OK; else what the process shall end with. */
+static int parse(struct request *r, int argc, char **argv, bool *help)
+{
+	static const struct option longs[] = {
+		{ "read", no_argument, NULL, 'r' },
+		{ "write", no_argument, NULL, 'w' },
+		{ "ied", required_argument, NULL, 'i' },
+		{ "control", required_argument, NULL, 'c' },
+		{ "interface", required_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "rwi:c:n:h", longs, NULL)) != -1) {
+		if (opt == 'r')
+			r->read = true;
+		else if (opt == 'w')
+			r->write = true;
+		else if (opt == 'i')
+			r->ied = optarg;
+		else if (opt == 'c')
+			r->control = optarg;
+		else if (opt == 'n')
+			r->interface = optarg;
+		else if (opt == 'h')
+			*help = true;
+		else
+			return CLI_USAGE;
+	}
+	return *help || (optind + 1 == argc && !(r->read && r->write)) ? CLI_OK : CLI_USAGE;
+}
+
+int cli_scl(int argc, char **argv)
+{
+	struct request r = { .interface = "eth0" };
+	char why[SCL_WHY_MAX];
+	bool help = false;
+	int ret = parse(&r, argc, argv, &help);
+
+	if (ret || help) {
+		fputs(usage, ret ? stderr : stdout);
+		return ret;
+	}
+	log_init(LOG_WARN);
+	if (scl_load(argv[optind], &r.scl, why)) {
+		log_error("%s", why);
+		return CLI_USAGE;
+	}
+	ret = print_all(&r);
+	scl_free(r.scl);
+	return fflush(stdout) ? CLI_FAILED : ret;
+}
