@@ -95,7 +95,7 @@ class Pair:
             return []
         with open(self.got_file) as f:
             lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
-        return [(c[0] + "." + c[1], int(c[4]), int(c[5]), float(c[6]), int(c[7])) for c in lines]
+        return [(c[0] + "." + c[1], int(c[4]), int(float(c[5])), float(c[6]), int(c[7])) for c in lines]
 
     def until(self, true, what):
         until(true, lambda: "%s: %s" % (what, "; ".join(
@@ -358,6 +358,80 @@ def structures(pair):
     check("value 0, member 1.1 is not of type int32" in log, log)
 
 
+STATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/station.scd")
+SCL = 'scl = { file = "%s"; control = "LD0/LLN0.trip"; %%s };' % STATION
+FILE_WRITER = """
+nodes = {
+	src = { type = "signal.v2"; rate = 200; in = { signals = ( { name = "trip"; type = "boolean"; signal = "constant"; },
+		{ name = "mag"; signal = "counter"; }, { name = "ang"; signal = "constant"; amplitude = 0.25; },
+		{ name = "pos"; type = "integer"; signal = "constant"; amplitude = 2; } ); }; };
+	x = { type = "iec61850-8-1"; out = { interface = "bay"; publishers = ( { %s %s } ); }; };
+};
+paths = ( { in = "src"; out = "x"; } );
+"""
+FILE_READER = """
+nodes = {
+	x = { type = "iec61850-8-1"; in = { interface = "station"; subscribers = { bay = { %s trigger = "change"; }; }; %s }; };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+"""
+SOME_SIGNALS = """signals = ( { name = "trip"; subscriber = "bay"; attribute = "LD0/PTRC1.Tr.general"; },
+	{ name = "count"; subscriber = "bay"; attribute = "LD0/MMXU1.A.phsA.cVal.mag.f"; },
+	{ name = "LD0/MMXU1.A.phsA.cVal.ang.f"; subscriber = "bay"; },
+	{ name = "pos"; subscriber = "bay"; index = 3; mms_type = "bitstring"; } );"""
+
+
+def engineering_file(pair):
+    """Publisher and subscriber know the name of a control block in an SCL file, and no more; tshark
+    reads what the file says. Another revision is not used, and what contradicts the file is said."""
+    pair.reader = Gateway(pair.folder, "reader", FILE_READER % (SCL % "", SOME_SIGNALS, pair.got_file), pair.there)
+    path = os.path.join(pair.folder, "frames.pcapng")
+    tshark = capture(pair, path) if shutil.which("tshark") else None
+    pair.writer = Gateway(pair.folder, "writer", FILE_WRITER % (
+        SCL % 'signals = ( "trip", "mag", "ang", "pos" );', ""))
+    pair.await_more(50)
+    rows = [r[1:] for r in pair.rows()]
+    check(all(r[0] == 1 and r[2:] == (0.25, 2) for r in rows), "%s" % rows[:3])
+    check([r[1] for r in rows] == sorted({r[1] for r in rows}), "%s" % rows)
+    pair.writer.ask("/node/src/stop", "POST")
+    pair.until(lambda: pair.stats(pair.writer)["sent"] == len(pair.rows()), "each change arrives")
+    if tshark:
+        wanted = ["0x1001", "BAY1LD0/LLN0$GO$trip", "BAY1LD0/LLN0$protection", "BAY1trip", "3", "2000", "5", "4", "4", "", ""]
+        fields = [w for f in ("goose.appid", "goose.gocbRef", "goose.datSet", "goose.goID", "goose.confRev",
+                              "goose.timeAllowedtoLive", "vlan.id", "vlan.priority", "goose.numDatSetEntries",
+                              "_ws.malformed", "_ws.expert.message") for w in ("-e", f)]
+
+        def captured():
+            out = subprocess.run(["tshark", "-r", path, "-T", "fields", "-Y", "goose"] + fields, capture_output=True,
+                                 text=True, timeout=60).stdout
+            return [line.split("\t") for line in out.splitlines()]
+        until(lambda: len(captured()) >= len(rows), "tshark has the frames", 40)
+        tshark.send_signal(signal.SIGINT)
+        tshark.wait(20)
+        for line in captured():
+            check(line == wanted, "%s, wanted %s" % (line, wanted))
+    ends_soon(pair.reader)
+    os.unlink(pair.got_file)
+    ends_soon(pair.writer)
+    # All values, by the names in the file; the revision of the configuration comes before the file.
+    pair.reader = Gateway(pair.folder, "reader", FILE_READER % (SCL % 'prefix = "bay.";', "", pair.got_file), pair.there)
+    pair.writer = Gateway(pair.folder, "writer", FILE_WRITER % (
+        SCL % 'signals = ( "trip", "mag", "ang", "pos" );', "conf_rev = 4;"))
+    pair.until(lambda: pair.figures(pair.reader)["wrong_conf_rev"] > 10, "another revision is not used")
+    check(not os.path.exists(pair.got_file) or not pair.rows(), "no sample")
+    log = ends_soon(pair.writer)
+    check("conf_rev: overrules 3 of " + STATION in log, log)
+    pair.writer = Gateway(pair.folder, "writer", FILE_WRITER % (SCL % 'signals = ( "trip", "mag", "ang", "pos" );', ""))
+    pair.until(lambda: os.path.exists(pair.got_file) and "\n1" in open(pair.got_file).read(), "a sample")
+    with open(pair.got_file) as f:
+        check(f.readline().strip().split(",")[4:] == ["bay." + n for n in (
+            "LD0/PTRC1.Tr.general", "LD0/PTRC1.Tr.q", "LD0/MMXU1.A.phsA.cVal.mag.f", "LD0/MMXU1.A.phsA.cVal.ang.f",
+            "LD0/MMXU1.A.phsA.q", "LD0/MMXU1.A.phsA.t", "LD0/XCBR1.Pos.stVal")], "names")
+    ends_soon(pair.writer)
+    ends_soon(pair.reader)
+
+
 def always(pair):
     """A sample for each message; simulated ones replace others while they come."""
     pair.start_reader((('trigger = "change"', 'trigger = "always"'),
@@ -436,7 +510,7 @@ def missing(pair):
     check("150 values may be longer than" in err, err)
 
 
-SCENARIOS = {f.__name__: f for f in (exchange, structures, down, restart, always, forged, missing)}
+SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, down, restart, always, forged, missing)}
 
 
 def main():

@@ -421,24 +421,18 @@ def down(folder, cable):
         ends_soon(writer)
 
 
-def tshark(folder, cable):
-    """Wireshark finds in the messages of a publisher what it was told to send, and nothing malformed."""
-    if not shutil.which("tshark"):
-        servers.skip("tshark is not installed")
-    with cable.other_end():
-        taken = cable.socket("end1")
-    with Gateways() as gateways:
-        gateways.append(publisher(
-            folder, 'datset = "LD/LLN0$Meas"; conf_rev = 77; smp_mod = "samples_per_second"; smp_rate = 500; '
-            'smp_synch = "global_clock"; asdus = 3; simulation = true; vlan = { id = 5; priority = 6; };',
-            rate=500, signals='( { iec_type = "int32"; quality = true; }, { iec_type = "float64"; } )'))
-        frames = []
-        while len(frames) < 40:
-            data = taken.recv(2048)
-            if data[12:14] == struct.pack("!H", ETHERTYPE):
-                frames.append(data)
-        ends_soon(gateways[0])
+def take_frames(taken, count):
+    frames = []
+    while len(frames) < count:
+        data = taken.recv(2048)
+        if data[12:14] == struct.pack("!H", ETHERTYPE):
+            frames.append(data)
     taken.close()
+    return frames
+
+
+def dissect(folder, frames, *names):
+    """What tshark reads in the frames: these fields of each; nothing is malformed."""
     file = os.path.join(folder, "sv.pcap")
     with open(file, "wb") as f:
         f.write(struct.pack("!IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
@@ -452,9 +446,26 @@ def tshark(folder, cable):
         out = subprocess.run(args, check=True, capture_output=True, text=True, timeout=60).stdout
         return [line.split("\t") for line in out.splitlines()]
     check(not fields("_ws.malformed || _ws.expert.severity >= 6291456", "frame.number"), "nothing is malformed")
-    got = fields("sv", "eth.dst", "sv.appid", "sv.reserve1.s_bit", "sv.noASDU", "sv.svID", "sv.datSet", "sv.confRev",
-                 "sv.smpSynch", "sv.smpRate", "sv.smpMod", "sv.smpCnt")
-    check(len(got) == 40, "all are sampled values: %d" % len(got))
+    got = fields("sv", *names)
+    check(len(got) == len(frames), "all are sampled values: %d" % len(got))
+    return got
+
+
+def tshark(folder, cable):
+    """Wireshark finds in the messages of a publisher what it was told to send, and nothing malformed."""
+    if not shutil.which("tshark"):
+        servers.skip("tshark is not installed")
+    with cable.other_end():
+        taken = cable.socket("end1")
+    with Gateways() as gateways:
+        gateways.append(publisher(
+            folder, 'datset = "LD/LLN0$Meas"; conf_rev = 77; smp_mod = "samples_per_second"; smp_rate = 500; '
+            'smp_synch = "global_clock"; asdus = 3; simulation = true; vlan = { id = 5; priority = 6; };',
+            rate=500, signals='( { iec_type = "int32"; quality = true; }, { iec_type = "float64"; } )'))
+        frames = take_frames(taken, 40)
+        ends_soon(gateways[0])
+    got = dissect(folder, frames, "eth.dst", "sv.appid", "sv.reserve1.s_bit", "sv.noASDU", "sv.svID", "sv.datSet",
+                  "sv.confRev", "sv.smpSynch", "sv.smpRate", "sv.smpMod", "sv.smpCnt")
     numbers = []
     for row in got:
         check(row[0] == "01:0c:cd:04:00:01" and int(row[1], 16) == 0x4000 and row[2] in ("1", "True"), "%s" % row)
@@ -463,6 +474,44 @@ def tshark(folder, cable):
         numbers += [int(n) for n in row[10].split(",")]
     check(all((b - a) % 500 in range(1, 50) for a, b in zip(numbers, numbers[1:])), "smpCnt: %s" % numbers)
     check(sum(b == (a + 1) % 500 for a, b in zip(numbers, numbers[1:])) > 60, "mostly without gaps: %s" % numbers)
+
+
+STATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/station.scd")
+FROM_FILE = """
+nodes = {
+	sig = { type = "signal"; signal = "counter"; rate = 1000; values = 2; };
+	x = { type = "iec61850-9-2"; interface = "%s"; %s = { scl = { file = "%s"; ied = "MU01"; control = "MU/LLN0.currents"; }; %s }; };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( %s );
+"""
+
+
+def engineering_file(folder, cable):
+    """A publisher and a subscriber that know no more than the name of a control block in an SCL file
+    understand each other, and tshark reads what the file says. What contradicts the file is said."""
+    def gateway(name, interface, way, path, more=""):
+        return Gateway(folder, name, FROM_FILE % (interface, way, STATION, more, out_file(folder, name), path))
+    with cable.other_end():
+        taken = cable.socket("end1")
+    with Gateways() as gateways:
+        with cable.other_end():
+            gateways.append(gateway("reader", "end1", "in", '{ in = "x"; out = "f"; }'))
+            gateways.append(gateway("other", "end1", "in", '{ in = "x"; out = "f"; }', "conf_rev = 1;"))
+        gateways.append(gateway("writer", "end0", "out", '{ in = "sig"; out = "x"; }'))
+        until(lambda: os.path.exists(out_file(folder, "reader")) and len(rows(folder)) > 100, "samples arrive")
+        until(lambda: figures(gateways[1])["wrong_conf_rev"] > 100, "the other one reads none")
+        check(not any(figures(gateways[0])[k] for k in ("wrong_length", "others", "wrong_conf_rev", "bad_quality")),
+              "%s" % figures(gateways[0]))
+        said = [ends_soon(g, (0, 3)) for g in reversed(gateways)]
+    check("conf_rev: overrules 2 of " + STATION + ":" in said[1], said[1])
+    with open(out_file(folder, "reader")) as f:
+        check("sequence,MU/I01ATCTR1.AmpSv.instMag.i,MU/I01BTCTR2.AmpSv.instMag.i" in f.readline(), "names of signals")
+    if shutil.which("tshark"):
+        for row in dissect(folder, take_frames(taken, 20), "eth.dst", "sv.appid", "sv.noASDU", "sv.svID", "sv.datSet",
+                           "sv.confRev", "sv.smpRate", "sv.smpMod"):
+            check([row[0], int(row[1], 16)] + row[2:] == ["01:0c:cd:04:00:01", 0x4001, "2", "MU01currents,MU01currents",
+                  "MU01MU/LLN0$phases,MU01MU/LLN0$phases", "2,2", "4800,4800", "1,1"], "%s" % row)
 
 
 def refusals(folder, cable):
@@ -489,7 +538,7 @@ def refusals(folder, cable):
 
 
 SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, silent, simulated, quality, global_time, two_sources,
-                                     down, tshark, refusals)}
+                                     down, tshark, engineering_file, refusals)}
 
 
 def main():

@@ -174,7 +174,7 @@ static size_t count_entries(const json_t *list, unsigned depth)
 	return count;
 }
 
-static int allocate_entries(struct goose_sink *s, size_t count)
+int goose_data_allocate(struct goose_sink *s, size_t count)
 {
 	s->data = calloc(count, sizeof(*s->data));
 	s->values = calloc(count, sizeof(*s->values));
@@ -192,7 +192,7 @@ int goose_data_parse(struct goose_sink *s, struct config *c, const json_t *at)
 			    GOOSE_ENTRIES_MAX);
 		return -EINVAL;
 	}
-	ret = allocate_entries(s, count);
+	ret = goose_data_allocate(s, count);
 	if (ret)
 		return ret;
 	s->count = (unsigned)json_array_size(s->data_cfg);

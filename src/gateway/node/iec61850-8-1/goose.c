@@ -100,6 +100,7 @@ static const struct node_figure goose_figures[GOOSE_FIGURES] = {
 	[GOOSE_FIGURE_RESTARTED] = { "restarts", "How often a publisher began its numbers again", NODE_COUNTER },
 	[GOOSE_FIGURE_REVISED] = { "revisions", "How often confRev changed", NODE_COUNTER },
 	[GOOSE_FIGURE_MISMATCHED] = { "mismatched", "Messages whose values are not those of the signals", NODE_COUNTER },
+	[GOOSE_FIGURE_WRONG_REVISION] = { "wrong_conf_rev", "Messages not used because of their confRev", NODE_COUNTER },
 	[GOOSE_FIGURE_SENT] = { "messages_sent", "Messages sent", NODE_COUNTER },
 	[GOOSE_FIGURE_CHANGES_SENT] = { "changes_sent", "States of control blocks that were published", NODE_COUNTER },
 	[GOOSE_FIGURE_UNCHANGED] = { "unchanged", "Samples that changed no value", NODE_COUNTER },

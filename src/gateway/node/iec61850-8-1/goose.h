@@ -16,6 +16,7 @@
 #include "gateway/part/fault.h"
 #include "gateway/part/socket_wait.h"
 #include "gateway/plugin/node.h"
+#include "gateway/scl/choice.h"
 
 /* Behind the figures of fault.h; those of verdicts are in their order. */
 enum goose_figure {
@@ -28,6 +29,7 @@ enum goose_figure {
 	GOOSE_FIGURE_RESTARTED,
 	GOOSE_FIGURE_REVISED,
 	GOOSE_FIGURE_MISMATCHED,
+	GOOSE_FIGURE_WRONG_REVISION,
 	GOOSE_FIGURE_SENT,
 	GOOSE_FIGURE_CHANGES_SENT,
 	GOOSE_FIGURE_UNCHANGED,
@@ -42,6 +44,7 @@ enum goose_saying {
 	GOOSE_SAY_RESTARTED,
 	GOOSE_SAY_REVISED,
 	GOOSE_SAY_MISMATCHED,
+	GOOSE_SAY_WRONG_REVISION,
 	GOOSE_SAYINGS,
 };
 
@@ -53,8 +56,12 @@ enum goose_trigger {
 /* A control block that is read. */
 struct goose_source {
 	const char *name; /* in the configuration */
+	json_t *scl_cfg;
+	struct scl_choice scl;
 	const char *reference, *dst_text;
 	int64_t app_id;   /* 0: any */
+	int64_t revision; /* confRev, */
+	bool has_revision; /* which is the only one that is used */
 	int trigger;
 	uint8_t dst[ETHERNET_MAC];
 	unsigned needed;  /* values that a message has at least */
@@ -80,6 +87,7 @@ struct goose_entry {
 	const struct mms_type *type; /* NULL: a structure or an array, */
 	enum goose_type group;       /* which of them, */
 	unsigned first, part_count;  /* and which entries are its members */
+	bool optional;         /* without such a signal it holds `value`, or the time of the change */
 	bool stamp;            /* it holds the time of the last change */
 	unsigned bits;         /* of a bit string */
 	const char *signal;    /* NULL: `value` is constant */
@@ -89,10 +97,22 @@ struct goose_entry {
 	const json_t *cfg;     /* where it is configured */
 };
 
+struct goose_vlan {
+	bool enabled;
+	int64_t id, priority;
+};
+
+struct goose_retransmission {
+	double min_s, max_s, factor;
+};
+
 /* A control block that is written. */
 struct goose_sink {
 	const char *id, *reference, *dataset, *dst_text;
-	json_t *data_cfg;
+	json_t *data_cfg, *scl_cfg, *vlan_cfg, *retransmission_cfg;
+	struct scl_choice scl;
+	struct goose_vlan vlan;
+	struct goose_retransmission retransmission;
 	int64_t app_id, revision, allowed_live_ms, burst;
 	uint8_t dst[ETHERNET_MAC];
 	/* Members of a structure stand side by side, behind the entry of the structure. */
@@ -108,20 +128,12 @@ struct goose_sink {
 	size_t header_len;
 };
 
-struct goose_vlan {
-	bool enabled;
-	int64_t id, priority;
-};
-
-struct goose_retransmission {
-	double min_s, max_s, factor;
-};
-
 struct goose_receiver;
 
 struct goose_node {
 	struct node *node;
 	json_t *session_keys;
+	struct scl_files files;
 	struct {
 		const char *interface;
 		bool with_timestamp, simulation;
@@ -162,7 +174,9 @@ struct goose_node {
 
 /* settings.c */
 extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
-enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 4 };
+enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 5 };
+enum { GOOSE_VLAN_KEYS = 3, GOOSE_RETRANSMISSION_KEYS = 3 };
+extern const struct config_key goose_vlan_keys[], goose_retransmission_keys[];
 int goose_parse(struct node *n, struct config *c, json_t *cfg);
 int goose_check(struct node *n, struct config *c, json_t *cfg);
 int goose_check_signals(struct node *n, struct config *c, json_t *cfg);
@@ -176,6 +190,19 @@ const struct mms_type *goose_type_parse(struct config *c, const json_t *at, cons
 					const char *more);
 /* The data set of a publisher. 0, -EINVAL after config_fail(), or -ENOMEM. */
 int goose_data_parse(struct goose_sink *s, struct config *c, const json_t *at);
+
+int goose_data_allocate(struct goose_sink *s, size_t count);
+
+/* signals.c: 0, -EINVAL after config_fail(), or -ENOMEM. */
+int goose_signals_parse(struct goose_node *g, struct config *c);
+
+/* engineering.c: likewise; without effect where there is no `scl`. */
+int goose_source_from_scl(struct goose_node *g, struct goose_source *s, struct config *c,
+			  const json_t *at);
+int goose_sink_from_scl(struct goose_node *g, struct goose_sink *s, struct config *c,
+			const json_t *at);
+void goose_sending_from_scl(struct goose_sink *s);
+int goose_data_from_scl(struct goose_sink *s, struct config *c, const json_t *at);
 
 /* receive.c. 0 or a negative errno after a message in the log; close undoes a part, too. */
 int goose_receiver_open(struct goose_node *g);

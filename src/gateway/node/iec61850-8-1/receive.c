@@ -358,6 +358,12 @@ static bool take_message(struct goose_node *g, struct goose_source *s, const str
 
 	node_figure_add(g->node, GOOSE_FIGURE_RECEIVED, 1);
 	expire(g, s, now);
+	if (s->has_revision && message->revision != s->revision) {
+		node_figure_add(g->node, GOOSE_FIGURE_WRONG_REVISION, 1);
+		say(g, s, GOOSE_SAY_WRONG_REVISION, "messages with confRev %u are not used; conf_rev says %jd",
+		    message->revision, (intmax_t)s->revision);
+		return false;
+	}
 	a = goose_subscriber_take(&s->machine, message, head->simulation, now);
 	node_figure_add(g->node, GOOSE_FIGURE_VERDICT + a.verdict, 1);
 	if (a.verdict != GOOSE_CHANGE && a.verdict != GOOSE_REPETITION) {

@@ -139,12 +139,12 @@ static int check_size(struct goose_node *g, struct goose_sink *s)
 
 static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 {
-	const struct goose_retransmission *r = &g->out.retransmission;
+	const struct goose_retransmission *r = &s->retransmission;
 	const struct goose_repetition repetition = {
 		(uint64_t)(r->min_s * 1e9), (uint64_t)(r->max_s * 1e9), r->factor,
 		(unsigned)s->burst };
-	const struct ethernet_vlan vlan = { g->out.vlan.enabled, (uint16_t)g->out.vlan.id,
-					    (uint8_t)g->out.vlan.priority };
+	const struct ethernet_vlan vlan = { s->vlan.enabled, (uint16_t)s->vlan.id,
+					    (uint8_t)s->vlan.priority };
 
 	s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
 	s->unsent = false;

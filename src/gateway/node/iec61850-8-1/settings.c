@@ -13,27 +13,39 @@
 #define NODE(field) offsetof(struct goose_node, field)
 
 /* Forms for the schema; the functions below check the same. */
-#define TEXT "{'type': 'string', 'minLength': 1, 'maxLength': 129}"
 #define TEXT_OR_NULL "{'type': ['string', 'null'], 'minLength': 1, 'maxLength': 129}"
 #define NUMBER(max) "{'type': ['integer', 'string'], 'minimum': 0, 'maximum': " max "}"
 #define NUMBER_OR_NULL(max) "{'type': ['integer', 'string', 'null'], 'minimum': 0, 'maximum': " max "}"
+#define ONE_OF(keys) "'anyOf': [{'required': ['scl']}, {'required': [" keys "]}], "
 #define SUBSCRIBER \
-	"{'type': 'object', 'required': ['go_cb_ref'], 'additionalProperties': false, 'properties': {" \
-	"'go_cb_ref': " TEXT ", 'dst_address': " TEXT_OR_NULL ", 'app_id': " \
-	NUMBER_OR_NULL("65535") ", 'trigger': {'enum': ['always', 'change', null]}}}"
+	"{'type': 'object', " ONE_OF("'go_cb_ref'") "'additionalProperties': false, 'properties': {" \
+	"'scl': " SCL_READ_FORM ", 'go_cb_ref': " TEXT_OR_NULL ", 'dst_address': " TEXT_OR_NULL ", 'app_id': " \
+	NUMBER_OR_NULL("65535") ", 'conf_rev': " NUMBER_OR_NULL("4294967295") ", " \
+	"'trigger': {'enum': ['always', 'change', null]}}}"
 #define ENTRY \
 	"{'type': 'object', 'required': ['mms_type'], 'additionalProperties': false, 'properties': {" \
 	"'mms_type': {'type': 'string'}, 'signal': {'type': ['string', 'null']}, " \
 	"'value': {'type': ['boolean', 'number', 'string', 'null']}, " \
 	"'members': {'type': ['array', 'null'], 'minItems': 1, 'items': {'type': 'object'}}, " \
 	"'mms_bitstring_size': " NUMBER_OR_NULL("64") "}}"
+#define SECONDS "{'type': ['number', 'string', 'null'], 'minimum': 0.0001, 'maximum': 3600}"
+#define VLAN_FORM \
+	"{'type': ['object', 'null'], 'additionalProperties': false, 'properties': {" \
+	"'enabled': {'type': ['boolean', 'string', 'null']}, 'id': " NUMBER_OR_NULL("4094") ", " \
+	"'priority': " NUMBER_OR_NULL("7") "}}"
+#define RETRANSMISSION_FORM \
+	"{'type': ['object', 'null'], 'additionalProperties': false, 'properties': {" \
+	"'min': " SECONDS ", 'max': " SECONDS ", " \
+	"'factor': {'type': ['number', 'string', 'null'], 'minimum': 1, 'maximum': 1000}}}"
 #define PUBLISHER \
-	"{'type': 'object', 'additionalProperties': false, 'required': ['go_cb_ref', 'data_set_ref', " \
-	"'dst_address', 'app_id', 'conf_rev', 'time_allowed_to_live', 'data'], 'properties': {" \
-	"'go_id': " TEXT_OR_NULL ", 'go_cb_ref': " TEXT ", 'data_set_ref': " TEXT ", " \
-	"'dst_address': " TEXT ", 'app_id': " NUMBER("65535") ", 'burst': " NUMBER_OR_NULL("100") ", " \
-	"'conf_rev': " NUMBER("4294967295") ", 'time_allowed_to_live': " NUMBER("4294967295") ", " \
-	"'data': {'type': 'array', 'minItems': 1, 'items': " ENTRY "}}}"
+	"{'type': 'object', 'additionalProperties': false, " ONE_OF("'go_cb_ref', 'data_set_ref', " \
+	"'dst_address', 'app_id', 'conf_rev', 'time_allowed_to_live', 'data'") "'properties': {" \
+	"'scl': " SCL_WRITE_FORM ", 'vlan': " VLAN_FORM ", 'retransmission': " RETRANSMISSION_FORM ", " \
+	"'go_id': " TEXT_OR_NULL ", 'go_cb_ref': " TEXT_OR_NULL ", 'data_set_ref': " TEXT_OR_NULL ", " \
+	"'dst_address': " TEXT_OR_NULL ", 'app_id': " NUMBER_OR_NULL("65535") ", " \
+	"'burst': " NUMBER_OR_NULL("100") ", 'conf_rev': " NUMBER_OR_NULL("4294967295") ", " \
+	"'time_allowed_to_live': " NUMBER_OR_NULL("4294967295") ", " \
+	"'data': {'type': ['array', 'null'], 'minItems': 1, 'items': " ENTRY "}}}"
 #define REFUSED "'type': 'null'"
 #define NOT_ROUTED "'enum': [false, null]"
 #define ROUTED(name, i, form_) \
@@ -65,6 +77,26 @@ const struct config_key goose_in_keys[GOOSE_IN_KEYS] = {
 	ROUTED("multicast_groups", 3, REFUSED),
 };
 
+#define VLAN(field) offsetof(struct goose_vlan, field)
+#define RETRANSMISSION(field) offsetof(struct goose_retransmission, field)
+
+const struct config_key goose_vlan_keys[GOOSE_VLAN_KEYS] = {
+	{ "enabled", CONFIG_BOOL, VLAN(enabled), "true", .help = "Frames have a tag" },
+	{ "id", CONFIG_INT, VLAN(id), "0", .min = 0, .max = 4094,
+	  .help = "VLAN; 0: none, for the priority alone" },
+	{ "priority", CONFIG_INT, VLAN(priority), "4", .min = 0, .max = 7,
+	  .help = "7 is the highest" },
+};
+
+const struct config_key goose_retransmission_keys[GOOSE_RETRANSMISSION_KEYS] = {
+	{ "min", CONFIG_REAL, RETRANSMISSION(min_s), "0.002", .min = 0.0001, .max = 3600,
+	  .help = "Seconds from a change to its first repetition" },
+	{ "max", CONFIG_REAL, RETRANSMISSION(max_s), .min = 0.001, .max = 3600,
+	  .help = "The longest interval, by default resend_interval" },
+	{ "factor", CONFIG_REAL, RETRANSMISSION(factor), "2", .min = 1, .max = 1000,
+	  .help = "Of an interval to the next one" },
+};
+
 const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	{ "interface", CONFIG_STRING, NODE(out.interface), "lo",
 	  .help = "Name of the network interface" },
@@ -75,26 +107,11 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	  .help = "Seconds between messages while nothing changes" },
 	{ "simulation", CONFIG_BOOL, NODE(out.simulation), "false",
 	  .help = "Mark messages as simulated" },
-#define VLAN(field) offsetof(struct goose_vlan, field)
 	{ "vlan", CONFIG_JSON, NODE(out.vlan_cfg), .help = "Tag of IEEE 802.1Q; by default none",
-	  .group = (const struct config_key[]){
-		{ "enabled", CONFIG_BOOL, VLAN(enabled), "true", .help = "Frames have a tag" },
-		{ "id", CONFIG_INT, VLAN(id), "0", .min = 0, .max = 4094,
-		  .help = "VLAN; 0: none, for the priority alone" },
-		{ "priority", CONFIG_INT, VLAN(priority), "4", .min = 0, .max = 7,
-		  .help = "7 is the highest" },
-	  }, .group_count = 3 },
-#define RETRANSMISSION(field) offsetof(struct goose_retransmission, field)
+	  .group = goose_vlan_keys, .group_count = GOOSE_VLAN_KEYS },
 	{ "retransmission", CONFIG_JSON, NODE(out.retransmission_cfg),
 	  .help = "How the intervals grow after a change",
-	  .group = (const struct config_key[]){
-		{ "min", CONFIG_REAL, RETRANSMISSION(min_s), "0.002", .min = 0.0001, .max = 3600,
-		  .help = "Seconds from a change to its first repetition" },
-		{ "max", CONFIG_REAL, RETRANSMISSION(max_s), .min = 0.001, .max = 3600,
-		  .help = "The longest interval, by default resend_interval" },
-		{ "factor", CONFIG_REAL, RETRANSMISSION(factor), "2", .min = 1, .max = 1000,
-		  .help = "Of an interval to the next one" },
-	  }, .group_count = 3 },
+	  .group = goose_retransmission_keys, .group_count = GOOSE_RETRANSMISSION_KEYS },
 	ROUTED("routed", 4, NOT_ROUTED),
 	ROUTED("local_address", 5, REFUSED),
 	ROUTED("local_port", 6, REFUSED),
@@ -103,33 +120,19 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	ROUTED("key_id", 9, REFUSED),
 };
 
-struct signal_entry {
-	const char *subscriber, *mms_type, *member;
-	int64_t index;
-};
-
-#define SIGNAL(field) offsetof(struct signal_entry, field)
-
-const struct config_key goose_signal_keys[GOOSE_SIGNAL_KEYS] = {
-	{ "subscriber", CONFIG_STRING, SIGNAL(subscriber),
-	  .help = "Which of in.subscribers brings it; required in `in`" },
-	{ "index", CONFIG_INT, SIGNAL(index), "0", .min = 0, .max = 1023,
-	  .help = "Its place in the data set" },
-	{ "member", CONFIG_STRING, SIGNAL(member),
-	  .help = "Its place in the structure or array at `index`, such as \"0\" or, in one of its members, \"2.1\"" },
-	{ "mms_type", CONFIG_STRING, SIGNAL(mms_type),
-	  .help = "Its type in messages: " MMS_NAMES "; required in `in`" },
-};
-
 #define SOURCE(field) offsetof(struct goose_source, field)
 
 static const struct config_key source_keys[] = {
-	{ "go_cb_ref", CONFIG_STRING, SOURCE(reference), .required = true,
+	{ "scl", CONFIG_JSON, SOURCE(scl_cfg), .form = "'type': ['object', 'null']",
+	  .help = "The control block in an engineering file" },
+	{ "go_cb_ref", CONFIG_STRING, SOURCE(reference),
 	  .help = "Reference of the control block" },
 	{ "dst_address", CONFIG_STRING, SOURCE(dst_text),
 	  .help = "Use only frames to this address" },
 	{ "app_id", CONFIG_INT, SOURCE(app_id), "0", .min = 0, .max = 65535,
 	  .help = "Use only messages with this APPID; 0: any" },
+	{ "conf_rev", CONFIG_INT, SOURCE(revision), .min = 0, .max = 4294967295.0,
+	  .help = "Use only messages of this revision of the configuration" },
 	{ "trigger", CONFIG_ENUM, SOURCE(trigger), "always", .names = trigger_names,
 	  .help = "A sample for each message, or for each change only" },
 };
@@ -137,23 +140,25 @@ static const struct config_key source_keys[] = {
 #define SINK(field) offsetof(struct goose_sink, field)
 
 static const struct config_key sink_keys[] = {
+	{ "scl", CONFIG_JSON, SINK(scl_cfg), .form = "'type': ['object', 'null']",
+	  .help = "The control block in an engineering file" },
 	{ "go_id", CONFIG_STRING, SINK(id), .help = "goID; by default none" },
-	{ "go_cb_ref", CONFIG_STRING, SINK(reference), .required = true,
-	  .help = "Reference of the control block" },
-	{ "data_set_ref", CONFIG_STRING, SINK(dataset), .required = true,
-	  .help = "Reference of the data set" },
-	{ "dst_address", CONFIG_STRING, SINK(dst_text), .required = true,
-	  .help = "Destination of frames" },
-	{ "app_id", CONFIG_INT, SINK(app_id), .required = true, .min = 0, .max = 65535,
-	  .help = "APPID of messages" },
-	{ "conf_rev", CONFIG_INT, SINK(revision), .required = true, .min = 0, .max = 4294967295.0,
+	{ "go_cb_ref", CONFIG_STRING, SINK(reference), .help = "Reference of the control block" },
+	{ "data_set_ref", CONFIG_STRING, SINK(dataset), .help = "Reference of the data set" },
+	{ "dst_address", CONFIG_STRING, SINK(dst_text), .help = "Destination of frames" },
+	{ "app_id", CONFIG_INT, SINK(app_id), .min = 0, .max = 65535, .help = "APPID of messages" },
+	{ "conf_rev", CONFIG_INT, SINK(revision), .min = 0, .max = 4294967295.0,
 	  .help = "Revision of the configuration" },
-	{ "time_allowed_to_live", CONFIG_INT, SINK(allowed_live_ms), .required = true, .min = 1,
-	  .max = 4294967295.0, .help = "Milliseconds for which a message is valid" },
+	{ "time_allowed_to_live", CONFIG_INT, SINK(allowed_live_ms), .min = 1, .max = 4294967295.0,
+	  .help = "Milliseconds for which a message is valid" },
 	{ "burst", CONFIG_INT, SINK(burst), "1", .min = 1, .max = 100,
 	  .help = "Messages that are sent at once after a change" },
-	{ "data", CONFIG_JSON, SINK(data_cfg), .required = true,
-	  .form = "'type': 'array'", .help = "The values of the data set" },
+	{ "vlan", CONFIG_JSON, SINK(vlan_cfg), .form = "'type': ['object', 'null']",
+	  .help = "Tag of frames, if it is another one than out.vlan" },
+	{ "retransmission", CONFIG_JSON, SINK(retransmission_cfg), .form = "'type': ['object', 'null']",
+	  .help = "How the intervals grow, if other than out.retransmission says" },
+	{ "data", CONFIG_JSON, SINK(data_cfg), .form = "'type': ['array', 'null']",
+	  .help = "The values of the data set" },
 };
 
 /* References are limited in length by the standard. */
@@ -177,16 +182,27 @@ static int parse_address(struct config *c, const json_t *at, const char *text,
 
 /* ---- reading ---- */
 
-static int parse_source(struct goose_source *s, struct config *c, const json_t *at,
-			const char *name)
+/* What neither the configuration says nor a file that it names. */
+static int fail_without(struct config *c, const json_t *at, const char *key)
+{
+	config_fail(c, at, key, "is required, here or in the file that `scl` names");
+	return -EINVAL;
+}
+
+static int parse_source(struct goose_node *g, struct goose_source *s, struct config *c,
+			const json_t *at, const char *name)
 {
 	if (!json_is_object(at)) {
 		config_fail(c, at, NULL, "is a group such as { go_cb_ref = \"LD0/LLN0$GO$gcb\"; }");
 		return -EINVAL;
 	}
 	s->name = name;
-	if (config_unpack(c, at, source_keys, ARRAY_SIZE(source_keys), s, NULL, 0))
+	if (config_unpack(c, at, source_keys, ARRAY_SIZE(source_keys), s, NULL, 0) ||
+	    goose_source_from_scl(g, s, c, at))
 		return -EINVAL;
+	s->has_revision |= goose_is_given(at, "conf_rev");
+	if (!s->reference)
+		return fail_without(c, at, "go_cb_ref");
 	return check_text(c, at, "go_cb_ref", s->reference) ?:
 	       parse_address(c, at, s->dst_text, s->dst);
 }
@@ -208,97 +224,68 @@ static int parse_sources(struct goose_node *g, struct config *c)
 	if (!g->in.sources)
 		return -ENOMEM;
 	json_object_foreach(g->in.subscribers, name, value)
-		ret = parse_source(&g->in.sources[g->in.source_count++], c, value, name) ?: ret;
-	return ret;
-}
-
-static struct goose_source *find_source(const struct goose_node *g, const char *name)
-{
-	for (unsigned i = 0; i < g->in.source_count; i++)
-		if (!strcmp(g->in.sources[i].name, name))
-			return &g->in.sources[i];
-	return NULL;
-}
-
-/* "2.0.1" */
-static int parse_member(struct goose_mapping *m, struct config *c, const json_t *at,
-			const char *text)
-{
-	char *end = NULL;
-
-	for (const char *from = text; from && *from; from = *end ? end + 1 : end) {
-		unsigned long n = strtoul(from, &end, 10);
-
-		if (*from < '0' || *from > '9' || (*end && *end != '.') || (*end && !end[1]) ||
-		    n >= GOOSE_ENTRIES_MAX || m->depth == GOOSE_GROUPS_MAX) {
-			config_fail(c, at, "member", "'%.40s' is no list of up to %d places with dots between, such as \"2.1\"",
-				    text, GOOSE_GROUPS_MAX);
-			return -EINVAL;
-		}
-		m->member[m->depth++] = (unsigned)n;
-	}
-	return 0;
-}
-
-static int parse_mapping(struct goose_node *g, struct config *c, const json_t *at,
-			 struct signal *signal, struct goose_mapping *m)
-{
-	struct signal_entry e = { 0 };
-	struct goose_source *s;
-
-	if (config_unpack_part(c, at, goose_signal_keys, GOOSE_SIGNAL_KEYS, &e))
-		return -EINVAL;
-	if (!e.subscriber || !e.mms_type) {
-		config_fail(c, at, NULL,
-			    "`%s` is required: which value of which message the signal is",
-			    e.subscriber ? "mms_type" : "subscriber");
-		return -EINVAL;
-	}
-	s = find_source(g, e.subscriber);
-	if (!s) {
-		config_fail(c, at, "subscriber", "in.subscribers has no '%.60s'", e.subscriber);
-		return -EINVAL;
-	}
-	m->type = goose_type_parse(c, at, e.mms_type, "");
-	if (!m->type || parse_member(m, c, at, e.member))
-		return -EINVAL;
-	m->source = (unsigned)(s - g->in.sources);
-	m->index = (unsigned)e.index;
-	s->needed = MAX(s->needed, m->index + 1);
-	if (!goose_is_given(at, "type"))
-		signal->type = m->type->signal;
-	if (signal->type == m->type->signal)
-		return 0;
-	config_fail(c, at, "type", "a signal of type %s cannot hold values of type %s, but one of type %s can",
-		    signal_type_name(signal->type), m->type->name, signal_type_name(m->type->signal));
-	return -EINVAL;
-}
-
-static int parse_mappings(struct goose_node *g, struct config *c)
-{
-	struct node *n = g->node;
-	const json_t *at = signal_list_is_given(n->in.cfg, "signals") ? n->in.cfg : n->cfg;
-	const json_t *list = json_object_get(at, "signals"), *e;
-	size_t i;
-	int ret = 0;
-
-	if (!n->in.signals || !g->in.sources)
-		return 0;
-	if (!json_is_array(list) || json_array_size(list) != n->in.signals->count) {
-		config_fail(c, at, "signals",
-			    "are required as a list with an entry for each, { name, subscriber, index, mms_type }");
-		return -EINVAL;
-	}
-	g->in.mappings = calloc(n->in.signals->count, sizeof(*g->in.mappings));
-	if (!g->in.mappings)
-		return -ENOMEM;
-	g->in.mapping_count = n->in.signals->count;
-	json_array_foreach(list, i, e)
-		ret = parse_mapping(g, c, e, &n->in.signals->signals[i], &g->in.mappings[i]) ?: ret;
+		ret = parse_source(g, &g->in.sources[g->in.source_count++], c, value, name) ?: ret;
 	return ret;
 }
 
 /* ---- writing ---- */
+
+static int check_needed(const struct goose_sink *s, struct config *c, const json_t *at)
+{
+	bool from_file = s->scl.control;
+	const struct {
+		const char *key;
+		bool there;
+	} needed[] = {
+		{ "go_cb_ref", s->reference },
+		{ "data_set_ref", s->dataset },
+		{ "dst_address", s->dst_text },
+		{ "app_id", goose_is_given(at, "app_id") || (from_file && s->scl.control->has_appid) },
+		{ "conf_rev", goose_is_given(at, "conf_rev") || (from_file && s->scl.control->has_revision) },
+		{ "time_allowed_to_live", goose_is_given(at, "time_allowed_to_live") || from_file },
+		{ "data", goose_is_given(at, "data") || from_file },
+	};
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!needed[i].there)
+			ret = fail_without(c, at, needed[i].key);
+	return ret;
+}
+
+/* Of one control block: its own groups come before the file, and that before those of `out`. */
+static int parse_sending(struct goose_node *g, struct goose_sink *s, struct config *c,
+			 const json_t *at)
+{
+	struct goose_retransmission own = { 0 };
+	struct goose_retransmission *r = &s->retransmission;
+
+	s->vlan = g->out.vlan;
+	*r = g->out.retransmission;
+	goose_sending_from_scl(s);
+	if (json_is_object(s->vlan_cfg))
+		s->vlan = (struct goose_vlan){ 0 };
+	if (config_unpack(c, s->vlan_cfg, goose_vlan_keys, json_is_object(s->vlan_cfg) ? GOOSE_VLAN_KEYS : 0,
+			  &s->vlan, NULL, 0) ||
+	    config_unpack(c, s->retransmission_cfg, goose_retransmission_keys,
+			  GOOSE_RETRANSMISSION_KEYS, &own, NULL, 0))
+		return -EINVAL;
+	if (goose_is_given(s->retransmission_cfg, "min"))
+		r->min_s = own.min_s;
+	if (goose_is_given(s->retransmission_cfg, "max"))
+		r->max_s = own.max_s;
+	if (goose_is_given(s->retransmission_cfg, "factor"))
+		r->factor = own.factor;
+	if (r->min_s > r->max_s) {
+		config_fail(c, at, "retransmission", "begins with %g s, more than the longest interval, %g s",
+			    r->min_s, r->max_s);
+		return -EINVAL;
+	}
+	/* Two messages may be lost. */
+	if (!s->allowed_live_ms)
+		s->allowed_live_ms = (int64_t)(r->max_s * 2e3);
+	return 0;
+}
 
 static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
 		      const json_t *at)
@@ -308,14 +295,17 @@ static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config 
 		return -EINVAL;
 	}
 	if (config_unpack(c, at, sink_keys, ARRAY_SIZE(sink_keys), s, NULL, 0) ||
+	    goose_sink_from_scl(g, s, c, at) || check_needed(s, c, at) ||
 	    parse_address(c, at, s->dst_text, s->dst) || check_text(c, at, "go_id", s->id) ||
 	    check_text(c, at, "go_cb_ref", s->reference) ||
-	    check_text(c, at, "data_set_ref", s->dataset) || goose_data_parse(s, c, at))
+	    check_text(c, at, "data_set_ref", s->dataset) || parse_sending(g, s, c, at))
 		return -EINVAL;
-	if ((double)s->allowed_live_ms <= g->out.retransmission.max_s * 1e3)
+	if (goose_is_given(at, "data") ? goose_data_parse(s, c, at) : goose_data_from_scl(s, c, at))
+		return -EINVAL;
+	if ((double)s->allowed_live_ms <= s->retransmission.max_s * 1e3)
 		config_warn(c, at, "time_allowed_to_live",
 			    "%jd ms end before the next message comes, %g ms after the last one",
-			    (intmax_t)s->allowed_live_ms, g->out.retransmission.max_s * 1e3);
+			    (intmax_t)s->allowed_live_ms, s->retransmission.max_s * 1e3);
 	return 0;
 }
 
@@ -345,7 +335,7 @@ static int parse_retransmission(struct goose_node *g, struct config *c)
 	struct goose_retransmission *r = &g->out.retransmission;
 	const json_t *at = g->out.retransmission_cfg;
 
-	if (config_unpack(c, at, goose_out_keys[5].group, goose_out_keys[5].group_count, r, NULL, 0))
+	if (config_unpack(c, at, goose_retransmission_keys, GOOSE_RETRANSMISSION_KEYS, r, NULL, 0))
 		return -EINVAL;
 	if (!goose_is_given(at, "max")) {
 		r->max_s = g->out.resend_interval_s;
@@ -387,10 +377,9 @@ int goose_parse(struct node *n, struct config *c, json_t *cfg)
 	int ret = refuse_routed(g, c, cfg);
 
 	ret = parse_sources(g, c) ?: ret;
-	ret = ret ?: parse_mappings(g, c);
+	ret = ret ?: goose_signals_parse(g, c);
 	ret = parse_retransmission(g, c) ?: ret;
-	ret = config_unpack(c, g->out.vlan_cfg, goose_out_keys[4].group,
-			    goose_out_keys[4].group_count, &g->out.vlan, NULL, 0) ?: ret;
+	ret = config_unpack(c, g->out.vlan_cfg, goose_vlan_keys, GOOSE_VLAN_KEYS, &g->out.vlan, NULL, 0) ?: ret;
 	g->out.vlan.enabled &= json_is_object(g->out.vlan_cfg);
 	return parse_sinks(g, c) ?: ret;
 }
@@ -435,14 +424,20 @@ static int resolve(struct node *n, struct config *c, struct goose_sink *s, unsig
 	const struct signal_list *types = n->out.hooked ? n->out.hooked : names;
 	struct goose_entry *d = &s->data[which];
 	const json_t *at = d->cfg;
+	bool from_file = s->scl.control && !goose_is_given(at, "mms_type");
 	int i = find_signal(names, d->signal);
 
 	/* No path writes the node, so the names are not known. */
 	if (!names && !n->is_destination)
 		return 0;
+	if (i < 0 && d->optional) {
+		d->signal = NULL;
+		d->stamp = d->type->tag == GOOSE_UTC_TIME;
+		return 0;
+	}
 	if (i < 0) {
-		config_fail(c, at, "signal", "no signal '%.60s' stands in out.signals, nor do paths write one",
-			    d->signal);
+		config_fail(c, at, from_file ? "scl" : "signal", "no signal '%.100s' stands in out.signals, nor do paths write one%s",
+			    d->signal, from_file ? "; scl.signals may give the names of others" : "");
 		return -EINVAL;
 	}
 	d->index = (unsigned)i;
@@ -475,6 +470,7 @@ void goose_settings_free(struct goose_node *g)
 		free(g->out.sinks[i].next);
 	}
 	free(g->out.sinks);
+	scl_files_free(&g->files);
 	free(g->in.sources);
 	free(g->in.mappings);
 }

@@ -42,6 +42,8 @@ static const struct config_key sv_keys[] = {
 };
 
 static const struct config_key sv_in_keys[] = {
+	{ "scl", CONFIG_JSON, OFFSET(in.scl_cfg), .group = scl_read_keys, .group_count = SCL_KEYS,
+	  .help = "The control block in an engineering file" },
 	{ "check_dst_address", CONFIG_BOOL, OFFSET(in.check_dst_address), "false",
 	  .help = "Read only frames to dst_address" },
 	{ "sv_id", CONFIG_STRING, OFFSET(in.sv_id),
@@ -67,6 +69,8 @@ static const struct config_key vlan_keys[] = {
 };
 
 static const struct config_key sv_out_keys[] = {
+	{ "scl", CONFIG_JSON, OFFSET(out.scl_cfg), .group = scl_file_keys, .group_count = SCL_FILE_KEYS,
+	  .help = "The control block in an engineering file" },
 	{ "sv_id", CONFIG_STRING, OFFSET(out.sv_id), .help = "svID, the name of the stream" },
 	{ "svid", CONFIG_STRING, OFFSET(out.svid), .help = "Older name of sv_id" },
 	{ "datset", CONFIG_STRING, OFFSET(out.datset),
@@ -147,7 +151,7 @@ static int take_former_keys(struct sv_node *v, struct config *c)
 		o->conf_rev = o->confrev;
 	if (is_former(n, c, "smprate", "smp_rate", &ret))
 		o->smp_rate = o->smprate;
-	o->has_smp_mod = is_given(&n->out, "smp_mod");
+	o->has_smp_mod |= is_given(&n->out, "smp_mod");
 	if (is_former(n, c, "smpmod", "smp_mod", &ret)) {
 		o->smp_mod = o->smpmod;
 		o->has_smp_mod = true;
@@ -182,21 +186,24 @@ static int sv_init(struct node *n)
 static int sv_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct sv_node *v = n->private_data;
-	int ret;
+	int ret = sv_take_scl(v, c, cfg);
 
+	if (ret)
+		return ret;
 	if (!ethernet_parse(v->dst_text, v->dst)) {
 		config_fail(c, cfg, "dst_address",
 			    "'%.40s' is no address of Ethernet such as 01:0c:cd:04:00:01",
 			    v->dst_text);
 		return -EINVAL;
 	}
-	if (!is_given(&n->in, "app_id"))
-		v->in.app_id = v->app_id;
-	v->in.has_conf_rev = is_given(&n->in, "conf_rev");
-	ret = config_unpack(c, v->out.vlan_cfg, vlan_keys, ARRAY_SIZE(vlan_keys), &v->vlan, NULL, 0);
+	v->in.has_conf_rev |= is_given(&n->in, "conf_rev");
+	/* Without the group, a file may have said it. */
+	if (!v->vlan.enabled || json_is_object(v->out.vlan_cfg))
+		ret = config_unpack(c, v->out.vlan_cfg, vlan_keys, ARRAY_SIZE(vlan_keys), &v->vlan, NULL, 0);
 	ret = take_former_keys(v, c) ?: ret;
 	ret = parse_signals(n, &n->in, c, true, &v->in_set) ?: ret;
-	return parse_signals(n, &n->out, c, false, &v->out_set) ?: ret;
+	ret = parse_signals(n, &n->out, c, false, &v->out_set) ?: ret;
+	return sv_take_scl_data(v, c) ?: ret;
 }
 
 static int check_text(struct config *c, const json_t *at, const char *key, const char *text,
@@ -300,6 +307,7 @@ static void sv_destroy(struct node *n)
 
 	free(v->in_set);
 	free(v->out_set);
+	scl_files_free(&v->files);
 }
 
 static int sv_stop(struct node *n)

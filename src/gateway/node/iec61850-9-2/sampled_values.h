@@ -13,6 +13,7 @@
 #include "gateway/part/fault.h"
 #include "gateway/part/socket_wait.h"
 #include "gateway/plugin/node.h"
+#include "gateway/scl/choice.h"
 #include "wire/grid/sv.h"
 
 /* Behind the figures of fault.h. */
@@ -47,6 +48,8 @@ struct sv_in_settings {
 	const char *sv_id;
 	int64_t app_id, conf_rev, smp_rate;
 	bool has_conf_rev, check_dst_address, simulation;
+	json_t *scl_cfg;
+	struct scl_choice scl;
 };
 
 struct sv_out_settings {
@@ -55,7 +58,8 @@ struct sv_out_settings {
 	double frequency;
 	int smp_mod, smp_synch;
 	bool has_smp_mod, refr_tm, simulation, flush, announce;
-	json_t *vlan_cfg;
+	json_t *vlan_cfg, *scl_cfg;
+	struct scl_choice scl;
 	/* Older names of VILLASnode. */
 	const char *svid;
 	int64_t confrev, smprate, vlan_id, vlan_priority;
@@ -73,6 +77,7 @@ struct sv_node {
 	struct sv_in_settings in;
 	struct sv_out_settings out;
 	struct sv_vlan vlan;
+	struct scl_files files;
 	struct data_set *in_set, *out_set; /* NULL: the direction is closed, or not known yet */
 
 	struct ethernet ethernet;
@@ -81,6 +86,12 @@ struct sv_node {
 	struct sv_subscriber *subscriber;
 	struct sv_publisher *publisher;
 };
+
+/* engineering.c: settings of the files that `in.scl` and `out.scl` name; keys of the configuration
+ * come before them. After all keys are read; then the data sets, where the configuration has no
+ * signals. 0; -EINVAL after config_fail(); or -ENOMEM. */
+int sv_take_scl(struct sv_node *v, struct config *c, const json_t *cfg);
+int sv_take_scl_data(struct sv_node *v, struct config *c);
 
 /* subscriber.c. 0 or a negative errno after a message in the log; close undoes a part, too. */
 int sv_subscriber_open(struct sv_node *v);

@@ -168,6 +168,25 @@ int data_set_new(struct data_set **out, struct config *c, const json_t *at,
 	return 0;
 }
 
+int data_set_from_scl(struct data_set **out, const struct scl_sampled values[],
+		      struct signal_list *l)
+{
+	struct data_set *d = calloc(1, sizeof(*d) + l->count * sizeof(d->values[0]));
+
+	if (!d)
+		return -ENOMEM;
+	d->count = l->count;
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct iec_type *t = find_type(values[i].data->basic->iec_type);
+
+		l->signals[i].type = natural(t);
+		d->values[i] = (struct data_value){ t, natural(t), values[i].quality };
+		d->size += t->size + (values[i].quality ? QUALITY_BYTES : 0u);
+	}
+	*out = d;
+	return 0;
+}
+
 static uint64_t load(const uint8_t *from, unsigned size)
 {
 	uint64_t v = 0;

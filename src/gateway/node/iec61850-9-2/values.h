@@ -7,6 +7,7 @@
 #define GATEWAY_NODE_IEC61850_9_2_VALUES_H
 
 #include "gateway/sample/signals.h"
+#include "gateway/scl/scl.h"
 
 /* Keys of an entry of `signals`, beside those of every signal. */
 #define VALUES_KEYS 2
@@ -34,6 +35,10 @@ struct data_set {
  */
 int data_set_new(struct data_set **out, struct config *c, const json_t *at,
 		 struct signal_list *l, bool read);
+
+/* The same for the signals `l`, one for each value of an engineering file. 0 or -ENOMEM. */
+int data_set_from_scl(struct data_set **out, const struct scl_sampled values[],
+		      struct signal_list *l);
 
 /* Takes the values of `s` from d->size bytes; s->capacity is enough. Returns how many of the
  * quality words say that a value is not good. */
