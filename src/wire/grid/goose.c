@@ -293,6 +293,40 @@ static void put_bool(struct ber_writer *w, uint8_t tag, bool value)
 	ber_item_bytes(w, tag, &(uint8_t){ value ? 0xff : 0 }, 1);
 }
 
+static void put_body(struct ber_writer *w, const struct goose *g, const struct goose_value values[],
+		     unsigned count)
+{
+	uint8_t time[UTC_TIME_BYTES];
+
+	put_values(w, values, count);
+	ber_wrap(w, TAG_VALUES, 0);
+	ber_item_unsigned(w, TAG_COUNT, count);
+	put_bool(w, TAG_NEEDS_COMMISSIONING, g->needs_commissioning);
+	ber_item_unsigned(w, TAG_REVISION, g->revision);
+	put_bool(w, TAG_SIMULATION, g->simulation);
+	ber_item_unsigned(w, TAG_SEQUENCE, g->sequence);
+	ber_item_unsigned(w, TAG_STATE, g->state);
+	utc_time_encode(&g->time, time);
+	ber_item_bytes(w, TAG_TIME, time, UTC_TIME_BYTES);
+	if (g->id.len)
+		ber_item_bytes(w, TAG_ID, g->id.at, g->id.len);
+	ber_item_bytes(w, TAG_DATASET, g->dataset.at, g->dataset.len);
+	ber_item_unsigned(w, TAG_ALLOWED_LIVE, g->allowed_live_ms);
+	ber_item_bytes(w, TAG_REFERENCE, g->reference.at, g->reference.len);
+	ber_wrap(w, TAG_MESSAGE, 0);
+}
+
+uint8_t *goose_encode_body(const struct goose *g, const struct goose_value values[], unsigned count,
+			   uint8_t *buffer, size_t size, size_t *len)
+{
+	struct ber_writer w;
+
+	ber_begin(&w, buffer, size);
+	put_body(&w, g, values, count);
+	*len = ber_written(&w);
+	return w.full || *len > UINT16_MAX ? NULL : w.at;
+}
+
 uint8_t *goose_encode(const struct apdu *head, const struct goose *g,
 		      const struct goose_value values[], unsigned count, uint8_t *buffer,
 		      size_t size, size_t *len)
@@ -301,22 +335,7 @@ uint8_t *goose_encode(const struct apdu *head, const struct goose *g,
 	struct ber_writer w;
 
 	ber_begin(&w, buffer, size);
-	put_values(&w, values, count);
-	ber_wrap(&w, TAG_VALUES, 0);
-	ber_item_unsigned(&w, TAG_COUNT, count);
-	put_bool(&w, TAG_NEEDS_COMMISSIONING, g->needs_commissioning);
-	ber_item_unsigned(&w, TAG_REVISION, g->revision);
-	put_bool(&w, TAG_SIMULATION, g->simulation);
-	ber_item_unsigned(&w, TAG_SEQUENCE, g->sequence);
-	ber_item_unsigned(&w, TAG_STATE, g->state);
-	utc_time_encode(&g->time, bytes);
-	ber_item_bytes(&w, TAG_TIME, bytes, UTC_TIME_BYTES);
-	if (g->id.len)
-		ber_item_bytes(&w, TAG_ID, g->id.at, g->id.len);
-	ber_item_bytes(&w, TAG_DATASET, g->dataset.at, g->dataset.len);
-	ber_item_unsigned(&w, TAG_ALLOWED_LIVE, g->allowed_live_ms);
-	ber_item_bytes(&w, TAG_REFERENCE, g->reference.at, g->reference.len);
-	ber_wrap(&w, TAG_MESSAGE, 0);
+	put_body(&w, g, values, count);
 	if (ber_written(&w) + APDU_HEADER > UINT16_MAX)
 		return NULL;
 	apdu_encode(head, ber_written(&w), bytes);

@@ -69,6 +69,10 @@ const char *goose_decode(const struct ber *body, struct goose *g);
  * damaged, or longer than its type can be. */
 int goose_next(struct ber *values, struct goose_value *v);
 
+/* Writes a body into `buffer`, at its end; g->values is left alone. The first byte, or NULL if it has
+ * no room; *len. */
+uint8_t *goose_encode_body(const struct goose *g, const struct goose_value values[], unsigned count,
+			   uint8_t *buffer, size_t size, size_t *len);
 /* Writes a message with its header into `buffer`, at its end; g->values is left alone. The first
  * byte, or NULL if it has no room; *len. */
 uint8_t *goose_encode(const struct apdu *head, const struct goose *g,

@@ -167,6 +167,26 @@ static void put_asdu(struct ber_writer *w, const struct sv_asdu *a)
 	ber_wrap(w, TAG_ASDU, before);
 }
 
+static void put_body(struct ber_writer *w, const struct sv_asdu asdus[], unsigned count)
+{
+	for (unsigned i = count; i; i--)
+		put_asdu(w, &asdus[i - 1]);
+	ber_wrap(w, TAG_ASDUS, 0);
+	ber_item_unsigned(w, TAG_COUNT, count);
+	ber_wrap(w, TAG_MESSAGE, 0);
+}
+
+uint8_t *sv_encode_body(const struct sv_asdu asdus[], unsigned count, uint8_t *buffer, size_t size,
+			size_t *len)
+{
+	struct ber_writer w;
+
+	ber_begin(&w, buffer, size);
+	put_body(&w, asdus, count);
+	*len = ber_written(&w);
+	return w.full || *len > UINT16_MAX ? NULL : w.at;
+}
+
 uint8_t *sv_encode(const struct apdu *head, const struct sv_asdu asdus[], unsigned count,
 		   uint8_t *buffer, size_t size, size_t *len)
 {
@@ -174,11 +194,7 @@ uint8_t *sv_encode(const struct apdu *head, const struct sv_asdu asdus[], unsign
 	struct ber_writer w;
 
 	ber_begin(&w, buffer, size);
-	for (unsigned i = count; i; i--)
-		put_asdu(&w, &asdus[i - 1]);
-	ber_wrap(&w, TAG_ASDUS, 0);
-	ber_item_unsigned(&w, TAG_COUNT, count);
-	ber_wrap(&w, TAG_MESSAGE, 0);
+	put_body(&w, asdus, count);
 	if (ber_written(&w) + APDU_HEADER > UINT16_MAX)
 		return NULL;
 	apdu_encode(head, ber_written(&w), bytes);

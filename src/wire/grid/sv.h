@@ -47,6 +47,10 @@ const char *sv_decode(const struct ber *body, struct sv_message *m);
 /* The next ASDU. 1; 0: that was the last one; -EPROTO with *why. */
 int sv_next(struct sv_message *m, struct sv_asdu *a, const char **why);
 
+/* Writes a body of `count` ASDUs: into `buffer`, at its end. The first byte, or NULL if it has no
+ * room; *len. */
+uint8_t *sv_encode_body(const struct sv_asdu asdus[], unsigned count, uint8_t *buffer, size_t size,
+			size_t *len);
 /* Writes a message of `count` ASDUs with its header: into `buffer`, at its end. The first byte,
  * or NULL if it has no room; *len. */
 uint8_t *sv_encode(const struct apdu *head, const struct sv_asdu asdus[], unsigned count,
