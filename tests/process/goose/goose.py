@@ -432,6 +432,118 @@ def engineering_file(pair):
     ends_soon(pair.reader)
 
 
+ROUTED_WRITER = (('interface = "bay"; resend_interval', 'routed = true; remote_address = "%s"; session_version = %d; interface = "bay"; resend_interval'),
+                 ("vlan = { id = 5; priority = 6; };", ""), ('dst_address = "' + GROUP + '"; ', ""))
+ROUTED_READER = (('in = { interface = "station";', 'in = { routed = true; %s interface = "station";'),
+                 ('dst_address = "' + GROUP + '"; ', ""))
+GROUP_ADDRESS = "239.1.2.3"
+
+
+def replaced(text, replace):
+    for old, new in replace:
+        check(old in text, old)
+        text = text.replace(old, new)
+    return text
+
+
+def with_addresses(pair):
+    for command in (["ip", "addr", "add", "192.0.2.1/24", "dev", "bay"],
+                    pair.there + ["ip", "addr", "add", "192.0.2.2/24", "dev", "station"]):
+        subprocess.run(command, check=True, timeout=20)
+
+
+def start_routed_writer(pair, to, version):
+    text = WRITER % (COUNTER, INTERVAL, REFERENCE, GROUP, LIVE_MS)
+    writer = replaced(text, [ROUTED_WRITER[0], *ROUTED_WRITER[1:]]) % (to, version)
+    pair.writer = Gateway(pair.folder, "writer", writer)
+
+
+def routed(pair):
+    """Each change arrives over UDP, at a host and in a group, in both versions of the session header;
+    tshark reads those of version 2."""
+    with_addresses(pair)
+    with_tshark = shutil.which("tshark")
+    for to, version in (("192.0.2.2", 1), (GROUP_ADDRESS, 2)):
+        groups = 'multicast_groups = [ "%s" ];' % to if to == GROUP_ADDRESS else ""
+        pair.start_reader([(old, new % groups if "%s" in new else new) for old, new in ROUTED_READER])
+        path = os.path.join(pair.folder, "routed%d.pcapng" % version)
+        tshark = capture(pair, path) if with_tshark and version == 2 else None
+        start_routed_writer(pair, to, version)
+        pair.await_more(50)
+        pair.writer.ask("/node/src/stop", "POST")
+        pair.until(lambda: pair.stats(pair.writer)["sent"] == len(pair.rows()), "each change arrives")
+        pair.writer.ask("/node/x/stop", "POST")
+        sent = pair.figures(pair.writer)["messages_sent"]
+        pair.until(lambda: pair.figures(pair.reader)["messages_received"] == sent, "each message arrives")
+        f = pair.figures(pair.reader)
+        check(not any(f[k] for k in ("lost_changes", "lost_messages", "duplicates", "malformed", "others", "secured")), "%s" % f)
+        if tshark:
+            names = ["rgoose.spdu_id", "rgoose.version", "rgoose.appid", "rgoose.init_v_len", "goose.goID",
+                     "goose.confRev", "_ws.malformed", "_ws.expert.message", "rgoose.spdu_num"]
+
+            def lines():
+                out = subprocess.run(["tshark", "-r", path, "-Y", "r-goose", "-T", "fields"] +
+                                     [w for n in names for w in ("-e", n)], capture_output=True, text=True, timeout=60).stdout
+                return [line.split("\t") for line in out.splitlines()]
+            until(lambda: len(lines()) >= sent, "tshark has all datagrams", 40)
+            tshark.send_signal(signal.SIGINT)
+            tshark.wait(20)
+            for i, line in enumerate(lines()):
+                check(line == ["0xa1", "0x0002", "0x1001", "0", "trip", "3", "", "", str(i)], "a datagram: %s" % line)
+        ends_soon(pair.writer)
+        ends_soon(pair.reader)
+        os.unlink(pair.got_file)
+
+
+def session(*payloads, version=2, kind=0xa1, transport=b"\1\x40", behind=b"", algorithms=b"\0\0", vector=b""):
+    """A datagram, made here from the tables of the standard; each payload is a message."""
+    parts = b"".join(b"\x81\0" + struct.pack(">HH", 0x1001, len(p) - 8) + p[8:] for p in payloads)
+    security = struct.pack(">Ih", 0, 0) + (algorithms + bytes(4) if version == 1 else bytes(4) + bytes([len(vector)]) + vector)
+    head = struct.pack(">IIH", 10 + len(security) + 4 + len(parts), 1, version) + security
+    return (transport + bytes([kind, len(head) + 2, 0x80, len(head)]) + head + struct.pack(">I", len(parts)) + parts + behind)
+
+
+def routed_forged(pair):
+    """Datagrams that must not be used have their figures: what is signed or encrypted is refused, not
+    taken without a look. Several payloads in a datagram are as many samples."""
+    with_addresses(pair)
+    pair.start_reader([(old, new % "" if "%s" in new else new) for old, new in ROUTED_READER] + list(SECOND_SOURCE))
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    signature = b"\x85\x10" + bytes(16)
+    steps = [
+        (session(message(1)), "changes", 1), (session(message(2), version=1), "changes", 1),
+        (session(message(3), message(4), message(5)), "changes", 3), (session(message(6), transport=b""), "changes", 1),
+        (session(message(7), behind=signature), "secured", 0), (session(message(7), vector=bytes(12)), "secured", 0),
+        (session(message(7), version=1, algorithms=b"\1\0"), "secured", 0),
+        (session(message(7), version=1, algorithms=b"\0\1"), "secured", 0),
+        (session(message(7), version=3), "malformed", 0), (session(message(7))[:-1], "malformed", 0),
+        (session(message(7), behind=b"x"), "malformed", 0), (session(message(7), transport=b"\1\x41"), "malformed", 0),
+        (session(message(7), message(8)[:-1]), "malformed", 1), (b"", "malformed", 0),
+        (session(message(8, reference="OTHER")), "others", 0), (session(message(8), behind=b"\xaf\2\0\0\x85\0"), "changes", 1),
+    ]
+    samples = 0
+    for payload, figure, delivered in steps:
+        before = pair.figures(pair.reader)[figure]
+        udp.sendto(payload, ("192.0.2.2", 102))
+        pair.until(lambda: pair.figures(pair.reader)[figure] > before, figure)
+        samples += delivered
+        pair.until(lambda: len(pair.rows()) >= samples, "the samples of " + figure)
+    check(len(pair.rows()) == samples, "no more samples")
+    log = ends_soon(pair.reader)
+    for text in ("it is signed, which is not supported", "its session header is none of 1 and 2", "from 192.0.2.1:"):
+        check(text in log, "'%s' in: %s" % (text, log))
+    for keys, text in (("routed = true; keys = [];", "signed or encrypted messages of R-GOOSE"),
+                       ("local_port = 102;", "`routed` = true"), ('routed = true; multicast_groups = "192.0.2.9";', "addresses of groups")):
+        path = os.path.join(pair.folder, "bad.conf")
+        with open(path, "w") as f:
+            bad = READER % (REFERENCE, GROUP, pair.got_file)
+            key, rest = ("keys = [];", keys.replace("keys = [];", "")) if "keys" in keys else ("", keys)
+            f.write(bad.replace('type = "iec61850-8-1";', 'type = "iec61850-8-1"; ' + key).replace('dst_address = "' + GROUP + '"; ', "")
+                    .replace('in = { interface', 'in = { ' + rest + ' interface'))
+        done = subprocess.run([BUSBAR, "check", path], capture_output=True, text=True, timeout=60)
+        check(done.returncode == 2 and text in done.stderr, "%s: %s" % (keys, done.stderr))
+
+
 def always(pair):
     """A sample for each message; simulated ones replace others while they come."""
     pair.start_reader((('trigger = "change"', 'trigger = "always"'),
@@ -510,7 +622,7 @@ def missing(pair):
     check("150 values may be longer than" in err, err)
 
 
-SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, down, restart, always, forged, missing)}
+SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, routed, routed_forged, down, restart, always, forged, missing)}
 
 
 def main():

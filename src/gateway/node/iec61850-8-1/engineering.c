@@ -38,6 +38,15 @@ static void take_address(struct config *c, const json_t *at, const struct scl_ch
 		scl_say_overruled(c, at, "dst_address", from, address_line(f), "'%s'", f->mac);
 }
 
+/* Frames of Ethernet and datagrams of UDP have different addresses. */
+static void say_protocol(struct config *c, const json_t *at, const struct scl_choice *from, bool routed)
+{
+	const char *protocol = from->control->protocol;
+
+	if (protocol && !strcmp(protocol, "R-GOOSE") && !routed)
+		scl_say_overruled(c, at, "scl", from, from->control->line, "the protocol R-GOOSE, without `routed` = true,");
+}
+
 static void take_number(struct config *c, const json_t *at, const char *key, const struct scl_choice *from,
 			unsigned line, bool has, int64_t said, int64_t *to)
 {
@@ -59,7 +68,11 @@ int goose_source_from_scl(struct goose_node *g, struct goose_source *s, struct c
 	if (ret || !f)
 		return ret;
 	take_text(c, at, "go_cb_ref", &s->scl, f->line, f->reference, &s->reference);
-	take_address(c, at, &s->scl, &s->dst_text);
+	say_protocol(c, at, &s->scl, g->in.routed.enabled);
+	if (!g->in.routed.enabled)
+		take_address(c, at, &s->scl, &s->dst_text);
+	else if (goose_routing_join(g, f->ip))
+		return -ENOMEM;
 	take_number(c, at, "app_id", &s->scl, address_line(f), f->has_appid, f->appid, &s->app_id);
 	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision, &s->revision);
 	s->has_revision = f->has_revision;
@@ -79,7 +92,11 @@ int goose_sink_from_scl(struct goose_node *g, struct goose_sink *s, struct confi
 	take_text(c, at, "go_id", &s->scl, f->line, f->id, &s->id);
 	take_text(c, at, "go_cb_ref", &s->scl, f->line, f->reference, &s->reference);
 	take_text(c, at, "data_set_ref", &s->scl, f->line, f->dataset, &s->dataset);
-	take_address(c, at, &s->scl, &s->dst_text);
+	say_protocol(c, at, &s->scl, g->out.routed.enabled);
+	if (g->out.routed.enabled)
+		take_text(c, at, "dst_address", &s->scl, address_line(f), f->ip, &s->dst_text);
+	else
+		take_address(c, at, &s->scl, &s->dst_text);
 	take_number(c, at, "app_id", &s->scl, address_line(f), f->has_appid, f->appid, &s->app_id);
 	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision, &s->revision);
 	return 0;

@@ -15,7 +15,7 @@ static int goose_init(struct node *n)
 	struct goose_node *g = n->private_data;
 
 	g->node = n;
-	g->ethernet.fd = -1;
+	g->ethernet.fd = g->socket.fd = -1;
 	g->wait.wake_fd = g->wake_fd = -1;
 	g->faults.node = n;
 	return -pthread_mutex_init(&g->lock, NULL);
@@ -70,11 +70,14 @@ static void goose_print(struct node *n, char *buf, size_t size)
 
 	*buf = '\0';
 	if (goose_can_read(n))
-		used = snprintf(buf, size, "in %.20s, control block %.130s%s", g->in.interface,
+		used = snprintf(buf, size, "in %.45s, control block %.130s%s",
+				g->in.routed.enabled ? g->in.routed.local_address : g->in.interface,
 				g->in.sources[0].reference, g->in.source_count > 1 ? " ..." : "");
 	if (goose_can_write(n) && (size_t)used < size)
-		snprintf(buf + used, size - (size_t)used, "%sout %.20s, control block %.130s%s",
-			 used ? "; " : "", g->out.interface, g->out.sinks[0].reference,
+		snprintf(buf + used, size - (size_t)used, "%sout %.45s, control block %.130s%s",
+			 used ? "; " : "",
+			 !g->out.routed.enabled ? g->out.interface :
+			 g->out.routed.remote_address ? g->out.routed.remote_address : "routed", g->out.sinks[0].reference,
 			 g->out.sink_count > 1 ? " ..." : "");
 }
 
@@ -101,6 +104,7 @@ static const struct node_figure goose_figures[GOOSE_FIGURES] = {
 	[GOOSE_FIGURE_REVISED] = { "revisions", "How often confRev changed", NODE_COUNTER },
 	[GOOSE_FIGURE_MISMATCHED] = { "mismatched", "Messages whose values are not those of the signals", NODE_COUNTER },
 	[GOOSE_FIGURE_WRONG_REVISION] = { "wrong_conf_rev", "Messages not used because of their confRev", NODE_COUNTER },
+	[GOOSE_FIGURE_SECURED] = { "secured", "Routed messages not used because they are signed or encrypted", NODE_COUNTER },
 	[GOOSE_FIGURE_SENT] = { "messages_sent", "Messages sent", NODE_COUNTER },
 	[GOOSE_FIGURE_CHANGES_SENT] = { "changes_sent", "States of control blocks that were published", NODE_COUNTER },
 	[GOOSE_FIGURE_UNCHANGED] = { "unchanged", "Samples that changed no value", NODE_COUNTER },
@@ -109,7 +113,7 @@ static const struct node_figure goose_figures[GOOSE_FIGURES] = {
 
 const struct node_type node_iec61850_8_1 = {
 	.name = "iec61850-8-1",
-	.description = "Values of samples in messages of GOOSE (IEC 61850-8-1), over Ethernet",
+	.description = "Values of samples in messages of GOOSE (IEC 61850-8-1), over Ethernet or routed",
 	.flags = NODE_CAN_READ | NODE_CAN_WRITE | NODE_READ_BLOCKS | NODE_NEEDS_GROUP,
 	.size = sizeof(struct goose_node),
 	.keys = goose_keys,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `iec61850-8-1`: values of samples in messages of GOOSE, in frames of Ethernet. What
- * paths write is sent when it changes, and again and again (send.c, publisher.h); what paths read
+ * Node-type `iec61850-8-1`: values of samples in messages of GOOSE, in frames of Ethernet or, routed
+ * (R-GOOSE), in datagrams of UDP. What paths write is sent when it changes, and again and again (send.c, publisher.h); what paths read
  * comes in messages of the control blocks that the configuration names (receive.c, subscriber.h).
  */
 #ifndef GATEWAY_NODE_IEC61850_8_1_GOOSE_H
@@ -14,6 +14,7 @@
 #include "gateway/node/iec61850-8-1/subscriber.h"
 #include "gateway/part/ethernet.h"
 #include "gateway/part/fault.h"
+#include "gateway/part/routed.h"
 #include "gateway/part/socket_wait.h"
 #include "gateway/plugin/node.h"
 #include "gateway/scl/choice.h"
@@ -30,6 +31,7 @@ enum goose_figure {
 	GOOSE_FIGURE_REVISED,
 	GOOSE_FIGURE_MISMATCHED,
 	GOOSE_FIGURE_WRONG_REVISION,
+	GOOSE_FIGURE_SECURED,
 	GOOSE_FIGURE_SENT,
 	GOOSE_FIGURE_CHANGES_SENT,
 	GOOSE_FIGURE_UNCHANGED,
@@ -115,6 +117,7 @@ struct goose_sink {
 	struct goose_retransmission retransmission;
 	int64_t app_id, revision, allowed_live_ms, burst;
 	uint8_t dst[ETHERNET_MAC];
+	struct socket_address to; /* of routed messages */
 	/* Members of a structure stand side by side, behind the entry of the structure. */
 	struct goose_entry *data;
 	unsigned count;        /* of the data set, without members */
@@ -128,14 +131,26 @@ struct goose_sink {
 	size_t header_len;
 };
 
+/* Of routed messages, in one direction. */
+struct goose_routed {
+	bool enabled;
+	const char *local_address, *remote_address;
+	int64_t local_port, remote_port, ttl, session_version;
+	struct socket_address local;
+	json_t *groups_cfg;
+	struct socket_address *groups;
+	unsigned group_count;
+};
+
 struct goose_receiver;
 
 struct goose_node {
 	struct node *node;
-	json_t *session_keys;
+	json_t *session_keys, *key_id; /* of signatures, which are refused */
 	struct scl_files files;
 	struct {
 		const char *interface;
+		struct goose_routed routed;
 		bool with_timestamp, simulation;
 		json_t *subscribers;
 		struct goose_source *sources;
@@ -145,6 +160,7 @@ struct goose_node {
 	} in;
 	struct {
 		const char *interface;
+		struct goose_routed routed;
 		double resend_interval_s;
 		bool simulation;
 		json_t *publishers, *vlan_cfg, *retransmission_cfg;
@@ -153,15 +169,14 @@ struct goose_node {
 		struct goose_sink *sinks;
 		unsigned sink_count;
 	} out;
-	/* R-GOOSE, which is refused. */
-	json_t *refused[10];
-
 	struct socket_wait wait;
 	struct fault_counters faults;
 	struct goose_receiver *receiver;
 
 	/* Sending; all below the lock. */
 	struct ethernet ethernet;
+	struct routed socket;
+	uint32_t datagrams;    /* sent; the number of the session */
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool running, ending;
@@ -174,13 +189,23 @@ struct goose_node {
 
 /* settings.c */
 extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
-enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 12, GOOSE_SIGNAL_KEYS = 5 };
+enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 14, GOOSE_SIGNAL_KEYS = 5 };
 enum { GOOSE_VLAN_KEYS = 3, GOOSE_RETRANSMISSION_KEYS = 3 };
 extern const struct config_key goose_vlan_keys[], goose_retransmission_keys[];
 int goose_parse(struct node *n, struct config *c, json_t *cfg);
 int goose_check(struct node *n, struct config *c, json_t *cfg);
 int goose_check_signals(struct node *n, struct config *c, json_t *cfg);
 void goose_settings_free(struct goose_node *g);
+
+/* routing.c: settings of routed messages. 0, or -EINVAL after config_fail(). */
+int goose_routing_parse(struct goose_node *g, struct config *c, const json_t *cfg);
+int goose_routing_parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
+			     const json_t *at);
+/* Joins the group to which a file says that a control block is sent. Or -ENOMEM. */
+int goose_routing_join(struct goose_node *g, const char *group);
+/* What opens the socket of a direction. */
+struct routed_settings goose_routing_settings(const struct goose_routed *r, const json_t *cfg,
+					      const char *interface, bool out);
 
 /* data.c */
 bool goose_is_given(const json_t *at, const char *key);

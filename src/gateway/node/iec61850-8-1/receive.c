@@ -18,6 +18,7 @@
 #include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "wire/grid/session.h"
 
 /* One read() looks at this many frames at most, so that it ends though others send. */
 #define FRAMES_MAX 64
@@ -26,8 +27,19 @@
 /* A frame is taken to have waited in the kernel no longer than this. */
 #define WAITED_MAX_NS (10 * (int64_t)NSEC_PER_SEC)
 
+/* With what a message came. */
+struct goose_carrier {
+	const struct ethernet_frame *frame; /* NULL: it was routed, */
+	const struct socket_address *from;  /* from there */
+	struct timespec received;
+};
+
 struct goose_receiver {
 	struct ethernet ethernet;
+	struct routed socket;
+	struct routed_datagram datagram; /* the last one, */
+	struct ber payloads;      /* and what was not taken of it */
+	uint64_t say_secured_ns;  /* when it may be said again */
 	int timer_fd;             /* for a path that polls: when a time allowed to live ends */
 	uint64_t armed_ns;        /* to what it is set; UINT64_MAX: it is not */
 	uint8_t *buffer;
@@ -63,7 +75,7 @@ static int allocate(struct goose_node *g)
 {
 	struct goose_receiver *r = g->receiver;
 
-	r->size = ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
+	r->size = g->in.routed.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	r->data = calloc(g->in.mapping_count, sizeof(*r->data));
 	for (unsigned i = 0; i < g->in.source_count; i++) {
@@ -82,38 +94,54 @@ static int allocate(struct goose_node *g)
 	return 0;
 }
 
+static int open_link(struct goose_node *g)
+{
+	const struct routed_settings s = goose_routing_settings(&g->in.routed, g->node->in.cfg,
+								g->in.interface, false);
+	struct goose_receiver *r = g->receiver;
+	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
+	int ret = g->in.routed.enabled ? routed_open(&r->socket, &s, why) :
+			  ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
+
+	if (ret)
+		log_error("%s: %s", g->node->name, why);
+	return ret;
+}
+
+static int fd_of(const struct goose_node *g)
+{
+	return g->in.routed.enabled ? g->receiver->socket.fd : g->receiver->ethernet.fd;
+}
+
 int goose_receiver_open(struct goose_node *g)
 {
 	struct goose_receiver *r = calloc(1, sizeof(*r));
-	char why[ETHERNET_WHY_MAX];
 	int ret;
 
 	g->receiver = r;
 	if (!r)
 		return -ENOMEM;
 	r->armed_ns = UINT64_MAX;
-	r->ethernet.fd = -1;
+	r->ethernet.fd = r->socket.fd = -1;
 	r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (r->timer_fd < 0) {
 		ret = -errno;
 		log_error("%s: no timer: %s", g->node->name, strerror(-ret));
 		return ret;
 	}
-	ret = ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
-	if (ret) {
-		log_error("%s: %s", g->node->name, why);
-		return ret;
-	}
-	return allocate(g) ?: join(g);
+	ret = open_link(g) ?: allocate(g);
+	return ret ?: g->in.routed.enabled ? 0 : join(g);
 }
 
 static void note_overruns(struct goose_node *g)
 {
-	unsigned overruns = ethernet_overruns(&g->receiver->ethernet);
+	struct goose_receiver *r = g->receiver;
+	unsigned overruns = g->in.routed.enabled ? routed_overruns(&r->socket) :
+						   ethernet_overruns(&r->ethernet);
 
 	if (overruns)
 		fault_note(&g->faults, FAULT_OVERRUN, overruns,
-			   "frames for which the kernel had no room");
+			   "messages for which the kernel had no room");
 }
 
 void goose_receiver_close(struct goose_node *g)
@@ -122,9 +150,10 @@ void goose_receiver_close(struct goose_node *g)
 
 	if (!r)
 		return;
-	if (r->ethernet.fd >= 0)
+	if (fd_of(g) >= 0)
 		note_overruns(g);
 	ethernet_close(&r->ethernet);
+	routed_close(&r->socket);
 	if (r->timer_fd >= 0)
 		close(r->timer_fd);
 	free(r->buffer);
@@ -189,7 +218,7 @@ static bool is_reference(const struct ber *b, const char *text)
 	return strlen(text) == b->len && !memcmp(b->at, text, b->len);
 }
 
-static struct goose_source *find(struct goose_node *g, const struct ethernet_frame *f,
+static struct goose_source *find(struct goose_node *g, const struct goose_carrier *by,
 				 const struct apdu *head, const struct goose *message)
 {
 	for (unsigned i = 0; i < g->in.source_count; i++) {
@@ -197,7 +226,7 @@ static struct goose_source *find(struct goose_node *g, const struct ethernet_fra
 
 		if (is_reference(&message->reference, s->reference) &&
 		    (!s->app_id || s->app_id == head->appid) &&
-		    (!s->dst_text || !memcmp(s->dst, f->destination, ETHERNET_MAC)))
+		    (!s->dst_text || !by->frame || !memcmp(s->dst, by->frame->destination, ETHERNET_MAC)))
 			return s;
 	}
 	return NULL;
@@ -315,7 +344,7 @@ static bool take_values(struct goose_node *g, struct goose_source *s, const stru
 	return true;
 }
 
-static void fill(struct goose_node *g, const struct goose *message, const struct ethernet_frame *f,
+static void fill(struct goose_node *g, const struct goose *message, const struct goose_carrier *by,
 		 uint32_t lost_changes, struct sample *s)
 {
 	struct goose_receiver *r = g->receiver;
@@ -326,7 +355,7 @@ static void fill(struct goose_node *g, const struct goose *message, const struct
 	/* A gap for states that are missing, so that they count as lost. */
 	r->sequence += 1u + lost_changes;
 	s->sequence = r->sequence;
-	s->received = f->received;
+	s->received = by->received;
 	s->flags |= SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_DATA | SAMPLE_HAS_RECEIVED;
 	if (g->in.with_timestamp) {
 		s->origin = (struct timespec){ .tv_sec = message->time.seconds,
@@ -336,10 +365,10 @@ static void fill(struct goose_node *g, const struct goose *message, const struct
 }
 
 /* When the kernel took the frame, by the monotonic clock. */
-static uint64_t arrival_ns(struct goose_receiver *r, const struct ethernet_frame *f)
+static uint64_t arrival_ns(struct goose_receiver *r, struct timespec received)
 {
 	uint64_t now = clock_now_ns();
-	int64_t waited = sample_time_since_ns(clock_realtime(), f->received);
+	int64_t waited = sample_time_since_ns(clock_realtime(), received);
 
 	if (waited > 0 && waited < WAITED_MAX_NS)
 		now -= MIN(now, (uint64_t)waited);
@@ -349,10 +378,10 @@ static uint64_t arrival_ns(struct goose_receiver *r, const struct ethernet_frame
 
 /* A message of a control block that is read. True: `smp` is a sample now. */
 static bool take_message(struct goose_node *g, struct goose_source *s, const struct apdu *head,
-			 const struct goose *message, const struct ethernet_frame *f,
+			 const struct goose *message, const struct goose_carrier *by,
 			 struct sample *smp)
 {
-	uint64_t now = arrival_ns(g->receiver, f);
+	uint64_t now = arrival_ns(g->receiver, by->received);
 	uint32_t revision = s->machine.revision;
 	struct goose_arrival a;
 
@@ -377,35 +406,127 @@ static bool take_message(struct goose_node *g, struct goose_source *s, const str
 	}
 	if (a.verdict == GOOSE_REPETITION && s->trigger == GOOSE_ON_CHANGE)
 		return false;
-	fill(g, message, f, a.lost_changes, smp);
+	fill(g, message, by, a.lost_changes, smp);
 	return true;
 }
 
-static bool take_frame(struct goose_node *g, const struct ethernet_frame *f, struct sample *smp)
+static void note_malformed(struct goose_node *g, const struct goose_carrier *by, const char *why)
 {
-	const uint8_t *m = f->source;
+	char text[SOCKET_ADDRESS_MAX];
+
+	if (by->frame) {
+		const uint8_t *m = by->frame->source;
+
+		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2], m[3], m[4],
+			 m[5]);
+	} else {
+		socket_address_print(by->from, text);
+	}
+	fault_note(&g->faults, FAULT_MALFORMED, 1, "from %s: %s", text, why);
+}
+
+static bool take_body(struct goose_node *g, const struct goose_carrier *by, const struct apdu *head,
+		      struct sample *smp)
+{
 	struct goose_source *s;
 	struct goose message;
-	struct apdu head;
-	const char *why;
+	const char *why = goose_decode(&head->body, &message);
 
-	if (f->truncated) {
-		fault_note(&g->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", g->receiver->size);
-		return false;
-	}
-	why = apdu_decode(f->payload, f->len, &head);
-	why = why ? why : goose_decode(&head.body, &message);
 	if (why) {
-		fault_note(&g->faults, FAULT_MALFORMED, 1,
-			   "from %02x-%02x-%02x-%02x-%02x-%02x: %s", m[0], m[1], m[2], m[3], m[4],
-			   m[5], why);
+		note_malformed(g, by, why);
 		return false;
 	}
-	s = find(g, f, &head, &message);
+	s = find(g, by, head, &message);
 	if (s)
-		return take_message(g, s, &head, &message, f, smp);
+		return take_message(g, s, head, &message, by, smp);
 	node_figure_add(g->node, GOOSE_FIGURE_OTHERS, 1);
 	return false;
+}
+
+static bool is_whole(struct goose_node *g, bool truncated)
+{
+	if (truncated)
+		fault_note(&g->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", g->receiver->size);
+	return !truncated;
+}
+
+/* Takes a frame. 1: `smp` is a sample now; 0: it is none; or a negative errno. */
+static int take_frame(struct goose_node *g, struct sample *smp)
+{
+	struct goose_receiver *r = g->receiver;
+	struct ethernet_frame f;
+	struct goose_carrier by = { .frame = &f };
+	struct apdu head;
+	const char *why;
+	int ret = ethernet_receive(&r->ethernet, r->buffer, r->size, &f);
+
+	if (ret || !is_whole(g, f.truncated))
+		return ret;
+	by.received = f.received;
+	why = apdu_decode(f.payload, f.len, &head);
+	if (!why)
+		return take_body(g, &by, &head, smp);
+	note_malformed(g, &by, why);
+	return 0;
+}
+
+/* ---- routed messages ---- */
+
+static void note_secured(struct goose_node *g, const char *what)
+{
+	struct goose_receiver *r = g->receiver;
+	uint64_t now = clock_now_ns();
+	char from[SOCKET_ADDRESS_MAX];
+
+	node_figure_add(g->node, GOOSE_FIGURE_SECURED, 1);
+	if (now < r->say_secured_ns)
+		return;
+	r->say_secured_ns = now + NSEC_PER_SEC;
+	log_warn("%s: a datagram from %s is not used: %s, which is not supported", g->node->name,
+		 socket_address_print(&r->datagram.from, from), what);
+}
+
+/* Takes a datagram; its payloads come next. 0 or a negative errno. */
+static int take_datagram(struct goose_node *g)
+{
+	struct goose_receiver *r = g->receiver;
+	struct goose_carrier by = { .from = &r->datagram.from };
+	struct session s;
+	const char *why;
+	int ret = routed_receive(&r->socket, r->buffer, r->size, &r->datagram);
+
+	if (ret || !is_whole(g, r->datagram.truncated))
+		return ret;
+	why = session_decode(r->buffer, r->datagram.len, &s);
+	if (why)
+		note_malformed(g, &by, why);
+	else if (session_security(&s))
+		note_secured(g, session_security(&s));
+	else
+		r->payloads = s.payloads;
+	return 0;
+}
+
+/* As take_frame(): a payload, or a datagram. */
+static int take_routed(struct goose_node *g, struct sample *smp)
+{
+	struct goose_receiver *r = g->receiver;
+	const struct goose_carrier by = { .from = &r->datagram.from, .received = r->datagram.received };
+	struct session_part p;
+	int ret = session_next(&r->payloads, &p);
+
+	if (!ret)
+		return take_datagram(g);
+	if (ret < 0) {
+		r->payloads.len = 0;
+		note_malformed(g, &by, "the length of a payload is wrong");
+		return 0;
+	}
+	if (p.type == SESSION_PAYLOAD_GOOSE)
+		return take_body(g, &by, &(struct apdu){ .appid = p.appid, .simulation = p.simulation,
+							 .body = p.body }, smp);
+	node_figure_add(g->node, GOOSE_FIGURE_OTHERS, 1);
+	return 0;
 }
 
 /* Takes samples until there are `cnt`, or nothing is there. Their number; -EAGAIN: nothing was
@@ -413,16 +534,16 @@ static bool take_frame(struct goose_node *g, const struct ethernet_frame *f, str
 static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
 {
 	struct goose_receiver *r = g->receiver;
-	struct ethernet_frame frame;
 	unsigned n = 0;
 	int ret = 0;
 
 	for (unsigned frames = 0; n < cnt && frames < FRAMES_MAX; frames++) {
-		ret = ethernet_receive(&r->ethernet, r->buffer, r->size, &frame);
-		if (ret)
+		ret = g->in.routed.enabled ? take_routed(g, smps[n]) : take_frame(g, smps[n]);
+		if (ret < 0)
 			break;
 		r->down = false;
-		n += take_frame(g, &frame, smps[n]);
+		n += (unsigned)ret;
+		ret = 0;
 	}
 	if (ret == -ENETDOWN) {
 		if (!r->down)
@@ -466,6 +587,9 @@ static int read_polled(struct goose_node *g, struct sample *smps[], unsigned cnt
 		r->armed_ns = UINT64_MAX;
 	ret = take(g, smps, cnt);
 	arm(g);
+	/* The rest of a datagram, which makes no descriptor readable. */
+	if (r->payloads.len)
+		socket_wait_kick(&g->wait);
 	return ret == -EAGAIN ? 0 : ret;
 }
 
@@ -474,8 +598,8 @@ static void sleep_until(struct goose_node *g, uint64_t until_ns)
 	uint64_t now = clock_now_ns(), end = next_end_ns(g);
 
 	until_ns = MIN(until_ns, end);
-	if (until_ns > now)
-		socket_wait_sleep(&g->wait, g->receiver->ethernet.fd,
+	if (until_ns > now && !g->receiver->payloads.len)
+		socket_wait_sleep(&g->wait, fd_of(g),
 				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
 }
 
@@ -517,7 +641,7 @@ int goose_poll_fds(struct node *n, int fds[], int max)
 
 	if (!g->receiver || !socket_wait_set_polled(&g->wait, max >= 3))
 		return 0;
-	fds[0] = g->receiver->ethernet.fd;
+	fds[0] = fd_of(g);
 	fds[1] = g->wait.wake_fd;
 	fds[2] = g->receiver->timer_fd;
 	return 3;

@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/wakeup.h"
+#include "wire/grid/session.h"
 
 /* Accuracy of times: not said. */
 #define ACCURACY_UNKNOWN 31
@@ -26,8 +27,20 @@ static struct ber text(const char *s)
 	return (struct ber){ (const uint8_t *)s, s ? strlen(s) : 0 };
 }
 
-/* Writes a message to the end of the frame buffer, with the header of Ethernet. NULL: it is longer
- * than the interface allows. */
+/* Puts the header of a session in front of a body in the frame buffer. */
+static uint8_t *wrap(struct goose_node *g, const struct goose_sink *s, uint8_t *body, size_t *len)
+{
+	const struct session session = { .kind = SESSION_GOOSE, .number = g->datagrams,
+					 .version = (uint16_t)g->out.routed.session_version };
+	const struct session_part part = { .type = SESSION_PAYLOAD_GOOSE,
+					   .simulation = g->out.simulation,
+					   .appid = (uint16_t)s->app_id };
+
+	return session_wrap(&session, &part, body, len);
+}
+
+/* Writes a message to the end of the frame buffer, with the header of Ethernet or of a session.
+ * NULL: it is longer than the interface, or a datagram, allows. */
 static uint8_t *encode(struct goose_node *g, const struct goose_sink *s,
 		       const struct goose_publication *p, const struct goose_value *values,
 		       size_t *len)
@@ -39,13 +52,25 @@ static uint8_t *encode(struct goose_node *g, const struct goose_sink *s,
 		.state = p->state, .sequence = p->sequence, .revision = (uint32_t)s->revision,
 		.simulation = g->out.simulation,
 	};
-	uint8_t *at = goose_encode(&head, &message, values, s->count, g->frame + ETHERNET_HEADER_MAX,
-				   g->frame_size - ETHERNET_HEADER_MAX, len);
+	uint8_t *at;
 
+	if (g->out.routed.enabled) {
+		at = goose_encode_body(&message, values, s->count, g->frame + SESSION_HEAD_MAX,
+				       g->frame_size - SESSION_HEAD_MAX, len);
+		return at ? wrap(g, s, at, len) : NULL;
+	}
+	at = goose_encode(&head, &message, values, s->count, g->frame + ETHERNET_HEADER_MAX,
+			  g->frame_size - ETHERNET_HEADER_MAX, len);
 	if (!at)
 		return NULL;
 	*len += s->header_len;
 	return memcpy(at - s->header_len, s->header, s->header_len);
+}
+
+/* For messages. */
+static const char *link_name(const struct goose_node *g)
+{
+	return g->out.routed.enabled ? "R-GOOSE" : g->out.interface;
 }
 
 /* Below the lock. */
@@ -56,7 +81,18 @@ static void note_failure(struct goose_node *g, const struct goose_sink *s, int e
 		return;
 	g->say_ns = now + NSEC_PER_SEC;
 	log_warn("%s: %s: a message of '%s' could not be sent: %s", g->node->name,
-		 g->out.interface, s->reference, strerror(-err));
+		 link_name(g), s->reference, strerror(-err));
+}
+
+/* Below the lock. 0 or a negative errno. */
+static int send_message(struct goose_node *g, const struct goose_sink *s, const uint8_t *at, size_t len)
+{
+	if (!at)
+		return -EMSGSIZE;
+	if (!g->out.routed.enabled)
+		return ethernet_send(&g->ethernet, at, len);
+	g->datagrams++;
+	return routed_send(&g->socket, &s->to, at, len);
 }
 
 /* Sends what is due of one control block. Below the lock. */
@@ -67,7 +103,7 @@ static void send_due(struct goose_node *g, struct goose_sink *s, uint64_t now)
 	while (goose_publisher_take(&s->machine, now, &p)) {
 		size_t len;
 		uint8_t *at = encode(g, s, &p, s->values, &len);
-		int ret = at ? ethernet_send(&g->ethernet, at, len) : -EMSGSIZE;
+		int ret = send_message(g, s, at, len);
 
 		if (ret) {
 			s->error = -ret;
@@ -132,8 +168,11 @@ static int check_size(struct goose_node *g, struct goose_sink *s)
 			s->next[i] = mms_longest(s->data[i].type, s->data[i].bits);
 	if (encode(g, s, &p, s->next, &len))
 		return 0;
-	log_error("%s: a message of '%s' with %u values may be longer than %u bytes, which a frame on %s has at most; fewer values are needed",
-		  g->node->name, s->reference, s->count, g->ethernet.mtu, g->out.interface);
+	log_error("%s: a message of '%s' with %u values may be longer than %u bytes, which a %s%s has at most; fewer values are needed",
+		  g->node->name, s->reference, s->count,
+		  g->out.routed.enabled ? ROUTED_BYTES_MAX : g->ethernet.mtu,
+		  g->out.routed.enabled ? "datagram" : "frame on ",
+		  g->out.routed.enabled ? "" : g->out.interface);
 	return -EMSGSIZE;
 }
 
@@ -146,7 +185,8 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 	const struct ethernet_vlan vlan = { s->vlan.enabled, (uint16_t)s->vlan.id,
 					    (uint8_t)s->vlan.priority };
 
-	s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
+	if (!g->out.routed.enabled)
+		s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
 	s->unsent = false;
 	link_groups(s, s->values);
 	link_groups(s, s->next);
@@ -154,16 +194,26 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 	return check_size(g, s);
 }
 
+static int open_link(struct goose_node *g)
+{
+	const struct routed_settings s = goose_routing_settings(&g->out.routed, g->node->out.cfg,
+								g->out.interface, true);
+	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
+	int ret = g->out.routed.enabled ? routed_open(&g->socket, &s, why) :
+			  ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false, why);
+
+	if (ret)
+		log_error("%s: %s", g->node->name, why);
+	g->frame_size = g->out.routed.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + g->ethernet.mtu;
+	return ret;
+}
+
 int goose_sender_open(struct goose_node *g)
 {
-	char why[ETHERNET_WHY_MAX];
-	int ret = ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false, why);
+	int ret = open_link(g);
 
-	if (ret) {
-		log_error("%s: %s", g->node->name, why);
+	if (ret)
 		return ret;
-	}
-	g->frame_size = ETHERNET_HEADER_MAX + g->ethernet.mtu;
 	g->frame = malloc(g->frame_size);
 	if (!g->frame)
 		return -ENOMEM;
@@ -186,7 +236,8 @@ int goose_sender_open(struct goose_node *g)
 static enum node_loss cause_of(int err)
 {
 	return err == ENOBUFS || err == EAGAIN ? NODE_LOSS_STUCK :
-	       err == ENETDOWN || err == ENXIO || err == ENODEV ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
+	       err == ENETDOWN || err == ENXIO || err == ENODEV || err == ENETUNREACH ||
+			       err == EHOSTUNREACH ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
 }
 
 /* Counts the last sample as lost if no message of its change could be sent. Below the lock, or
@@ -202,7 +253,7 @@ static void lose_unsent(struct goose_node *g)
 	}
 	if (err)
 		node_lose(g->node, cause_of(err), 1, "%s: no message of a change could be sent: %s",
-			  g->out.interface, strerror(err));
+			  link_name(g), strerror(err));
 }
 
 void goose_sender_close(struct goose_node *g)
@@ -222,6 +273,7 @@ void goose_sender_close(struct goose_node *g)
 	free(g->frame);
 	g->frame = NULL;
 	ethernet_close(&g->ethernet);
+	routed_close(&g->socket);
 }
 
 /* ---- writing ---- */

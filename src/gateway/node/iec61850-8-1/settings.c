@@ -46,10 +46,10 @@
 	"'burst': " NUMBER_OR_NULL("100") ", 'conf_rev': " NUMBER_OR_NULL("4294967295") ", " \
 	"'time_allowed_to_live': " NUMBER_OR_NULL("4294967295") ", " \
 	"'data': {'type': ['array', 'null'], 'minItems': 1, 'items': " ENTRY "}}}"
+#define ADDRESS "'type': 'string', 'pattern': '^[0-9a-fA-F:.]+$'"
+#define ADDRESSES \
+	"'anyOf': [{'type': 'null'}, {" ADDRESS "}, {'type': 'array', 'items': {" ADDRESS "}}]"
 #define REFUSED "'type': 'null'"
-#define NOT_ROUTED "'enum': [false, null]"
-#define ROUTED(name, i, form_) \
-	{ name, CONFIG_JSON, NODE(refused[i]), .form = form_, .help = "Refused: of R-GOOSE" }
 
 static const char *const trigger_names[] = {
 	[GOOSE_ALWAYS] = "always",
@@ -58,7 +58,8 @@ static const char *const trigger_names[] = {
 };
 
 const struct config_key goose_keys[GOOSE_KEYS] = {
-	{ "keys", CONFIG_JSON, NODE(session_keys), .form = REFUSED, .help = "Refused: of R-GOOSE" },
+	{ "keys", CONFIG_JSON, NODE(session_keys), .form = REFUSED,
+	  .help = "Refused: of signed or encrypted messages" },
 };
 
 const struct config_key goose_in_keys[GOOSE_IN_KEYS] = {
@@ -71,10 +72,14 @@ const struct config_key goose_in_keys[GOOSE_IN_KEYS] = {
 	  .help = "The time of the change, t, is the origin of a sample" },
 	{ "simulation", CONFIG_BOOL, NODE(in.simulation), "false",
 	  .help = "Use simulated messages, and while they come only these" },
-	ROUTED("routed", 0, NOT_ROUTED),
-	ROUTED("local_address", 1, REFUSED),
-	ROUTED("local_port", 2, REFUSED),
-	ROUTED("multicast_groups", 3, REFUSED),
+	{ "routed", CONFIG_BOOL, NODE(in.routed.enabled), "false",
+	  .help = "R-GOOSE: messages come over UDP" },
+	{ "local_address", CONFIG_STRING, NODE(in.routed.local_address), "0.0.0.0",
+	  .help = "Own address, in numbers, of IPv4 or IPv6" },
+	{ "local_port", CONFIG_INT, NODE(in.routed.local_port), "102", .min = 1, .max = 65535,
+	  .help = "Own port" },
+	{ "multicast_groups", CONFIG_JSON, NODE(in.routed.groups_cfg), .form = ADDRESSES,
+	  .help = "Addresses of groups to join" },
 };
 
 #define VLAN(field) offsetof(struct goose_vlan, field)
@@ -112,12 +117,22 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	{ "retransmission", CONFIG_JSON, NODE(out.retransmission_cfg),
 	  .help = "How the intervals grow after a change",
 	  .group = goose_retransmission_keys, .group_count = GOOSE_RETRANSMISSION_KEYS },
-	ROUTED("routed", 4, NOT_ROUTED),
-	ROUTED("local_address", 5, REFUSED),
-	ROUTED("local_port", 6, REFUSED),
-	ROUTED("remote_address", 7, REFUSED),
-	ROUTED("remote_port", 8, REFUSED),
-	ROUTED("key_id", 9, REFUSED),
+	{ "routed", CONFIG_BOOL, NODE(out.routed.enabled), "false",
+	  .help = "R-GOOSE: messages are sent over UDP" },
+	{ "local_address", CONFIG_STRING, NODE(out.routed.local_address), "0.0.0.0",
+	  .help = "Own address, in numbers, of IPv4 or IPv6" },
+	{ "local_port", CONFIG_INT, NODE(out.routed.local_port), "0", .min = 0, .max = 65535,
+	  .help = "Own port; 0: any" },
+	{ "remote_address", CONFIG_STRING, NODE(out.routed.remote_address),
+	  .help = "Where to send, in numbers: a host or a group" },
+	{ "remote_port", CONFIG_INT, NODE(out.routed.remote_port), "102", .min = 1, .max = 65535,
+	  .help = "The port there" },
+	{ "ttl", CONFIG_INT, NODE(out.routed.ttl), "64", .min = 1, .max = 255,
+	  .help = "How many routers may pass on what is sent to a group" },
+	{ "session_version", CONFIG_INT, NODE(out.routed.session_version), "2", .min = 1, .max = 2,
+	  .help = "Of the header: 1: IEC TR 61850-90-5; 2: IEC 61850-8-1, edition 2.1" },
+	{ "key_id", CONFIG_JSON, NODE(key_id), .form = REFUSED,
+	  .help = "Refused: of signed or encrypted messages" },
 };
 
 #define SOURCE(field) offsetof(struct goose_source, field)
@@ -203,6 +218,10 @@ static int parse_source(struct goose_node *g, struct goose_source *s, struct con
 	s->has_revision |= goose_is_given(at, "conf_rev");
 	if (!s->reference)
 		return fail_without(c, at, "go_cb_ref");
+	if (g->in.routed.enabled && s->dst_text) {
+		config_fail(c, at, "dst_address", "is of frames of Ethernet, and in.routed reads datagrams of UDP; in.multicast_groups says which groups");
+		return -EINVAL;
+	}
 	return check_text(c, at, "go_cb_ref", s->reference) ?:
 	       parse_address(c, at, s->dst_text, s->dst);
 }
@@ -230,7 +249,8 @@ static int parse_sources(struct goose_node *g, struct config *c)
 
 /* ---- writing ---- */
 
-static int check_needed(const struct goose_sink *s, struct config *c, const json_t *at)
+static int check_needed(const struct goose_node *g, const struct goose_sink *s, struct config *c,
+			const json_t *at)
 {
 	bool from_file = s->scl.control;
 	const struct {
@@ -239,7 +259,7 @@ static int check_needed(const struct goose_sink *s, struct config *c, const json
 	} needed[] = {
 		{ "go_cb_ref", s->reference },
 		{ "data_set_ref", s->dataset },
-		{ "dst_address", s->dst_text },
+		{ "dst_address", s->dst_text || (g->out.routed.enabled && g->out.routed.remote_address) },
 		{ "app_id", goose_is_given(at, "app_id") || (from_file && s->scl.control->has_appid) },
 		{ "conf_rev", goose_is_given(at, "conf_rev") || (from_file && s->scl.control->has_revision) },
 		{ "time_allowed_to_live", goose_is_given(at, "time_allowed_to_live") || from_file },
@@ -295,8 +315,10 @@ static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config 
 		return -EINVAL;
 	}
 	if (config_unpack(c, at, sink_keys, ARRAY_SIZE(sink_keys), s, NULL, 0) ||
-	    goose_sink_from_scl(g, s, c, at) || check_needed(s, c, at) ||
-	    parse_address(c, at, s->dst_text, s->dst) || check_text(c, at, "go_id", s->id) ||
+	    goose_sink_from_scl(g, s, c, at) || check_needed(g, s, c, at) ||
+	    (g->out.routed.enabled ? goose_routing_parse_sink(g, s, c, at) :
+				     parse_address(c, at, s->dst_text, s->dst)) ||
+	    check_text(c, at, "go_id", s->id) ||
 	    check_text(c, at, "go_cb_ref", s->reference) ||
 	    check_text(c, at, "data_set_ref", s->dataset) || parse_sending(g, s, c, at))
 		return -EINVAL;
@@ -352,30 +374,13 @@ static int parse_retransmission(struct goose_node *g, struct config *c)
 	return -EINVAL;
 }
 
-static int refuse(struct config *c, const json_t *at, const char *key, const json_t *value)
-{
-	if (!value || json_is_null(value) || (!strcmp(key, "routed") && json_is_false(value)))
-		return 0;
-	config_fail(c, at, key, "is of R-GOOSE (over UDP), which is not supported; this node-type sends frames of Ethernet");
-	return -EINVAL;
-}
-
-static int refuse_routed(struct goose_node *g, struct config *c, json_t *cfg)
-{
-	int ret = refuse(c, cfg, "keys", g->session_keys);
-
-	for (unsigned i = 4; i < GOOSE_IN_KEYS; i++)
-		ret = refuse(c, g->node->in.cfg, goose_in_keys[i].name, g->refused[i - 4]) ?: ret;
-	for (unsigned i = 6; i < GOOSE_OUT_KEYS; i++)
-		ret = refuse(c, g->node->out.cfg, goose_out_keys[i].name, g->refused[i - 2]) ?: ret;
-	return ret;
-}
-
 int goose_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct goose_node *g = n->private_data;
-	int ret = refuse_routed(g, c, cfg);
+	int ret = goose_routing_parse(g, c, cfg);
 
+	if (ret)
+		return ret;
 	ret = parse_sources(g, c) ?: ret;
 	ret = ret ?: goose_signals_parse(g, c);
 	ret = parse_retransmission(g, c) ?: ret;
@@ -471,6 +476,7 @@ void goose_settings_free(struct goose_node *g)
 	}
 	free(g->out.sinks);
 	scl_files_free(&g->files);
+	free(g->in.routed.groups);
 	free(g->in.sources);
 	free(g->in.mappings);
 }
