@@ -68,10 +68,10 @@ int goose_source_from_scl(struct goose_node *g, struct goose_source *s, struct c
 	if (ret || !f)
 		return ret;
 	take_text(c, at, "go_cb_ref", &s->scl, f->line, f->reference, &s->reference);
-	say_protocol(c, at, &s->scl, g->in.routed.enabled);
-	if (!g->in.routed.enabled)
+	say_protocol(c, at, &s->scl, g->in.routing.enabled);
+	if (!g->in.routing.enabled)
 		take_address(c, at, &s->scl, &s->dst_text);
-	else if (goose_routing_join(g, f->ip))
+	else if (routing_join(&g->in.routing, f->ip))
 		return -ENOMEM;
 	take_number(c, at, "app_id", &s->scl, address_line(f), f->has_appid, f->appid, &s->app_id);
 	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision, &s->revision);
@@ -92,8 +92,8 @@ int goose_sink_from_scl(struct goose_node *g, struct goose_sink *s, struct confi
 	take_text(c, at, "go_id", &s->scl, f->line, f->id, &s->id);
 	take_text(c, at, "go_cb_ref", &s->scl, f->line, f->reference, &s->reference);
 	take_text(c, at, "data_set_ref", &s->scl, f->line, f->dataset, &s->dataset);
-	say_protocol(c, at, &s->scl, g->out.routed.enabled);
-	if (g->out.routed.enabled)
+	say_protocol(c, at, &s->scl, g->out.routing.enabled);
+	if (g->out.routing.enabled)
 		take_text(c, at, "dst_address", &s->scl, address_line(f), f->ip, &s->dst_text);
 	else
 		take_address(c, at, &s->scl, &s->dst_text);

@@ -71,13 +71,13 @@ static void goose_print(struct node *n, char *buf, size_t size)
 	*buf = '\0';
 	if (goose_can_read(n))
 		used = snprintf(buf, size, "in %.45s, control block %.130s%s",
-				g->in.routed.enabled ? g->in.routed.local_address : g->in.interface,
+				g->in.routing.enabled ? g->in.routing.local_address : g->in.interface,
 				g->in.sources[0].reference, g->in.source_count > 1 ? " ..." : "");
 	if (goose_can_write(n) && (size_t)used < size)
 		snprintf(buf + used, size - (size_t)used, "%sout %.45s, control block %.130s%s",
 			 used ? "; " : "",
-			 !g->out.routed.enabled ? g->out.interface :
-			 g->out.routed.remote_address ? g->out.routed.remote_address : "routed", g->out.sinks[0].reference,
+			 !g->out.routing.enabled ? g->out.interface :
+			 g->out.routing.remote_address ? g->out.routing.remote_address : "routed", g->out.sinks[0].reference,
 			 g->out.sink_count > 1 ? " ..." : "");
 }
 

@@ -14,7 +14,7 @@
 #include "gateway/node/iec61850-8-1/subscriber.h"
 #include "gateway/part/ethernet.h"
 #include "gateway/part/fault.h"
-#include "gateway/part/routed.h"
+#include "gateway/part/routing.h"
 #include "gateway/part/socket_wait.h"
 #include "gateway/plugin/node.h"
 #include "gateway/scl/choice.h"
@@ -131,17 +131,6 @@ struct goose_sink {
 	size_t header_len;
 };
 
-/* Of routed messages, in one direction. */
-struct goose_routed {
-	bool enabled;
-	const char *local_address, *remote_address;
-	int64_t local_port, remote_port, ttl, session_version;
-	struct socket_address local;
-	json_t *groups_cfg;
-	struct socket_address *groups;
-	unsigned group_count;
-};
-
 struct goose_receiver;
 
 struct goose_node {
@@ -150,7 +139,7 @@ struct goose_node {
 	struct scl_files files;
 	struct {
 		const char *interface;
-		struct goose_routed routed;
+		struct routing routing;
 		bool with_timestamp, simulation;
 		json_t *subscribers;
 		struct goose_source *sources;
@@ -160,7 +149,7 @@ struct goose_node {
 	} in;
 	struct {
 		const char *interface;
-		struct goose_routed routed;
+		struct routing routing;
 		double resend_interval_s;
 		bool simulation;
 		json_t *publishers, *vlan_cfg, *retransmission_cfg;
@@ -189,23 +178,13 @@ struct goose_node {
 
 /* settings.c */
 extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
-enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 8, GOOSE_OUT_KEYS = 14, GOOSE_SIGNAL_KEYS = 5 };
+enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 4 + ROUTING_IN_KEYS, GOOSE_OUT_KEYS = 7 + ROUTING_OUT_KEYS, GOOSE_SIGNAL_KEYS = 5 };
 enum { GOOSE_VLAN_KEYS = 3, GOOSE_RETRANSMISSION_KEYS = 3 };
 extern const struct config_key goose_vlan_keys[], goose_retransmission_keys[];
 int goose_parse(struct node *n, struct config *c, json_t *cfg);
 int goose_check(struct node *n, struct config *c, json_t *cfg);
 int goose_check_signals(struct node *n, struct config *c, json_t *cfg);
 void goose_settings_free(struct goose_node *g);
-
-/* routing.c: settings of routed messages. 0, or -EINVAL after config_fail(). */
-int goose_routing_parse(struct goose_node *g, struct config *c, const json_t *cfg);
-int goose_routing_parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
-			     const json_t *at);
-/* Joins the group to which a file says that a control block is sent. Or -ENOMEM. */
-int goose_routing_join(struct goose_node *g, const char *group);
-/* What opens the socket of a direction. */
-struct routed_settings goose_routing_settings(const struct goose_routed *r, const json_t *cfg,
-					      const char *interface, bool out);
 
 /* data.c */
 bool goose_is_given(const json_t *at, const char *key);

@@ -75,7 +75,7 @@ static int allocate(struct goose_node *g)
 {
 	struct goose_receiver *r = g->receiver;
 
-	r->size = g->in.routed.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
+	r->size = g->in.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	r->data = calloc(g->in.mapping_count, sizeof(*r->data));
 	for (unsigned i = 0; i < g->in.source_count; i++) {
@@ -96,11 +96,10 @@ static int allocate(struct goose_node *g)
 
 static int open_link(struct goose_node *g)
 {
-	const struct routed_settings s = goose_routing_settings(&g->in.routed, g->node->in.cfg,
-								g->in.interface, false);
+	const char *interface = goose_is_given(g->node->in.cfg, "interface") ? g->in.interface : NULL;
 	struct goose_receiver *r = g->receiver;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->in.routed.enabled ? routed_open(&r->socket, &s, why) :
+	int ret = g->in.routing.enabled ? routing_open(&g->in.routing, interface, false, &r->socket, why) :
 			  ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
 
 	if (ret)
@@ -110,7 +109,7 @@ static int open_link(struct goose_node *g)
 
 static int fd_of(const struct goose_node *g)
 {
-	return g->in.routed.enabled ? g->receiver->socket.fd : g->receiver->ethernet.fd;
+	return g->in.routing.enabled ? g->receiver->socket.fd : g->receiver->ethernet.fd;
 }
 
 int goose_receiver_open(struct goose_node *g)
@@ -130,13 +129,13 @@ int goose_receiver_open(struct goose_node *g)
 		return ret;
 	}
 	ret = open_link(g) ?: allocate(g);
-	return ret ?: g->in.routed.enabled ? 0 : join(g);
+	return ret ?: g->in.routing.enabled ? 0 : join(g);
 }
 
 static void note_overruns(struct goose_node *g)
 {
 	struct goose_receiver *r = g->receiver;
-	unsigned overruns = g->in.routed.enabled ? routed_overruns(&r->socket) :
+	unsigned overruns = g->in.routing.enabled ? routed_overruns(&r->socket) :
 						   ethernet_overruns(&r->ethernet);
 
 	if (overruns)
@@ -537,8 +536,9 @@ static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
 	unsigned n = 0;
 	int ret = 0;
 
-	for (unsigned frames = 0; n < cnt && frames < FRAMES_MAX; frames++) {
-		ret = g->in.routed.enabled ? take_routed(g, smps[n]) : take_frame(g, smps[n]);
+	/* The rest of a datagram is taken in any case: nothing tells a path that waits of it. */
+	for (unsigned frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
+		ret = g->in.routing.enabled ? take_routed(g, smps[n]) : take_frame(g, smps[n]);
 		if (ret < 0)
 			break;
 		r->down = false;

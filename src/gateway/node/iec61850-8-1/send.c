@@ -31,7 +31,7 @@ static struct ber text(const char *s)
 static uint8_t *wrap(struct goose_node *g, const struct goose_sink *s, uint8_t *body, size_t *len)
 {
 	const struct session session = { .kind = SESSION_GOOSE, .number = g->datagrams,
-					 .version = (uint16_t)g->out.routed.session_version };
+					 .version = (uint16_t)g->out.routing.session_version };
 	const struct session_part part = { .type = SESSION_PAYLOAD_GOOSE,
 					   .simulation = g->out.simulation,
 					   .appid = (uint16_t)s->app_id };
@@ -54,7 +54,7 @@ static uint8_t *encode(struct goose_node *g, const struct goose_sink *s,
 	};
 	uint8_t *at;
 
-	if (g->out.routed.enabled) {
+	if (g->out.routing.enabled) {
 		at = goose_encode_body(&message, values, s->count, g->frame + SESSION_HEAD_MAX,
 				       g->frame_size - SESSION_HEAD_MAX, len);
 		return at ? wrap(g, s, at, len) : NULL;
@@ -70,7 +70,7 @@ static uint8_t *encode(struct goose_node *g, const struct goose_sink *s,
 /* For messages. */
 static const char *link_name(const struct goose_node *g)
 {
-	return g->out.routed.enabled ? "R-GOOSE" : g->out.interface;
+	return g->out.routing.enabled ? "R-GOOSE" : g->out.interface;
 }
 
 /* Below the lock. */
@@ -89,7 +89,7 @@ static int send_message(struct goose_node *g, const struct goose_sink *s, const 
 {
 	if (!at)
 		return -EMSGSIZE;
-	if (!g->out.routed.enabled)
+	if (!g->out.routing.enabled)
 		return ethernet_send(&g->ethernet, at, len);
 	g->datagrams++;
 	return routed_send(&g->socket, &s->to, at, len);
@@ -170,9 +170,9 @@ static int check_size(struct goose_node *g, struct goose_sink *s)
 		return 0;
 	log_error("%s: a message of '%s' with %u values may be longer than %u bytes, which a %s%s has at most; fewer values are needed",
 		  g->node->name, s->reference, s->count,
-		  g->out.routed.enabled ? ROUTED_BYTES_MAX : g->ethernet.mtu,
-		  g->out.routed.enabled ? "datagram" : "frame on ",
-		  g->out.routed.enabled ? "" : g->out.interface);
+		  g->out.routing.enabled ? ROUTED_BYTES_MAX : g->ethernet.mtu,
+		  g->out.routing.enabled ? "datagram" : "frame on ",
+		  g->out.routing.enabled ? "" : g->out.interface);
 	return -EMSGSIZE;
 }
 
@@ -185,7 +185,7 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 	const struct ethernet_vlan vlan = { s->vlan.enabled, (uint16_t)s->vlan.id,
 					    (uint8_t)s->vlan.priority };
 
-	if (!g->out.routed.enabled)
+	if (!g->out.routing.enabled)
 		s->header_len = ethernet_header(&g->ethernet, s->header, s->dst, &vlan);
 	s->unsent = false;
 	link_groups(s, s->values);
@@ -196,15 +196,14 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 
 static int open_link(struct goose_node *g)
 {
-	const struct routed_settings s = goose_routing_settings(&g->out.routed, g->node->out.cfg,
-								g->out.interface, true);
+	const char *interface = goose_is_given(g->node->out.cfg, "interface") ? g->out.interface : NULL;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->out.routed.enabled ? routed_open(&g->socket, &s, why) :
+	int ret = g->out.routing.enabled ? routing_open(&g->out.routing, interface, true, &g->socket, why) :
 			  ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false, why);
 
 	if (ret)
 		log_error("%s: %s", g->node->name, why);
-	g->frame_size = g->out.routed.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + g->ethernet.mtu;
+	g->frame_size = g->out.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + g->ethernet.mtu;
 	return ret;
 }
 

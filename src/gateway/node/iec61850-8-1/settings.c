@@ -46,9 +46,6 @@
 	"'burst': " NUMBER_OR_NULL("100") ", 'conf_rev': " NUMBER_OR_NULL("4294967295") ", " \
 	"'time_allowed_to_live': " NUMBER_OR_NULL("4294967295") ", " \
 	"'data': {'type': ['array', 'null'], 'minItems': 1, 'items': " ENTRY "}}}"
-#define ADDRESS "'type': 'string', 'pattern': '^[0-9a-fA-F:.]+$'"
-#define ADDRESSES \
-	"'anyOf': [{'type': 'null'}, {" ADDRESS "}, {'type': 'array', 'items': {" ADDRESS "}}]"
 #define REFUSED "'type': 'null'"
 
 static const char *const trigger_names[] = {
@@ -72,14 +69,7 @@ const struct config_key goose_in_keys[GOOSE_IN_KEYS] = {
 	  .help = "The time of the change, t, is the origin of a sample" },
 	{ "simulation", CONFIG_BOOL, NODE(in.simulation), "false",
 	  .help = "Use simulated messages, and while they come only these" },
-	{ "routed", CONFIG_BOOL, NODE(in.routed.enabled), "false",
-	  .help = "R-GOOSE: messages come over UDP" },
-	{ "local_address", CONFIG_STRING, NODE(in.routed.local_address), "0.0.0.0",
-	  .help = "Own address, in numbers, of IPv4 or IPv6" },
-	{ "local_port", CONFIG_INT, NODE(in.routed.local_port), "102", .min = 1, .max = 65535,
-	  .help = "Own port" },
-	{ "multicast_groups", CONFIG_JSON, NODE(in.routed.groups_cfg), .form = ADDRESSES,
-	  .help = "Addresses of groups to join" },
+	ROUTING_KEYS_IN(NODE(in.routing)),
 };
 
 #define VLAN(field) offsetof(struct goose_vlan, field)
@@ -117,20 +107,7 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	{ "retransmission", CONFIG_JSON, NODE(out.retransmission_cfg),
 	  .help = "How the intervals grow after a change",
 	  .group = goose_retransmission_keys, .group_count = GOOSE_RETRANSMISSION_KEYS },
-	{ "routed", CONFIG_BOOL, NODE(out.routed.enabled), "false",
-	  .help = "R-GOOSE: messages are sent over UDP" },
-	{ "local_address", CONFIG_STRING, NODE(out.routed.local_address), "0.0.0.0",
-	  .help = "Own address, in numbers, of IPv4 or IPv6" },
-	{ "local_port", CONFIG_INT, NODE(out.routed.local_port), "0", .min = 0, .max = 65535,
-	  .help = "Own port; 0: any" },
-	{ "remote_address", CONFIG_STRING, NODE(out.routed.remote_address),
-	  .help = "Where to send, in numbers: a host or a group" },
-	{ "remote_port", CONFIG_INT, NODE(out.routed.remote_port), "102", .min = 1, .max = 65535,
-	  .help = "The port there" },
-	{ "ttl", CONFIG_INT, NODE(out.routed.ttl), "64", .min = 1, .max = 255,
-	  .help = "How many routers may pass on what is sent to a group" },
-	{ "session_version", CONFIG_INT, NODE(out.routed.session_version), "2", .min = 1, .max = 2,
-	  .help = "Of the header: 1: IEC TR 61850-90-5; 2: IEC 61850-8-1, edition 2.1" },
+	ROUTING_KEYS_OUT(NODE(out.routing)),
 	{ "key_id", CONFIG_JSON, NODE(key_id), .form = REFUSED,
 	  .help = "Refused: of signed or encrypted messages" },
 };
@@ -218,7 +195,7 @@ static int parse_source(struct goose_node *g, struct goose_source *s, struct con
 	s->has_revision |= goose_is_given(at, "conf_rev");
 	if (!s->reference)
 		return fail_without(c, at, "go_cb_ref");
-	if (g->in.routed.enabled && s->dst_text) {
+	if (g->in.routing.enabled && s->dst_text) {
 		config_fail(c, at, "dst_address", "is of frames of Ethernet, and in.routed reads datagrams of UDP; in.multicast_groups says which groups");
 		return -EINVAL;
 	}
@@ -259,7 +236,7 @@ static int check_needed(const struct goose_node *g, const struct goose_sink *s, 
 	} needed[] = {
 		{ "go_cb_ref", s->reference },
 		{ "data_set_ref", s->dataset },
-		{ "dst_address", s->dst_text || (g->out.routed.enabled && g->out.routed.remote_address) },
+		{ "dst_address", s->dst_text || (g->out.routing.enabled && g->out.routing.remote_address) },
 		{ "app_id", goose_is_given(at, "app_id") || (from_file && s->scl.control->has_appid) },
 		{ "conf_rev", goose_is_given(at, "conf_rev") || (from_file && s->scl.control->has_revision) },
 		{ "time_allowed_to_live", goose_is_given(at, "time_allowed_to_live") || from_file },
@@ -307,6 +284,21 @@ static int parse_sending(struct goose_node *g, struct goose_sink *s, struct conf
 	return 0;
 }
 
+/* Of routed messages. */
+static int parse_destination(struct goose_node *g, struct goose_sink *s, struct config *c,
+			     const json_t *at)
+{
+	const struct routing *r = &g->out.routing;
+
+	if (goose_is_given(at, "vlan")) {
+		config_fail(c, at, "vlan", "is of frames of Ethernet, and `routed` messages are sent over UDP");
+		return -EINVAL;
+	}
+	return s->dst_text ? routing_parse_to(r, c, at, "dst_address", s->dst_text, &s->to) :
+			     routing_parse_to(r, c, g->node->out.cfg, "remote_address",
+					      r->remote_address, &s->to);
+}
+
 static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config *c,
 		      const json_t *at)
 {
@@ -316,8 +308,8 @@ static int parse_sink(struct goose_node *g, struct goose_sink *s, struct config 
 	}
 	if (config_unpack(c, at, sink_keys, ARRAY_SIZE(sink_keys), s, NULL, 0) ||
 	    goose_sink_from_scl(g, s, c, at) || check_needed(g, s, c, at) ||
-	    (g->out.routed.enabled ? goose_routing_parse_sink(g, s, c, at) :
-				     parse_address(c, at, s->dst_text, s->dst)) ||
+	    (g->out.routing.enabled ? parse_destination(g, s, c, at) :
+				      parse_address(c, at, s->dst_text, s->dst)) ||
 	    check_text(c, at, "go_id", s->id) ||
 	    check_text(c, at, "go_cb_ref", s->reference) ||
 	    check_text(c, at, "data_set_ref", s->dataset) || parse_sending(g, s, c, at))
@@ -374,11 +366,22 @@ static int parse_retransmission(struct goose_node *g, struct config *c)
 	return -EINVAL;
 }
 
+static int refuse_security(struct config *c, const json_t *at, const char *key)
+{
+	if (!goose_is_given(at, key))
+		return 0;
+	config_fail(c, at, key, "is of signed or encrypted messages of R-GOOSE, which are not supported; without it they have neither");
+	return -EINVAL;
+}
+
 int goose_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct goose_node *g = n->private_data;
-	int ret = goose_routing_parse(g, c, cfg);
+	int ret = refuse_security(c, cfg, "keys");
 
+	ret = refuse_security(c, n->out.cfg, "key_id") ?: ret;
+	ret = routing_parse(&g->in.routing, c, n->in.cfg, false) ?: ret;
+	ret = routing_parse(&g->out.routing, c, n->out.cfg, true) ?: ret;
 	if (ret)
 		return ret;
 	ret = parse_sources(g, c) ?: ret;
@@ -476,7 +479,7 @@ void goose_settings_free(struct goose_node *g)
 	}
 	free(g->out.sinks);
 	scl_files_free(&g->files);
-	free(g->in.routed.groups);
+	routing_free(&g->in.routing);
 	free(g->in.sources);
 	free(g->in.mappings);
 }
