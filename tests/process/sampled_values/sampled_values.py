@@ -514,6 +514,73 @@ def engineering_file(folder, cable):
                   "MU01MU/LLN0$phases,MU01MU/LLN0$phases", "2,2", "4800,4800", "1,1"], "%s" % row)
 
 
+def session(*payloads, version=2, behind=b""):
+    """A datagram of R-SV, made here from the tables of the standard; each payload is a message."""
+    parts = b"".join(b"\x82\0" + struct.pack(">HH", 0x4000, len(p)) + p for p in payloads)
+    security = struct.pack(">Ih", 0, 0) + (bytes(6) if version == 1 else bytes(5))
+    head = struct.pack(">IIH", 10 + len(security) + 4 + len(parts), 1, version) + security
+    return (b"\1\x40\xa2" + bytes([len(head) + 2, 0x80, len(head)]) + head + struct.pack(">I", len(parts)) + parts + behind)
+
+
+def routed(folder, cable):
+    """Samples arrive over UDP, at a host and in a group; a datagram is what the standard says, may have
+    several payloads, and is refused if it is signed."""
+    subprocess.run(["ip", "addr", "add", "192.0.2.1/24", "dev", "end0"], check=True)
+    with cable.other_end():
+        subprocess.run(["ip", "addr", "add", "192.0.2.2/24", "dev", "end1"], check=True)
+    for to, version in (("192.0.2.2", 1), ("239.1.2.3", 2)):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(out_file(folder, "reader"))
+        with Gateways() as gateways:
+            with cable.other_end():
+                taken = cable.socket("end1")
+                gateways.append(subscriber(folder, 'routed = true; smp_rate = 1000;' + (
+                    ' multicast_groups = "239.1.2.3";' if version == 2 else "")))
+            gateways.append(publisher(folder, 'routed = true; remote_address = "%s"; session_version = %d; asdus = 2; '
+                                      'smp_rate = 1000; smp_mod = "samples_per_second";' % (to, version)))
+            reader, writer = gateways
+            until(lambda: stats(writer, "sig")["received"] > 500, "samples are sent")
+            writer.ask("/node/sig/stop", "POST")
+            writer.ask("/node/x/stop", "POST")
+            sent = figures(writer)["messages_sent"]
+            until(lambda: figures(reader, "x0")["messages_received"] == sent, "each message arrives")
+            f = figures(reader, "x0")
+            check(not any(f[k] for k in ("malformed", "secured", "others", "smp_lost", "repeated", "restarts")), "%s" % f)
+            until(lambda: len(rows(folder)) == stats(reader, "x0")["received"], "each sample is written")
+            ends_soon(writer)
+            while True:
+                data = taken.recv(2048)
+                if data[12:14] == b"\x08\0" and data[23] == 17:
+                    break
+            taken.close()
+            size = 24 if version == 1 else 23
+            check(data[36:38] == struct.pack(">H", 102) and data[42:46] == b"\1\x40\xa2" + bytes([size]), data.hex())
+            check(data[56:58] == struct.pack(">H", version), data.hex())
+            body = data[46 + size:]
+            check(struct.unpack(">I", body[:4])[0] == len(body) - 4 and body[4:8] == b"\x82\0\x40\0", data.hex())
+            check(struct.unpack(">H", body[8:10])[0] == len(body) - 10 and body[10] == 0x60, data.hex())
+            ends_soon(reader)
+    with Gateways() as gateways:
+        with cable.other_end():
+            gateways.append(subscriber(folder, "routed = true; smp_rate = 1000;", name="forged"))
+        reader = gateways[0]
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+        def message(count):
+            data = frame(asdu(count))[14:]
+            return data[8:struct.unpack(">H", data[2:4])[0]]
+        for datagram, figure in ((session(message(1), message(2), message(3)), "messages_received"),
+                                 (session(message(4), version=1), "messages_received"),
+                                 (session(message(5), behind=b"\x85\4abcd"), "secured"),
+                                 (session(message(5))[:-1], "malformed"), (session(message(5), version=7), "malformed"),
+                                 (session(message(5)).replace(b"\x82\0\x40\0", b"\x81\0\x40\0"), "others")):
+            before = figures(reader, "x0")[figure]
+            udp.sendto(datagram, ("192.0.2.2", 102))
+            until(lambda: figures(reader, "x0")[figure] > before, figure)
+        until(lambda: len(rows(folder, "forged")) == 4, "four samples")
+        check("it is signed, which is not supported" in ends_soon(reader), "it is said")
+
+
 def refusals(folder, cable):
     """A start without an interface, a right or room says what is missing."""
     def start(text, *wrap):
@@ -538,7 +605,7 @@ def refusals(folder, cable):
 
 
 SCENARIOS = {f.__name__: f for f in (account, modest, eight, foreign, refused, silent, simulated, quality, global_time, two_sources,
-                                     down, tshark, engineering_file, refusals)}
+                                     down, tshark, engineering_file, routed, refusals)}
 
 
 def main():

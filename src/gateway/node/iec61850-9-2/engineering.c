@@ -89,7 +89,8 @@ static void fill_in(const struct filling *f, struct sv_node *v)
 	}
 	if (said->mode == SV_PER_SECOND)
 		take_number(f, "smp_rate", NULL, i->smp_rate, said->rate, &i->smp_rate);
-	take_address(f, v);
+	if (!v->in.routing.enabled)
+		take_address(f, v);
 	take_app_id(f, is_given(f->at, "app_id") ? f->at : f->cfg, &i->app_id);
 }
 
@@ -130,7 +131,11 @@ static void fill_out(const struct filling *f, struct sv_node *v)
 		    said->rate, &o->smp_rate);
 	take_number(f, "asdus", NULL, o->asdus, said->asdus, &o->asdus);
 	fill_options(f, v);
-	take_address(f, v);
+	if (v->out.routing.enabled && said->ip)
+		take_text(f, "remote_address", NULL, v->out.routing.remote_address, said->ip,
+			  &v->out.routing.remote_address);
+	if (!v->out.routing.enabled)
+		take_address(f, v);
 	take_app_id(f, f->cfg, &v->app_id);
 }
 
@@ -164,6 +169,8 @@ int sv_take_scl(struct sv_node *v, struct config *c, const json_t *cfg)
 		f.scl = &v->in.scl;
 		f.address_line = f.scl->control->address_line;
 		fill_in(&f, v);
+		if (v->in.routing.enabled)
+			ret = routing_join(&v->in.routing, f.scl->control->ip);
 	}
 	if (v->out.scl.control) {
 		f.at = n->out.cfg;
@@ -171,7 +178,7 @@ int sv_take_scl(struct sv_node *v, struct config *c, const json_t *cfg)
 		f.address_line = f.scl->control->address_line;
 		fill_out(&f, v);
 	}
-	return check_address(v, c);
+	return ret ? ret : check_address(v, c);
 }
 
 /* ---- data sets ---- */

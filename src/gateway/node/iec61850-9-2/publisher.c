@@ -10,6 +10,7 @@
 
 #include "gateway/sample/time.h"
 #include "util/log.h"
+#include "wire/grid/session.h"
 
 struct sv_publisher {
 	struct apdu head;
@@ -22,6 +23,7 @@ struct sv_publisher {
 	struct numbering numbering;
 	uint64_t sequence;      /* of the last sample that had one */
 	bool said_astray;
+	struct session session; /* of routed messages */
 	uint8_t *frame;
 	size_t frame_size;
 };
@@ -60,12 +62,25 @@ static void set_constants(struct sv_node *v)
 		};
 }
 
+static uint8_t *encode_routed(struct sv_publisher *p, size_t *len)
+{
+	const struct session_part part = { .type = SESSION_PAYLOAD_SV, .simulation = p->head.simulation,
+					   .appid = p->head.appid };
+	uint8_t *at = sv_encode_body(p->asdus, p->count, p->frame + SESSION_HEAD_MAX,
+				     ROUTED_BYTES_MAX - SESSION_HEAD_MAX, len);
+
+	return at ? session_wrap(&p->session, &part, at, len) : NULL;
+}
+
 /* Puts the message in front of the end of the buffer, with its header. NULL: it has no room. */
 static uint8_t *encode(struct sv_publisher *p, size_t *len)
 {
-	uint8_t *at = sv_encode(&p->head, p->asdus, p->count, p->frame + sizeof(p->header),
-				p->frame_size - sizeof(p->header), len);
+	uint8_t *at;
 
+	if (p->session.kind)
+		return encode_routed(p, len);
+	at = sv_encode(&p->head, p->asdus, p->count, p->frame + sizeof(p->header),
+		       p->frame_size - sizeof(p->header), len);
 	if (!at)
 		return NULL;
 	*len += p->header_len;
@@ -77,6 +92,7 @@ static int check_size(struct sv_node *v)
 {
 	struct sv_publisher *p = v->publisher;
 	size_t len = 0;
+	unsigned max;
 	uint8_t *at;
 
 	for (unsigned i = 0; i < p->max; i++)
@@ -85,11 +101,13 @@ static int check_size(struct sv_node *v)
 	at = encode(p, &len);
 	p->count = 0;
 	len = at ? len - p->header_len : UINT16_MAX;
-	if (at && len <= v->ethernet.mtu)
+	max = v->out.routing.enabled ? ROUTED_BYTES_MAX : v->ethernet.mtu;
+	if (at && len <= max)
 		return 0;
-	log_error("%s: a message of %u samples of %u signals takes %s%zu bytes, a frame on %s has %u at most; fewer signals or out.asdus are needed",
+	log_error("%s: a message of %u samples of %u signals takes %s%zu bytes, a %s%s has %u at most; fewer signals or out.asdus are needed",
 		  v->node->name, p->max, v->out_set->count, at ? "" : "more than ", len,
-		  v->interface, v->ethernet.mtu);
+		  v->out.routing.enabled ? "datagram" : "frame on ",
+		  v->out.routing.enabled ? "" : v->interface, max);
 	return -EMSGSIZE;
 }
 
@@ -111,7 +129,11 @@ int sv_publisher_open(struct sv_node *v)
 		return -ENOMEM;
 	memset(p->values, 0, p->max * v->out_set->size);
 	p->head = (struct apdu){ .appid = (uint16_t)v->app_id, .simulation = v->out.simulation };
-	p->header_len = ethernet_header(&v->ethernet, p->header, v->dst, &vlan);
+	if (v->out.routing.enabled)
+		p->session = (struct session){ .kind = SESSION_SV,
+					       .version = (uint16_t)v->out.routing.session_version };
+	else
+		p->header_len = ethernet_header(&v->ethernet, p->header, v->dst, &vlan);
 	p->numbering = (struct numbering){
 		.wrap = sv_out_wrap(&v->out),
 		.by_time = v->out.smp_synch == SV_SYNCH_GLOBAL && v->out.smp_rate &&
@@ -125,7 +147,8 @@ static enum node_loss cause_of(int err)
 {
 	return err == ENOBUFS || err == EAGAIN ? NODE_LOSS_STUCK :
 	       err == EMSGSIZE		       ? NODE_LOSS_TOO_LONG :
-	       err == ENETDOWN || err == ENXIO || err == ENODEV ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
+	       err == ENETDOWN || err == ENXIO || err == ENODEV || err == ENETUNREACH ||
+			       err == EHOSTUNREACH ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
 }
 
 /* Sends the message. Returns how many of its samples the present write() has to refuse; they are
@@ -136,9 +159,11 @@ static unsigned send_message(struct sv_node *v)
 	unsigned present = p->count - p->kept, kept = p->kept;
 	size_t len;
 	uint8_t *at = encode(p, &len);
-	int ret = at ? ethernet_send(&v->ethernet, at, len) : -EMSGSIZE;
+	int ret = !at ? -EMSGSIZE : p->session.kind ? routed_send(&v->out_socket, &v->out.to, at, len) :
+						      ethernet_send(&v->ethernet, at, len);
 
 	p->count = p->kept = 0;
+	p->session.number++;
 	if (!ret) {
 		node_figure_add(v->node, SV_FIGURE_MESSAGES_SENT, 1);
 		return 0;

@@ -56,6 +56,7 @@ static const struct config_key sv_in_keys[] = {
 	  .help = "Samples a second, at which smpCnt begins at 0 again; by default learned" },
 	{ "simulation", CONFIG_BOOL, OFFSET(in.simulation), "false",
 	  .help = "Read simulated messages, too, and only them once they have come" },
+	ROUTING_KEYS_IN(OFFSET(in.routing)),
 };
 
 #define VLAN(field) offsetof(struct sv_vlan, field)
@@ -107,6 +108,7 @@ static const struct config_key sv_out_keys[] = {
 	  .help = "Older name of vlan.id" },
 	{ "vlan_priority", CONFIG_INT, OFFSET(out.vlan_priority), .min = 0, .max = 7,
 	  .help = "Older name of vlan.priority" },
+	ROUTING_KEYS_OUT(OFFSET(out.routing)),
 };
 
 static bool can_read(const struct node *n)
@@ -177,16 +179,43 @@ static int sv_init(struct node *n)
 	struct sv_node *v = n->private_data;
 
 	v->node = n;
-	v->ethernet.fd = -1;
+	v->ethernet.fd = v->in_socket.fd = v->out_socket.fd = -1;
 	v->wait.wake_fd = -1;
 	v->faults.node = n;
 	return 0;
 }
 
+static int parse_routing(struct sv_node *v, struct config *c)
+{
+	struct node *n = v->node;
+	int ret = routing_parse(&v->in.routing, c, n->in.cfg, false);
+
+	ret = routing_parse(&v->out.routing, c, n->out.cfg, true) ?: ret;
+	if (v->in.routing.enabled && v->in.check_dst_address) {
+		config_fail(c, n->in.cfg, "check_dst_address", "is of frames of Ethernet, and `routed` messages come over UDP; multicast_groups says which groups");
+		return -EINVAL;
+	}
+	return ret;
+}
+
+/* Where routed messages are sent; a file may have said it. */
+static int parse_destination(struct sv_node *v, struct config *c)
+{
+	struct routing *r = &v->out.routing;
+	const json_t *at = v->node->out.cfg;
+
+	if (!r->enabled)
+		return 0;
+	if (r->remote_address)
+		return routing_parse_to(r, c, at, "remote_address", r->remote_address, &v->out.to);
+	config_fail(c, at, "remote_address", "is required to send routed messages, here or in the file that `scl` names");
+	return -EINVAL;
+}
+
 static int sv_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct sv_node *v = n->private_data;
-	int ret = sv_take_scl(v, c, cfg);
+	int ret = parse_routing(v, c) ?: sv_take_scl(v, c, cfg) ?: parse_destination(v, c);
 
 	if (ret)
 		return ret;
@@ -308,6 +337,7 @@ static void sv_destroy(struct node *n)
 	free(v->in_set);
 	free(v->out_set);
 	scl_files_free(&v->files);
+	routing_free(&v->in.routing);
 }
 
 static int sv_stop(struct node *n)
@@ -317,26 +347,45 @@ static int sv_stop(struct node *n)
 	sv_publisher_close(v);
 	sv_subscriber_close(v);
 	ethernet_close(&v->ethernet);
+	routed_close(&v->in_socket);
+	routed_close(&v->out_socket);
 	socket_wait_close(&v->wait);
 	fault_finish(&v->faults);
 	return 0;
 }
 
+/* The sockets of both directions. 0 or a negative errno after a message in the log. */
+static int open_sockets(struct sv_node *v)
+{
+	struct node *n = v->node;
+	bool in_routed = can_read(n) && v->in.routing.enabled;
+	bool out_routed = can_write(n) && v->out.routing.enabled;
+	bool in_frames = can_read(n) && !in_routed, out_frames = can_write(n) && !out_routed;
+	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
+	int ret = 0;
+
+	if (in_frames || out_frames)
+		ret = ethernet_open(&v->ethernet, v->interface, ETHERTYPE_SV, in_frames, why);
+	if (!ret && in_routed)
+		ret = routing_open(&v->in.routing, v->interface, false, &v->in_socket, why);
+	if (!ret && out_routed)
+		ret = routing_open(&v->out.routing, v->interface, true, &v->out_socket, why);
+	if (ret)
+		log_error("%s: %s", n->name, why);
+	return ret;
+}
+
 static int sv_start(struct node *n)
 {
 	struct sv_node *v = n->private_data;
-	char why[ETHERNET_WHY_MAX];
 	int ret = socket_wait_open(&v->wait);
 
-	if (ret) {
+	if (ret)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
-	} else {
+	else
 		ret = v->capture ?
 			      ethernet_open_capture(&v->ethernet, v->capture, ETHERTYPE_SV, why) :
-			      ethernet_open(&v->ethernet, v->interface, ETHERTYPE_SV, can_read(n), why);
-		if (ret)
-			log_error("%s: %s", n->name, why);
-	}
+			      open_sockets(v);
 	if (!ret && can_read(n))
 		ret = sv_subscriber_open(v);
 	if (!ret && can_write(n) && v->out_set)
@@ -352,7 +401,7 @@ static void sv_sleep(struct node *n, uint64_t until_ns)
 	uint64_t now = clock_now_ns();
 
 	if (v->subscriber && until_ns > now)
-		socket_wait_sleep(&v->wait, v->ethernet.fd,
+		socket_wait_sleep(&v->wait, sv_in_fd(v),
 				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
 }
 
@@ -396,6 +445,7 @@ static const struct node_figure sv_figures[SV_FIGURES] = {
 	[SV_FIGURE_MESSAGES_RECEIVED] = { "messages_received", "Messages received", NODE_COUNTER },
 	[SV_FIGURE_MESSAGES_SENT] = { "messages_sent", "Messages sent", NODE_COUNTER },
 	[SV_FIGURE_CLIPPED] = { "clipped", "Values that did not fit into their type", NODE_COUNTER },
+	[SV_FIGURE_SECURED] = { "secured", "Routed messages not used because they are signed or encrypted", NODE_COUNTER },
 	[SV_FIGURE_ASTRAY] = { "astray", "Samples whose time does not suit smp_rate", NODE_COUNTER },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `iec61850-9-2`: samples as sampled values, in frames of Ethernet (IEC 61850-9-2,
- * with the profiles 9-2LE and IEC 61869-9). One socket sends what paths write (publisher.c) and
+ * with the profiles 9-2LE and IEC 61869-9) or, routed (R-SV), in datagrams of UDP. One socket sends what paths write (publisher.c) and
  * receives what paths read (subscriber.c); the messages are in wire/grid/sv.h.
  */
 #ifndef GATEWAY_NODE_IEC61850_9_2_SAMPLED_VALUES_H
@@ -11,6 +11,7 @@
 #include "gateway/node/iec61850-9-2/values.h"
 #include "gateway/part/ethernet.h"
 #include "gateway/part/fault.h"
+#include "gateway/part/routing.h"
 #include "gateway/part/socket_wait.h"
 #include "gateway/plugin/node.h"
 #include "gateway/scl/choice.h"
@@ -36,6 +37,7 @@ enum sv_figure {
 	SV_FIGURE_MESSAGES_SENT,
 	SV_FIGURE_CLIPPED,
 	SV_FIGURE_ASTRAY,
+	SV_FIGURE_SECURED,
 	SV_FIGURES,
 };
 
@@ -48,6 +50,7 @@ struct sv_in_settings {
 	const char *sv_id;
 	int64_t app_id, conf_rev, smp_rate;
 	bool has_conf_rev, check_dst_address, simulation;
+	struct routing routing;
 	json_t *scl_cfg;
 	struct scl_choice scl;
 };
@@ -58,6 +61,8 @@ struct sv_out_settings {
 	double frequency;
 	int smp_mod, smp_synch;
 	bool has_smp_mod, refr_tm, simulation, flush, announce;
+	struct routing routing;
+	struct socket_address to; /* of routed messages */
 	json_t *vlan_cfg, *scl_cfg;
 	struct scl_choice scl;
 	/* Older names of VILLASnode. */
@@ -80,7 +85,8 @@ struct sv_node {
 	struct scl_files files;
 	struct data_set *in_set, *out_set; /* NULL: the direction is closed, or not known yet */
 
-	struct ethernet ethernet;
+	struct ethernet ethernet; /* unless both directions are routed */
+	struct routed in_socket, out_socket; /* of those that are */
 	struct socket_wait wait;
 	struct fault_counters faults;
 	struct sv_subscriber *subscriber;
@@ -92,6 +98,12 @@ struct sv_node {
  * signals. 0; -EINVAL after config_fail(); or -ENOMEM. */
 int sv_take_scl(struct sv_node *v, struct config *c, const json_t *cfg);
 int sv_take_scl_data(struct sv_node *v, struct config *c);
+
+/* Of the socket that is read. */
+static inline int sv_in_fd(const struct sv_node *v)
+{
+	return v->in.routing.enabled ? v->in_socket.fd : v->ethernet.fd;
+}
 
 /* subscriber.c. 0 or a negative errno after a message in the log; close undoes a part, too. */
 int sv_subscriber_open(struct sv_node *v);

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "wire/grid/session.h"
 
 /* One read() looks at this many frames at most, so that it ends though others send. */
 #define FRAMES_MAX 64
@@ -34,6 +36,10 @@ struct sv_subscriber {
 	uint8_t *buffer;
 	size_t size;
 	struct ethernet_frame frame;
+	struct routed_datagram datagram; /* of routed messages: the last one, */
+	struct ber payloads;      /* and what was not taken of it */
+	uint64_t say_secured_ns;  /* when it may be said again */
+	struct timespec received; /* the message */
 	struct apdu head;
 	struct sv_message message;
 	bool open;                /* the message has ASDUs that were not read */
@@ -54,15 +60,27 @@ struct sv_subscriber {
 	bool down;                /* the interface is down, which was logged */
 };
 
+/* Frames to groups; datagrams to groups the socket has joined. */
+static int join(struct sv_node *v)
+{
+	int ret = v->in.check_dst_address ? 0 : ethernet_join_all(&v->ethernet);
+
+	if (!ret && v->in.check_dst_address && v->dst[0] & 1)
+		ret = ethernet_join(&v->ethernet, v->dst);
+	if (ret)
+		log_error("%s: %s: cannot receive what is sent to groups: %s", v->node->name,
+			  v->interface, strerror(-ret));
+	return ret;
+}
+
 int sv_subscriber_open(struct sv_node *v)
 {
 	struct sv_subscriber *r = calloc(1, sizeof(*r));
-	int ret;
 
 	v->subscriber = r;
 	if (!r)
 		return -ENOMEM;
-	r->size = ETHERNET_HEADER_MAX + v->ethernet.mtu + TRAILER;
+	r->size = v->in.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + v->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	if (!r->buffer)
 		return -ENOMEM;
@@ -76,22 +94,17 @@ int sv_subscriber_open(struct sv_node *v)
 	}
 	if (v->capture)
 		return 0;
-	ret = v->in.check_dst_address ? 0 : ethernet_join_all(&v->ethernet);
-	if (!ret && v->in.check_dst_address && v->dst[0] & 1)
-		ret = ethernet_join(&v->ethernet, v->dst);
-	if (ret)
-		log_error("%s: %s: cannot receive what is sent to groups: %s", v->node->name,
-			  v->interface, strerror(-ret));
-	return ret;
+	return v->in.routing.enabled ? 0 : join(v);
 }
 
 static void note_overruns(struct sv_node *v)
 {
-	unsigned overruns = ethernet_overruns(&v->ethernet);
+	unsigned overruns = v->in.routing.enabled ? routed_overruns(&v->in_socket) :
+						    ethernet_overruns(&v->ethernet);
 
 	if (overruns)
 		fault_note(&v->faults, FAULT_OVERRUN, overruns,
-			   "frames for which the kernel had no room");
+			   "messages for which the kernel had no room");
 }
 
 void sv_subscriber_close(struct sv_node *v)
@@ -232,7 +245,7 @@ static void set_time(struct sv_node *v, const struct sv_asdu *a, struct sample *
 	struct sv_subscriber *r = v->subscriber;
 	int64_t ns = refresh_ns(a);
 
-	s->received = r->frame.received;
+	s->received = r->received;
 	s->flags |= SAMPLE_HAS_RECEIVED;
 	if (!ns && !(a->synch == SV_SYNCH_GLOBAL &&
 		     counting_time(&r->count, a->count, sample_time_to_ns(s->received), &ns)))
@@ -286,9 +299,14 @@ static bool take_asdu(struct sv_node *v, const struct sv_asdu *a, struct sample 
 static void note_malformed(struct sv_node *v, const char *why)
 {
 	const uint8_t *m = v->subscriber->frame.source;
+	char text[SOCKET_ADDRESS_MAX];
 
-	fault_note(&v->faults, FAULT_MALFORMED, 1, "from %02x-%02x-%02x-%02x-%02x-%02x: %s", m[0],
-		   m[1], m[2], m[3], m[4], m[5], why);
+	if (v->in.routing.enabled)
+		socket_address_print(&v->subscriber->datagram.from, text);
+	else
+		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2], m[3], m[4],
+			 m[5]);
+	fault_note(&v->faults, FAULT_MALFORMED, 1, "from %s: %s", text, why);
 }
 
 static unsigned take_samples(struct sv_node *v, struct sample *smps[], unsigned cnt)
@@ -320,38 +338,118 @@ static const char *decode(struct sv_subscriber *r)
 	return ret ? why : NULL;
 }
 
+/* The message whose header is r->head now. */
 static void open_message(struct sv_node *v)
 {
 	struct sv_subscriber *r = v->subscriber;
 	const char *why;
 
-	r->now.arrived_ns = sample_time_to_ns(r->frame.received);
+	r->now.arrived_ns = sample_time_to_ns(r->received);
 	r->now.read_ns = MAX(v->capture ? (uint64_t)r->now.arrived_ns : clock_now_ns(),
 			     r->now.read_ns + 1);
-	if (v->in.check_dst_address && memcmp(r->frame.destination, v->dst, ETHERNET_MAC)) {
+	if (r->head.appid != v->in.app_id) {
 		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
 		return;
 	}
-	if (r->frame.truncated) {
-		fault_note(&v->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", r->size);
-		return;
-	}
-	why = apdu_decode(r->frame.payload, r->frame.len, &r->head);
-	if (!why && r->head.appid != v->in.app_id) {
-		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
-		return;
-	}
-	if (!why && r->head.simulation && !v->in.simulation) {
+	if (r->head.simulation && !v->in.simulation) {
 		node_figure_add(v->node, SV_FIGURE_SIMULATED, 1);
 		return;
 	}
-	why = why ? why : decode(r);
+	why = decode(r);
 	if (why) {
 		note_malformed(v, why);
 		return;
 	}
 	node_figure_add(v->node, SV_FIGURE_MESSAGES_RECEIVED, 1);
 	r->open = true;
+}
+
+static bool is_whole(struct sv_node *v, bool truncated)
+{
+	if (truncated)
+		fault_note(&v->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", v->subscriber->size);
+	return !truncated;
+}
+
+/* Takes a frame. 0 or a negative errno. */
+static int take_frame(struct sv_node *v)
+{
+	struct sv_subscriber *r = v->subscriber;
+	int ret = ethernet_receive(&v->ethernet, r->buffer, r->size, &r->frame);
+	const char *why;
+
+	if (ret)
+		return ret;
+	if (v->in.check_dst_address && memcmp(r->frame.destination, v->dst, ETHERNET_MAC)) {
+		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
+		return 0;
+	}
+	if (!is_whole(v, r->frame.truncated))
+		return 0;
+	r->received = r->frame.received;
+	why = apdu_decode(r->frame.payload, r->frame.len, &r->head);
+	if (why)
+		note_malformed(v, why);
+	else
+		open_message(v);
+	return 0;
+}
+
+/* ---- routed messages ---- */
+
+static void note_secured(struct sv_node *v, const char *what)
+{
+	struct sv_subscriber *r = v->subscriber;
+	uint64_t now = clock_now_ns();
+	char from[SOCKET_ADDRESS_MAX];
+
+	node_figure_add(v->node, SV_FIGURE_SECURED, 1);
+	if (now < r->say_secured_ns)
+		return;
+	r->say_secured_ns = now + NSEC_PER_SEC;
+	log_warn("%s: a datagram from %s is not used: %s, which is not supported", v->node->name,
+		 socket_address_print(&r->datagram.from, from), what);
+}
+
+static int take_datagram(struct sv_node *v)
+{
+	struct sv_subscriber *r = v->subscriber;
+	struct session s;
+	const char *why;
+	int ret = routed_receive(&v->in_socket, r->buffer, r->size, &r->datagram);
+
+	if (ret || !is_whole(v, r->datagram.truncated))
+		return ret;
+	r->received = r->datagram.received;
+	why = session_decode(r->buffer, r->datagram.len, &s);
+	if (why)
+		note_malformed(v, why);
+	else if (session_security(&s))
+		note_secured(v, session_security(&s));
+	else
+		r->payloads = s.payloads;
+	return 0;
+}
+
+/* As take_frame(): a payload, or a datagram. */
+static int take_routed(struct sv_node *v)
+{
+	struct sv_subscriber *r = v->subscriber;
+	struct session_part p;
+	int ret = session_next(&r->payloads, &p);
+
+	if (!ret)
+		return take_datagram(v);
+	if (ret < 0) {
+		r->payloads.len = 0;
+		note_malformed(v, "the length of a payload is wrong");
+	} else if (p.type != SESSION_PAYLOAD_SV) {
+		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
+	} else {
+		r->head = (struct apdu){ .appid = p.appid, .simulation = p.simulation, .body = p.body };
+		open_message(v);
+	}
+	return 0;
 }
 
 /* Takes samples until there are `cnt`, or nothing is there. Their number, or a negative errno
@@ -362,12 +460,12 @@ static int take(struct sv_node *v, struct sample *smps[], unsigned cnt)
 	unsigned n = take_samples(v, smps, cnt);
 	int ret = 0;
 
-	for (unsigned frames = 0; n < cnt && frames < FRAMES_MAX; frames++) {
-		ret = ethernet_receive(&v->ethernet, r->buffer, r->size, &r->frame);
+	/* The rest of a datagram is taken in any case: nothing tells a path that waits of it. */
+	for (unsigned frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
+		ret = v->in.routing.enabled ? take_routed(v) : take_frame(v);
 		if (ret)
 			break;
 		r->down = false;
-		open_message(v);
 		n += take_samples(v, smps + n, cnt - n);
 	}
 	if (v->capture && ret && ret != -ENODATA) {
@@ -390,7 +488,7 @@ static int read_polled(struct sv_node *v, struct sample *smps[], unsigned cnt)
 
 	socket_wait_clear(&v->wait);
 	ret = take(v, smps, cnt);
-	if (v->subscriber->open)
+	if (v->subscriber->open || v->subscriber->payloads.len)
 		socket_wait_kick(&v->wait); /* not seen at the socket any more */
 	return ret == -EAGAIN ? 0 : ret;
 }
@@ -415,7 +513,7 @@ int sv_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *relea
 		if (n->in.awaited)
 			return 0;
 		if (ret)
-			socket_wait_sleep(&v->wait, v->ethernet.fd, UINT64_MAX);
+			socket_wait_sleep(&v->wait, sv_in_fd(v), UINT64_MAX);
 	}
 }
 
@@ -425,7 +523,7 @@ int sv_poll_fds(struct node *n, int fds[], int max)
 
 	if (!socket_wait_set_polled(&v->wait, max >= 2))
 		return 0;
-	fds[0] = v->ethernet.fd;
+	fds[0] = sv_in_fd(v);
 	fds[1] = v->wait.wake_fd;
 	return 2;
 }
