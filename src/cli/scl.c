@@ -98,9 +98,16 @@ static int print_signal(void *arg, const struct scl_data *d, const unsigned plac
 	print_text(d->name);
 	printf("; subscriber = \"it\"; index = %u; ", place[0]);
 	for (unsigned i = 1; i < depth; i++)
-		printf("%s%u%s", i > 1 ? "." : "member = \"", place[i], i + 1 == depth ? "\"; " : "");
+		printf("%s%u%s", i > 1 ? "." : "member = \"", place[i], i + 1 == depth ? "\"; " :
+		       "");
 	printf("mms_type = \"%s\"; }", d->basic->mms_type);
 	return 0;
+}
+
+/* Over UDP, and not in frames of Ethernet. */
+static bool is_routed(const struct scl_control *c)
+{
+	return c->protocol && !strncmp(c->protocol, "R-", 2);
 }
 
 static void print_subscriber(const struct request *r, const struct scl_control *c)
@@ -109,9 +116,14 @@ static void print_subscriber(const struct request *r, const struct scl_control *
 
 	printf("\t\ttype = \"iec61850-8-1\";\n\t\tin = {\n");
 	print_key("\t\t\t", "interface", r->interface);
+	if (is_routed(c)) {
+		printf("\t\t\trouted = true;\n");
+		if (c->ip)
+			print_key("\t\t\t", "multicast_groups", c->ip);
+	}
 	printf("\t\t\tsubscribers = {\n\t\t\t\tit = {\n");
 	print_key("\t\t\t\t\t", "go_cb_ref", c->reference);
-	if (c->mac)
+	if (c->mac && !is_routed(c))
 		print_key("\t\t\t\t\t", "dst_address", c->mac);
 	if (c->has_appid)
 		printf("\t\t\t\t\tapp_id = 0x%04x;\n", c->appid);
@@ -172,14 +184,19 @@ static void print_publisher(const struct request *r, const struct scl_control *c
 
 	printf("\t\ttype = \"iec61850-8-1\";\n\t\tout = {\n");
 	print_key("\t\t\t", "interface", r->interface);
+	if (is_routed(c))
+		printf("\t\t\trouted = true;\n");
 	printf("\t\t\tpublishers = ( {\n");
 	print_key("\t\t\t\t\t", "go_id", c->id);
 	print_key("\t\t\t\t\t", "go_cb_ref", c->reference);
 	print_key("\t\t\t\t\t", "data_set_ref", c->dataset);
-	print_key("\t\t\t\t\t", "dst_address", c->mac ? c->mac : "01-0c-cd-01-00-00");
+	print_key("\t\t\t\t\t", "dst_address",
+		  is_routed(c) ? c->ip ? c->ip : "127.0.0.1" : c->mac ? c->mac :
+		  "01-0c-cd-01-00-00");
 	printf("\t\t\t\t\tapp_id = 0x%04x;\n\t\t\t\t\tconf_rev = %u;\n", c->appid, c->revision);
 	printf("\t\t\t\t\ttime_allowed_to_live = %.0f;\n", max_s * 2e3);
-	print_vlan(c);
+	if (!is_routed(c))
+		print_vlan(c);
 	printf("\t\t\t\t\tretransmission = { ");
 	if (c->min_s > 0)
 		printf("min = %g; ", c->min_s);
@@ -213,7 +230,8 @@ static int print_sampled(const struct request *r, struct scl_control *c, char wh
 	if (r->write) {
 		printf("\t\t\tsmp_mod = \"%s\";\n\t\t\tsmp_rate = %u;\n\t\t\tasdus = %u;\n",
 		       mode_names[c->mode], c->rate, c->asdus);
-		printf("\t\t\trefr_tm = %s;\n\t\t\tannounce = %s;\n", c->with_time ? "true" : "false",
+		printf("\t\t\trefr_tm = %s;\n\t\t\tannounce = %s;\n", c->with_time ? "true" :
+		       "false",
 		       c->with_rate ? "true" : "false");
 		print_vlan(c);
 	} else if (c->mode == 1) {
@@ -271,7 +289,8 @@ static void print_row(const struct scl_control *c)
 
 static bool is_wanted(const struct request *r, const struct scl_control *c)
 {
-	return (!r->ied || !strcmp(r->ied, c->ied)) && (!r->control || !strcmp(r->control, c->path));
+	return (!r->ied || !strcmp(r->ied, c->ied)) &&
+		(!r->control || !strcmp(r->control, c->path));
 }
 
 static int print_all(const struct request *r)

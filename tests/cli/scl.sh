@@ -35,6 +35,16 @@ cat >>"$dir/path.conf" <<-END
 END
 "$BUSBAR" check "$dir/path.conf" || fail "$(cat "$dir/path.conf")"
 
+# Routed ones.
+sed -e '/<GSEControl/s#/>#><Protocol mustUnderstand="true">R-GOOSE</Protocol></GSEControl>#' \
+	-e 's#<P type="MAC-Address">01-0C-CD-01-00-01#<P type="IP">239.1.2.3#' "$station" >"$dir/routed.scd"
+for way in read write; do
+	"$BUSBAR" scl --$way --interface lo -i BAY1 "$dir/routed.scd" >"$dir/routed.conf"
+	"$BUSBAR" check "$dir/routed.conf" || fail "$(cat "$dir/routed.conf")"
+	grep -q 'routed = true' "$dir/routed.conf" || fail "$(cat "$dir/routed.conf")"
+	grep -q '"239.1.2.3"' "$dir/routed.conf" || fail "$(cat "$dir/routed.conf")"
+done
+
 # What is wrong has its line, and the other control blocks are there all the same.
 sed 's/lnType="PTRC"/lnType="none"/' "$station" >"$dir/bad.scd"
 status=0

@@ -39,7 +39,8 @@ static void send_again(const struct session *s, const struct session_part *p)
 	must(again.kind == s->kind && again.number == s->number && again.version == s->version &&
 	     again.key_time == s->key_time && again.key_id == s->key_id &&
 	     again.next_key_minutes == s->next_key_minutes);
-	must(session_next(&again.payloads, &q) == 1 && session_next(&again.payloads, &(struct session_part){ 0 }) == 0);
+	must(session_next(&again.payloads, &q) == 1 &&
+	     session_next(&again.payloads, &(struct session_part){ 0 }) == 0);
 	must(q.type == p->type && q.simulation == p->simulation && q.appid == p->appid &&
 	     q.body.len == p->body.len && !memcmp(q.body.at, p->body.at, q.body.len));
 	free(buffer);
@@ -70,8 +71,10 @@ static size_t make(uint8_t *bytes, size_t capacity)
 {
 	uint8_t buffer[200], *at = buffer + 100;
 	const struct session s = { .kind = random_below(2) ? SESSION_GOOSE : SESSION_SV,
-				   .version = (uint16_t)(1 + random_below(2)), .number = (uint32_t)random_below(300) };
-	const struct session_part p = { .type = SESSION_PAYLOAD_GOOSE, .simulation = random_below(2) };
+				   .version = (uint16_t)(1 + random_below(2)),
+				   .number = (uint32_t)random_below(300) };
+	const struct session_part p = { .type = SESSION_PAYLOAD_GOOSE,
+				       .simulation = random_below(2) };
 	size_t len = 2 + random_below(20);
 
 	memset(at, 'x', len);

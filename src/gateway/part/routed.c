@@ -41,8 +41,10 @@ static int fail(char *why, const char *what)
 static int join(int fd, const struct socket_address *group, unsigned interface, char *why)
 {
 	char text[SOCKET_ADDRESS_MAX];
-	struct ip_mreqn v4 = { .imr_multiaddr = group->in4.sin_addr, .imr_ifindex = (int)interface };
-	struct ipv6_mreq v6 = { .ipv6mr_multiaddr = group->in6.sin6_addr, .ipv6mr_interface = interface };
+	struct ip_mreqn v4 = { .imr_multiaddr = group->in4.sin_addr,
+			      .imr_ifindex = (int)interface };
+	struct ipv6_mreq v6 = { .ipv6mr_multiaddr = group->in6.sin6_addr,
+			       .ipv6mr_interface = interface };
 	bool is_v6 = group->sa.sa_family == AF_INET6;
 	int none = 0;
 

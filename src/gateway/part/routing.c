@@ -24,7 +24,8 @@ static int refuse_dependent(struct config *c, const json_t *at)
 
 	for (size_t i = 0; i < ARRAY_SIZE(dependent); i++)
 		if (is_given(at, dependent[i])) {
-			config_fail(c, at, dependent[i], "is of routed messages (over UDP), which `routed` = true turns on");
+			config_fail(c, at, dependent[i],
+				    "is of routed messages (over UDP), which `routed` = true turns on");
 			ret = -EINVAL;
 		}
 	return ret;
@@ -53,7 +54,8 @@ static int take_group(struct routing *r, struct config *c, const json_t *at, con
 
 	if (parse_group(r, json_string_value(text), &group))
 		return add_group(r, &group);
-	config_fail(c, at, "multicast_groups", "are addresses of groups in numbers, such as \"239.1.2.3\", of the same family as local_address");
+	config_fail(c, at, "multicast_groups",
+		    "are addresses of groups in numbers, such as \"239.1.2.3\", of the same family as local_address");
 	return -EINVAL;
 }
 
@@ -77,12 +79,14 @@ int routing_parse(struct routing *r, struct config *c, const json_t *at, bool ou
 	if (!r->enabled)
 		return refuse_dependent(c, at);
 	if (!routed_parse(r->local_address, (uint16_t)r->local_port, &r->local)) {
-		config_fail(c, at, "local_address", "'%.60s' is no address of IPv4 or IPv6 in numbers",
+		config_fail(c, at, "local_address",
+			    "'%.60s' is no address of IPv4 or IPv6 in numbers",
 			    r->local_address);
 		return -EINVAL;
 	}
 	if (out && is_given(at, "vlan")) {
-		config_fail(c, at, "vlan", "is of frames of Ethernet, and `routed` messages are sent over UDP");
+		config_fail(c, at, "vlan",
+			    "is of frames of Ethernet, and `routed` messages are sent over UDP");
 		return -EINVAL;
 	}
 	return out ? 0 : take_groups(r, c, at);
@@ -94,7 +98,8 @@ int routing_parse_to(const struct routing *r, struct config *c, const json_t *at
 	if (routed_parse(text, (uint16_t)r->remote_port, to) &&
 	    to->sa.sa_family == r->local.sa.sa_family)
 		return 0;
-	config_fail(c, at, key, "'%.60s' is no address in numbers of the same family (IPv4 or IPv6) as local_address",
+	config_fail(c, at, key,
+		    "'%.60s' is no address in numbers of the same family (IPv4 or IPv6) as local_address",
 		    text);
 	return -EINVAL;
 }

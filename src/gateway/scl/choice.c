@@ -88,7 +88,8 @@ int scl_choose(struct scl_files *files, struct config *c, const json_t *at, cons
 	if (!cfg || json_is_null(cfg))
 		return 0;
 	if (!json_is_object(cfg)) {
-		config_fail(c, at, "scl", "is a group such as { file = \"station.scd\"; control = \"LD0/LLN0.gcb1\"; }");
+		config_fail(c, at, "scl",
+			    "is a group such as { file = \"station.scd\"; control = \"LD0/LLN0.gcb1\"; }");
 		return -EINVAL;
 	}
 	if (config_unpack(c, cfg, keys, key_count, s, NULL, 0))

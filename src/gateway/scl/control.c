@@ -17,7 +17,8 @@ static bool read_number(const char *text, int base, unsigned long max, unsigned 
 	errno = 0;
 	*out = strtoul(text, &end, base);
 	/* strtoul() takes blanks, signs and "0x", too. */
-	return !errno && end != text && !*end && strspn(text, "0123456789abcdefABCDEF") == strlen(text) &&
+	return !errno && end != text && !*end &&
+		strspn(text, "0123456789abcdefABCDEF") == strlen(text) &&
 	       *out <= max;
 }
 
@@ -56,7 +57,8 @@ static int make_references(struct scl *s, struct scl_control *c)
 	if (!name || !node)
 		return scl_fail_memory(s);
 	if (!set || !*set)
-		return scl_fail(s, c->line, "control block '%.100s' has no data set (datSet)", c->path);
+		return scl_fail(s, c->line, "control block '%.100s' has no data set (datSet)",
+				c->path);
 	c->reference = scl_tree_print(&s->tree, "%s/%s$%s$%s", name, node,
 				      c->kind == SCL_GOOSE ? "GO" : "MS",
 				      scl_attribute(c->element, "name"));
@@ -64,14 +66,16 @@ static int make_references(struct scl *s, struct scl_control *c)
 	if (!c->reference || !c->dataset)
 		return scl_fail_memory(s);
 	if (strlen(c->reference) > REFERENCE_MAX || strlen(c->dataset) > REFERENCE_MAX)
-		return scl_fail(s, c->line, "the reference '%.150s' is longer than %d bytes", c->reference,
+		return scl_fail(s, c->line, "the reference '%.150s' is longer than %d bytes",
+				c->reference,
 				REFERENCE_MAX);
 	c->id = scl_attribute(c->element, c->kind == SCL_GOOSE ? "appID" : "smvID");
 	if (!c->id || !*c->id)
 		return scl_fail(s, c->line, "control block '%.100s' has no %s", c->path,
 				c->kind == SCL_GOOSE ? "appID (goID)" : "smvID");
 	if (strlen(c->id) > REFERENCE_MAX)
-		return scl_fail(s, c->line, "'%.150s' is longer than %d bytes", c->id, REFERENCE_MAX);
+		return scl_fail(s, c->line, "'%.150s' is longer than %d bytes", c->id,
+				REFERENCE_MAX);
 	return 0;
 }
 
@@ -81,7 +85,8 @@ static int check_security(struct scl *s, struct scl_control *c)
 
 	if (!*security || !strcmp(security, "None"))
 		return 0;
-	return scl_fail(s, c->line, "control block '%.100s' asks for messages that are signed (securityEnable \"%.40s\"), which is not supported",
+	return scl_fail(s, c->line,
+			"control block '%.100s' asks for messages that are signed (securityEnable \"%.40s\"), which is not supported",
 			c->path, security);
 }
 
@@ -93,7 +98,8 @@ static int read_names(struct scl *s, struct scl_control *c)
 	int ret = make_references(s, c);
 
 	if (!ret)
-		ret = take_number(s, c->element, "confRev", UINT32_MAX, &revision, &c->has_revision);
+		ret = take_number(s, c->element, "confRev", UINT32_MAX, &revision,
+				  &c->has_revision);
 	if (ret)
 		return ret;
 	if (c->has_revision)
@@ -101,7 +107,10 @@ static int read_names(struct scl *s, struct scl_control *c)
 	if (protocol)
 		c->protocol = protocol->text;
 	if (c->kind == SCL_GOOSE && *type && strcmp(type, "GOOSE"))
-		return scl_fail(s, c->line, "control block '%.100s' is of type %.40s, not GOOSE", c->path, type);
+		return scl_fail(s, c->line, "control block '%.100s' is of type %.40s, not GOOSE",
+				c->path, type);
+	if (take_flag(s, c->element, "fixedOffs", &c->fixed_offsets))
+		return -EINVAL;
 	return check_security(s, c);
 }
 
@@ -111,7 +120,8 @@ static int read_names(struct scl *s, struct scl_control *c)
 static bool is_mac(const char *text)
 {
 	for (unsigned i = 0; i < 17; i++)
-		if (i % 3 == 2 ? text[i] != '-' : !text[i] || !strchr("0123456789abcdefABCDEF", text[i]))
+		if (i % 3 == 2 ? text[i] != '-' : !text[i] ||
+		    !strchr("0123456789abcdefABCDEF", text[i]))
 			return false;
 	return !text[17];
 }
@@ -126,7 +136,8 @@ static int take_address_part(struct scl *s, struct scl_control *c, const struct 
 		again = c->mac;
 		c->mac = text;
 		if (!is_mac(text))
-			return scl_fail(s, p->line, "MAC-Address \"%.40s\" is none such as 01-0C-CD-01-00-01", text);
+			return scl_fail(s, p->line,
+					"MAC-Address \"%.40s\" is none such as 01-0C-CD-01-00-01", text);
 	} else if (!strcmp(type, "IP")) {
 		again = c->ip;
 		c->ip = text;
@@ -134,19 +145,22 @@ static int take_address_part(struct scl *s, struct scl_control *c, const struct 
 		again = c->has_appid;
 		c->has_appid = read_number(text, 16, 0xffff, &number);
 		if (!c->has_appid)
-			return scl_fail(s, p->line, "APPID \"%.40s\" is no hexadecimal number up to FFFF", text);
+			return scl_fail(s, p->line,
+					"APPID \"%.40s\" is no hexadecimal number up to FFFF", text);
 		c->appid = (uint16_t)number;
 	} else if (!strcmp(type, "VLAN-ID")) {
 		again = c->has_vlan_id;
 		c->has_vlan_id = read_number(text, 16, 0xffe, &number);
 		if (!c->has_vlan_id)
-			return scl_fail(s, p->line, "VLAN-ID \"%.40s\" is no hexadecimal number up to FFE", text);
+			return scl_fail(s, p->line,
+					"VLAN-ID \"%.40s\" is no hexadecimal number up to FFE", text);
 		c->vlan_id = (uint16_t)number;
 	} else if (!strcmp(type, "VLAN-PRIORITY")) {
 		again = c->has_vlan_priority;
 		c->has_vlan_priority = read_number(text, 10, 7, &number);
 		if (!c->has_vlan_priority)
-			return scl_fail(s, p->line, "VLAN-PRIORITY \"%.40s\" is no number up to 7", text);
+			return scl_fail(s, p->line, "VLAN-PRIORITY \"%.40s\" is no number up to 7",
+					text);
 		c->vlan_priority = (uint8_t)number;
 	}
 	return again ? scl_fail(s, p->line, "the address has a second %.40s", type) : 0;
@@ -166,13 +180,15 @@ static int take_time(struct scl *s, const struct scl_element *at, const char *na
 	if (end == text || *end || !(*out > 0 && *out < 1e9))
 		return scl_fail(s, e->line, "%s \"%.40s\" is no time", name, text);
 	if (*unit && strcmp(unit, "s"))
-		return scl_fail(s, e->line, "%s has the unit \"%.20s\", which is not s", name, unit);
+		return scl_fail(s, e->line, "%s has the unit \"%.20s\", which is not s", name,
+				unit);
 	if (!strcmp(multiplier, "m"))
 		*out /= 1e3;
 	else if (!strcmp(multiplier, "u") || !strcmp(multiplier, "\xc2\xb5"))
 		*out /= 1e6;
 	else if (*multiplier)
-		return scl_fail(s, e->line, "%s has the multiplier \"%.20s\", which is none of m and u", name,
+		return scl_fail(s, e->line,
+				"%s has the multiplier \"%.20s\", which is none of m and u", name,
 				multiplier);
 	return 0;
 }
@@ -183,7 +199,8 @@ static bool is_address_of(const struct scl_element *e, const struct scl_control 
 	       !strcmp(scl_text_of(e, "cbName"), scl_text_of(c->element, "name"));
 }
 
-static int find_in_point(struct scl *s, const struct scl_control *c, const struct scl_element *point,
+static int find_in_point(struct scl *s, const struct scl_control *c,
+			 const struct scl_element *point,
 			 const struct scl_element **found)
 {
 	const char *name = c->kind == SCL_GOOSE ? "GSE" : "SMV";
@@ -193,7 +210,8 @@ static int find_in_point(struct scl *s, const struct scl_control *c, const struc
 		if (!is_address_of(e, c))
 			continue;
 		if (*found)
-			return scl_fail(s, e->line, "a second address of control block '%.100s' of IED %.80s, which has one in line %u, too",
+			return scl_fail(s, e->line,
+					"a second address of control block '%.100s' of IED %.80s, which has one in line %u, too",
 					c->path, c->ied, (*found)->line);
 		*found = e;
 	}
@@ -201,7 +219,8 @@ static int find_in_point(struct scl *s, const struct scl_control *c, const struc
 }
 
 /* The GSE or SMV of the control block; NULL: the file has none. */
-static int find_address(struct scl *s, const struct scl_control *c, const struct scl_element **found)
+static int find_address(struct scl *s, const struct scl_control *c,
+			const struct scl_element **found)
 {
 	const struct scl_element *all = scl_child(s->tree.root, "Communication", NULL);
 	const char *access = scl_text_of(scl_around(c->node, "AccessPoint"), "name");
@@ -248,7 +267,8 @@ static int read_mode(struct scl *s, struct scl_control *c)
 			c->mode = (uint8_t)i;
 			return 0;
 		}
-	return mode ? scl_fail(s, c->line, "smpMod \"%.40s\" is none of SmpPerPeriod, SmpPerSec and SecPerSmp",
+	return mode ? scl_fail(s, c->line,
+			       "smpMod \"%.40s\" is none of SmpPerPeriod, SmpPerSec and SecPerSmp",
 			       mode) : 0;
 }
 
@@ -257,6 +277,7 @@ static int read_sampling(struct scl *s, struct scl_control *c)
 	const struct scl_element *options = scl_child(c->element, "SmvOpts", NULL);
 	unsigned long rate = 0, asdus = 0;
 	bool has_rate, has_asdus, is_signed = false;
+	const char *multicast = scl_text_of(c->element, "multicast");
 	int ret = take_number(s, c->element, "smpRate", UINT16_MAX, &rate, &has_rate);
 
 	ret = ret ? ret : take_number(s, c->element, "nofASDU", UINT8_MAX, &asdus, &has_asdus);
@@ -266,6 +287,10 @@ static int read_sampling(struct scl *s, struct scl_control *c)
 	if (!has_rate || !rate || !has_asdus || !asdus)
 		return scl_fail(s, c->line, "control block '%.100s' has no %s, or it is 0", c->path,
 				has_rate && rate ? "nofASDU" : "smpRate");
+	if (!strcmp(multicast, "false") || !strcmp(multicast, "0"))
+		return scl_fail(s, c->line,
+				"control block '%.100s' is for one client (multicast), which is not supported",
+				c->path);
 	c->rate = (uint16_t)rate;
 	c->asdus = (uint8_t)asdus;
 	if (!options)
@@ -275,7 +300,8 @@ static int read_sampling(struct scl *s, struct scl_control *c)
 	ret = ret ? ret : take_flag(s, options, "dataSet", &c->with_dataset);
 	ret = ret ? ret : take_flag(s, options, "security", &is_signed);
 	if (!ret && is_signed)
-		return scl_fail(s, options->line, "control block '%.100s' asks for messages that are signed (security), which is not supported",
+		return scl_fail(s, options->line,
+				"control block '%.100s' asks for messages that are signed (security), which is not supported",
 				c->path);
 	return ret;
 }
@@ -296,7 +322,8 @@ int scl_control_read(struct scl *s, struct scl_control *c, char why[SCL_WHY_MAX]
 	ret = ret ? ret : scl_find_one(s, c->node, "DataSet", "name",
 				       scl_text_of(c->element, "datSet"), &set);
 	if (!ret && !set)
-		return scl_fail(s, c->line, "control block '%.100s' names data set '%.80s', which its logical node does not have",
+		return scl_fail(s, c->line,
+				"control block '%.100s' names data set '%.80s', which its logical node does not have",
 				c->path, scl_text_of(c->element, "datSet"));
 	return ret ? ret : scl_read_data(s, c, set);
 }

@@ -103,7 +103,8 @@ static int enter(struct making *m, const struct scl_element *type)
 			return scl_fail(m->s, type->line, "%s '%.80s' contains itself", type->name,
 					scl_text_of(type, "id"));
 	if (m->depth == SCL_DEPTH_MAX)
-		return scl_fail(m->s, type->line, "types stand in types more than %d deep", SCL_DEPTH_MAX);
+		return scl_fail(m->s, type->line, "types stand in types more than %d deep",
+				SCL_DEPTH_MAX);
 	m->types[m->depth++] = type;
 	return 0;
 }
@@ -120,10 +121,12 @@ static int count_of(struct making *m, const struct scl_element *e, unsigned *out
 		return 0;
 	n = strtol(text, &end, 10);
 	if (end == text || *end || n < 0)
-		return scl_fail(m->s, e->line, "count \"%.40s\" of %s '%.60s' is no number; a number of members that another attribute says is not supported",
+		return scl_fail(m->s, e->line,
+				"count \"%.40s\" of %s '%.60s' is no number; a number of members that another attribute says is not supported",
 				text, e->name, scl_text_of(e, "name"));
 	if (n > SCL_DATA_MAX)
-		return scl_fail(m->s, e->line, "an array has %ld members, more than %d", n, SCL_DATA_MAX);
+		return scl_fail(m->s, e->line, "an array has %ld members, more than %d", n,
+				SCL_DATA_MAX);
 	*out = (unsigned)n;
 	return 0;
 }
@@ -176,7 +179,8 @@ static int make_basic(struct making *m, const struct scl_element *e, const char 
 			*out = (struct scl_data){ .name = name, .line = m->line, .basic = &basics[i] };
 			return 0;
 		}
-	return scl_fail(m->s, e->line, "bType \"%.40s\" of %s '%.60s' is not supported", type, e->name,
+	return scl_fail(m->s, e->line, "bType \"%.40s\" of %s '%.60s' is not supported", type,
+			e->name,
 			scl_text_of(e, "name"));
 }
 
@@ -208,7 +212,8 @@ static int make_member(struct making *m, const struct scl_element *e, const char
 	if (!out->parts)
 		return -EINVAL;
 	if (m->depth == SCL_DEPTH_MAX)
-		return scl_fail(m->s, e->line, "types and arrays stand in each other more than %d deep",
+		return scl_fail(m->s, e->line,
+				"types and arrays stand in each other more than %d deep",
 				SCL_DEPTH_MAX);
 	m->types[m->depth++] = NULL;
 	for (unsigned i = 0; i < count && !ret; i++) {
@@ -263,11 +268,13 @@ static int take_index(struct walk *w, bool last)
 	if (ret || !count)
 		return ret;
 	if (!ix || w->indexed)
-		return last ? 0 : scl_fail(m->s, m->line, "'%.60s' is an array, and FCDA has no ix for it",
+		return last ? 0 : scl_fail(m->s, m->line,
+					   "'%.60s' is an array, and FCDA has no ix for it",
 					   scl_text_of(w->at, "name"));
 	n = strtol(ix, &end, 10);
 	if (end == ix || *end || n < 0 || n >= (long)count)
-		return scl_fail(m->s, m->line, "ix \"%.20s\": the array '%.60s' has members from 0 to %u", ix,
+		return scl_fail(m->s, m->line,
+				"ix \"%.20s\": the array '%.60s' has members from 0 to %u", ix,
 				scl_text_of(w->at, "name"), count - 1);
 	w->indexed = w->is_member = true;
 	w->name = scl_tree_print(&m->s->tree, "%s(%ld)", w->name, n);
@@ -281,7 +288,8 @@ static int find_word(struct walk *w, const char *kind, const char *word)
 	int ret;
 
 	if (!w->type)
-		return scl_fail(m->s, m->line, "'%.100s' has no members, and FCDA names '%.60s' in it",
+		return scl_fail(m->s, m->line,
+				"'%.100s' has no members, and FCDA names '%.60s' in it",
 				w->name, word);
 	ret = scl_find_one(m->s, w->type, kind, "name", word, &e);
 	if (ret)
@@ -290,7 +298,8 @@ static int find_word(struct walk *w, const char *kind, const char *word)
 		return scl_fail(m->s, m->line, "%s '%.80s' has no %s '%.60s'", w->type->name,
 				scl_text_of(w->type, "id"), kind, word);
 	if (!strcmp(kind, "DA") && strcmp(scl_text_of(e, "fc"), m->constraint))
-		return scl_fail(m->s, m->line, "FCDA has fc %.20s, but '%.60s' has fc %.20s (line %u)",
+		return scl_fail(m->s, m->line,
+				"FCDA has fc %.20s, but '%.60s' has fc %.20s (line %u)",
 				m->constraint, word, scl_text_of(e, "fc"), e->line);
 	w->at = e;
 	w->name = scl_tree_print(&m->s->tree, "%s.%s", w->name, word);
@@ -317,7 +326,8 @@ static int step(struct walk *w, const char *word, bool last)
 
 static int walk_path(struct walk *w)
 {
-	const char *object = scl_text_of(w->fcda, "doName"), *attribute = scl_text_of(w->fcda, "daName");
+	const char *object = scl_text_of(w->fcda, "doName"),
+		*attribute = scl_text_of(w->fcda, "daName");
 	char word[SCL_VALUE_MAX + 1];
 	int ret = 0;
 
@@ -348,7 +358,8 @@ static int find_node(struct scl *s, const struct scl_control *c, const struct sc
 	if (ret || !wanted)
 		return ret ? ret : scl_fail_memory(s);
 	if (!device)
-		return scl_fail(s, fcda->line, "IED %.80s has no LDevice '%.60s', which FCDA names", c->ied, inst);
+		return scl_fail(s, fcda->line, "IED %.80s has no LDevice '%.60s', which FCDA names",
+				c->ied, inst);
 	for (struct scl_element *e = device->first; e; e = e->next) {
 		const char *name = scl_is(e, "LN") || scl_is(e, "LN0") ? scl_node_name(s, e) : "";
 
@@ -359,7 +370,8 @@ static int find_node(struct scl *s, const struct scl_control *c, const struct sc
 		*out = e;
 		return 0;
 	}
-	return scl_fail(s, fcda->line, "LDevice '%.60s' of IED %.80s has no logical node '%.80s', which FCDA names",
+	return scl_fail(s, fcda->line,
+			"LDevice '%.60s' of IED %.80s has no logical node '%.80s', which FCDA names",
 			inst, c->ied, wanted);
 }
 
@@ -367,10 +379,12 @@ static int find_node(struct scl *s, const struct scl_control *c, const struct sc
 static int make_end(struct walk *w, struct scl_data *out)
 {
 	struct making *m = w->m;
-	int ret = w->is_member ? make_one(m, w->at, w->name, out) : make_member(m, w->at, w->name, out);
+	int ret = w->is_member ? make_one(m, w->at, w->name, out) :
+		make_member(m, w->at, w->name, out);
 
 	if (!ret && !out->basic && !out->count)
-		return scl_fail(m->s, m->line, "'%.100s' has no values with fc %.20s", w->name, m->constraint);
+		return scl_fail(m->s, m->line, "'%.100s' has no values with fc %.20s", w->name,
+				m->constraint);
 	return ret;
 }
 
@@ -389,7 +403,8 @@ static int make_data(struct making *m, const struct scl_control *c, const struct
 	m->constraint = scl_text_of(fcda, "fc");
 	m->depth = 0;
 	if (!*m->constraint || !scl_attribute(fcda, "doName"))
-		return scl_fail(m->s, fcda->line, "FCDA has no %s; whole logical nodes are not supported",
+		return scl_fail(m->s, fcda->line,
+				"FCDA has no %s; whole logical nodes are not supported",
 				*m->constraint ? "doName" : "fc");
 	w.type = type;
 	w.name = scl_tree_print(&m->s->tree, "%s/%s", scl_text_of(fcda, "ldInst"),
@@ -411,12 +426,14 @@ int scl_read_data(struct scl *s, struct scl_control *c, const struct scl_element
 
 	m.templates = scl_child(s->tree.root, "DataTypeTemplates", NULL);
 	if (!m.templates)
-		return scl_fail(s, s->tree.root->line, "the file has no DataTypeTemplates, so the types of data are not known");
+		return scl_fail(s, s->tree.root->line,
+				"the file has no DataTypeTemplates, so the types of data are not known");
 	while ((fcda = scl_child(set, "FCDA", fcda)))
 		count++;
 	m.line = set->line;
 	if (!count)
-		return scl_fail(s, set->line, "data set '%.80s' is empty", scl_text_of(set, "name"));
+		return scl_fail(s, set->line, "data set '%.80s' is empty",
+				scl_text_of(set, "name"));
 	c->data = take_data(&m, count);
 	if (!c->data)
 		return -EINVAL;

@@ -44,7 +44,8 @@ int scl_find_one(struct scl *s, const struct scl_element *parent, const char *na
 		if (!has || strcmp(has, value))
 			continue;
 		if (*out)
-			return scl_fail(s, e->line, "a second %s with %s \"%.80s\", which is in line %u, too",
+			return scl_fail(s, e->line,
+					"a second %s with %s \"%.80s\", which is in line %u, too",
 					name, attribute, value, (*out)->line);
 		*out = e;
 	}
@@ -105,7 +106,8 @@ static int add_control(struct scl *s, const struct scl_element *e, struct scl_co
 	if (!*c->ied)
 		return scl_fail(s, e->line, "the control block stands in no IED with a name");
 	if (!scl_attribute(e, "name") || !scl_attribute(e->parent->parent, "inst"))
-		return scl_fail(s, e->line, "the control block has no name, or its LDevice no inst");
+		return scl_fail(s, e->line,
+				"the control block has no name, or its LDevice no inst");
 	c->path = node ? scl_tree_print(&s->tree, "%s/%s.%s",
 					scl_attribute(e->parent->parent, "inst"), node,
 					scl_attribute(e, "name")) : NULL;
@@ -146,13 +148,15 @@ static int fail_to_find(struct scl *s, enum scl_kind kind, const char *ied, cons
 	char *at = s->why, *end = s->why + SCL_WHY_MAX;
 	unsigned said = 0;
 
-	at += snprintf(at, SCL_WHY_MAX, "%.200s has no control block '%.100s' of %s%s%.80s; ", s->name,
+	at += snprintf(at, SCL_WHY_MAX, "%.200s has no control block '%.100s' of %s%s%.80s; ",
+		       s->name,
 		       path, kind_name(kind), ied ? " in IED " : "", ied ? ied : "");
 	for (unsigned i = 0; i < s->count && said < 4; i++) {
 		const struct scl_control *c = &s->controls[i];
 
 		if (c->kind == kind && end - at > 60)
-			at += snprintf(at, (size_t)(end - at), "%s%.20s %.30s", said++ ? ", " : "it has ",
+			at += snprintf(at, (size_t)(end - at), "%s%.20s %.30s", said++ ? ", " :
+				       "it has ",
 				       c->ied, c->path);
 	}
 	if (!said)
@@ -172,12 +176,14 @@ int scl_find(struct scl *s, enum scl_kind kind, const char *ied, const char *pat
 		if (c->kind != kind || strcmp(c->path, path) || (ied && strcmp(c->ied, ied)))
 			continue;
 		if (found && strcmp(found->ied, c->ied)) {
-			snprintf(why, SCL_WHY_MAX, "%.200s has '%.100s' in the IEDs %.80s and %.80s: `ied` has to say which is meant",
+			snprintf(why, SCL_WHY_MAX,
+				 "%.200s has '%.100s' in the IEDs %.80s and %.80s: `ied` has to say which is meant",
 				 s->name, path, found->ied, c->ied);
 			return -ENOENT;
 		}
 		if (found) {
-			scl_fail(s, c->line, "a second control block '%.100s' of IED %.80s, which is in line %u, too",
+			scl_fail(s, c->line,
+				 "a second control block '%.100s' of IED %.80s, which is in line %u, too",
 				 path, c->ied, found->line);
 			return -ENOENT;
 		}
@@ -203,7 +209,8 @@ int scl_read(const struct scl_xml_ops *xml, const char *name, const char *text, 
 	ret = xml->read(&s->tree, text, len, &reason, &line);
 	s->name = scl_tree_text(&s->tree, name, strlen(name));
 	if (ret || !s->name) {
-		snprintf(why, SCL_WHY_MAX, "%.200s:%u: %s", name, line, reason ? reason : "out of memory");
+		snprintf(why, SCL_WHY_MAX, "%.200s:%u: %s", name, line, reason ? reason :
+			 "out of memory");
 		ret = ret ? ret : -ENOMEM;
 	} else {
 		ret = list_controls(s);
@@ -229,6 +236,7 @@ const char *scl_name(const struct scl *s)
 	return s->name;
 }
 
+#ifdef GATEWAY_HAVE_SCL
 /* A whole regular file; anything else could let the caller wait. The caller frees it. */
 static int read_file(const char *path, char **text, size_t *len)
 {
@@ -264,14 +272,14 @@ static int read_file(const char *path, char **text, size_t *len)
 
 int scl_load(const char *path, struct scl **out, char why[SCL_WHY_MAX])
 {
-#ifdef GATEWAY_HAVE_SCL
 	const struct scl_xml_ops *xml = plugin_symbol("scl_xml", "scl_xml");
 	char *text = NULL;
 	size_t len = 0;
 	int ret;
 
 	if (!xml) {
-		snprintf(why, SCL_WHY_MAX, "SCL files need the module scl_xml, and expat (libexpat1)");
+		snprintf(why, SCL_WHY_MAX,
+			 "SCL files need the module scl_xml, and expat (libexpat1)");
 		return -ENOENT;
 	}
 	ret = read_file(path, &text, &len);
@@ -284,8 +292,12 @@ int scl_load(const char *path, struct scl **out, char why[SCL_WHY_MAX])
 	ret = scl_read(xml, path, text, len, out, why);
 	free(text);
 	return ret;
-#else
-	snprintf(why, SCL_WHY_MAX, "this build reads no SCL files, because expat was not found (libexpat1-dev)");
-	return -ENOTSUP;
-#endif
 }
+#else
+int scl_load(const char *path, struct scl **out, char why[SCL_WHY_MAX])
+{
+	snprintf(why, SCL_WHY_MAX,
+		 "this build reads no SCL files, because expat was not found (libexpat1-dev)");
+	return -ENOTSUP;
+}
+#endif

@@ -62,6 +62,7 @@ struct scl_control {
 	unsigned address_line; /* of GSE or SMV; 0: the file has none */
 	double min_s, max_s;   /* MinTime, MaxTime; 0: not said */
 	const char *protocol;  /* "R-GOOSE" or "R-SV" */
+	bool fixed_offsets;    /* fixedOffs: GOOSE with lengths that do not depend on values */
 	/* Of sampled values: */
 	uint16_t rate;         /* smpRate */
 	uint8_t mode;          /* enum sv_mode of wire/grid/sv.h */

@@ -86,7 +86,8 @@ static int add_sampled(void *arg, const struct scl_data *d, const unsigned place
 	struct scl_sampled *last = a->count ? &a->values[a->count - 1] : NULL;
 
 	if (!d->basic->iec_type)
-		return scl_fail(a->s, d->line, "'%.150s' is of type %s, which sampled values cannot hold",
+		return scl_fail(a->s, d->line,
+				"'%.150s' is of type %s, which sampled values cannot hold",
 				d->name, d->basic->name);
 	if (scl_is_quality(d) && last && !last->quality && !scl_is_quality(last->data) &&
 	    !scl_is_time(last->data) && is_quality_of(d, last->data))

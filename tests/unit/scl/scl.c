@@ -240,6 +240,7 @@ static const struct wrong {
 	{ "confRev=\"3\"", "confRev=\"4294967296\"", "confRev \"4294967296\" is no number" },
 	{ "confRev=\"3\"", "confRev=\"-1\"", "confRev \"-1\" is no number" },
 	{ "type=\"GOOSE\"", "type=\"GSSE\"", "is of type GSSE, not GOOSE" },
+	{ "type=\"GOOSE\"", "fixedOffs=\"maybe\"", "neither true nor false" },
 	{ "type=\"GOOSE\"", "securityEnable=\"Signature\"", "messages that are signed" },
 	{ "bType=\"FLOAT32\"", "bType=\"FLOAT80\"", "bType \"FLOAT80\" of BDA 'f' is not supported" },
 	{ "bType=\"FLOAT32\"", "bType=\"FLOAT32\" count=\"n\"", "count \"n\" of BDA 'f' is no number" },
@@ -312,6 +313,7 @@ static void options_of_sampled_values_are_checked(void **state)
 		{ "sampleRate=\"true\"", "sampleRate=\"yes\"", "neither true nor false" },
 		{ "refreshTime=\"true\"", "security=\"true\"", "messages that are signed" },
 		{ "smvID=\"MU01currents\"", "", "has no smvID" },
+		{ "nofASDU=\"2\"", "nofASDU=\"2\" multicast=\"false\"", "is for one client" },
 	};
 	struct scl_sampled *values;
 	char why[SCL_WHY_MAX];

@@ -14,10 +14,13 @@ static void check(bool good)
 }
 
 /* A datagram over IPv4 to the port of the protocol. */
-static size_t put_udp(struct prng *random, uint8_t frame[GRID_FRAME_MAX], const void *payload, size_t len)
+static size_t put_udp(struct prng *random, uint8_t frame[GRID_FRAME_MAX], const void *payload,
+		      size_t len)
 {
-	static const uint8_t head[] = { 1, 0, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, /* Ethernet, IPv4 */
-					0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, /* UDP, no check sum */
+	static const uint8_t head[] = { 1, 0, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
+				       /* Ethernet, IPv4 */
+					0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0,
+						/* UDP, no check sum */
 					10, 0, 0, 1, 239, 0, 0, 1 };
 	uint8_t *ip = frame + 14, *udp = ip + 20;
 
@@ -40,9 +43,12 @@ static void say(FILE *lines, const uint8_t *datagram, size_t len)
 	check(!session_decode(datagram, len, &s) && !session_security(&s) && !s.vector.len);
 	check(session_next(&s.payloads, &part) == 1 && !goose_decode(&part.body, &g));
 	check(session_next(&s.payloads, &(struct session_part){ 0 }) == 0);
-	fprintf(lines, "0x%02x\t%u\t0x%04x\t0x%08x\t0x%04x\t0x%08x\t0\t0x%02x\t0x%02x\t0x%04x\t0x%04zx\t%.*s\t%u\t%u\t%d\t%u\n",
-		s.kind, s.number, s.version, s.key_time, (uint16_t)s.next_key_minutes, s.key_id, part.type,
-		part.simulation, part.appid, part.body.len, (int)g.reference.len, (const char *)g.reference.at,
+	fprintf(lines,
+		"0x%02x\t%u\t0x%04x\t0x%08x\t0x%04x\t0x%08x\t0\t0x%02x\t0x%02x\t0x%04x\t0x%04zx\t%.*s\t%u\t%u\t%d\t%u\n",
+		s.kind, s.number, s.version, s.key_time, (uint16_t)s.next_key_minutes, s.key_id,
+		part.type,
+		part.simulation, part.appid, part.body.len, (int)g.reference.len,
+		(const char *)g.reference.at,
 		g.state, g.sequence, g.simulation, g.count);
 }
 
@@ -55,14 +61,16 @@ static size_t make(struct prng *random, uint8_t frame[GRID_FRAME_MAX], FILE *lin
 	const bool simulation = grid_below(random, 2);
 	const struct session s = {
 		.kind = SESSION_GOOSE, .number = (uint32_t)prng_next(random), .version = 2,
-		.key_time = (uint32_t)prng_next(random), .next_key_minutes = (int16_t)prng_next(random),
+		.key_time = (uint32_t)prng_next(random),
+		.next_key_minutes = (int16_t)prng_next(random),
 		.key_id = (uint32_t)prng_next(random),
 	};
 	const struct session_part part = { .type = SESSION_PAYLOAD_GOOSE, .simulation = simulation,
 					   .appid = (uint16_t)prng_next(random) };
 	struct goose g = {
 		.reference = { (uint8_t *)name, 1 + grid_below(random, sizeof(name)) },
-		.dataset = { (const uint8_t *)"set", 3 }, .allowed_live_ms = 1 + grid_below(random, 5000),
+		.dataset = { (const uint8_t *)"set", 3 },
+		.allowed_live_ms = 1 + grid_below(random, 5000),
 		.time = { .seconds = (uint32_t)prng_next(random) }, .simulation = simulation,
 		.state = (uint32_t)prng_next(random), .sequence = (uint32_t)prng_next(random),
 	};
@@ -70,7 +78,8 @@ static size_t make(struct prng *random, uint8_t frame[GRID_FRAME_MAX], FILE *lin
 
 	grid_text(random, name, sizeof(name));
 	for (unsigned i = 0; i < count; i++)
-		values[i] = (struct goose_value){ .type = GOOSE_INTEGER, .integer = (int32_t)prng_next(random) };
+		values[i] = (struct goose_value){ .type = GOOSE_INTEGER,
+						 .integer = (int32_t)prng_next(random) };
 	at = goose_encode_body(&g, values, count, buffer + SESSION_HEAD_MAX,
 			       sizeof(buffer) - SESSION_HEAD_MAX, &len);
 	check(at);

@@ -20,7 +20,8 @@ static const struct config_key data_keys[] = {
 	{ "signal", CONFIG_STRING, DATA(signal), .help = "The signal that it holds" },
 	{ "members", CONFIG_JSON, DATA(members), .form = "'type': ['array', 'null']",
 	  .help = "Of the mms_type structure or array: its members, as in `data`" },
-	{ "value", CONFIG_JSON, DATA(value), .form = "'type': ['boolean', 'number', 'string', 'null']",
+	{ "value", CONFIG_JSON, DATA(value),
+	 .form = "'type': ['boolean', 'number', 'string', 'null']",
 	  .help = "What it holds without a signal, or where a sample is too short" },
 	{ "mms_bitstring_size", CONFIG_INT, DATA(bits), "32", .min = 1, .max = MMS_BITS_MAX,
 	  .help = "Bits of a bit string" },
@@ -56,7 +57,8 @@ static int parse_value(struct goose_entry *d, struct config *c, const json_t *at
 		good = json_is_number(value);
 		data.f = json_number_value(value);
 	} else {
-		good = good && !json_is_real(value) && (type == SIGNAL_BOOLEAN || !json_is_boolean(value));
+		good = good && !json_is_real(value) &&
+			(type == SIGNAL_BOOLEAN || !json_is_boolean(value));
 		data.i = json_is_true(value) ? 1 : json_integer_value(value);
 	}
 	if (good && mms_from_signal(d->type, d->bits, data, type, &d->value))
@@ -79,7 +81,8 @@ static int parse_text(struct goose_entry *d, struct config *c, const json_t *at,
 					       json_string_length(value) };
 	if (!d->signal && (json_is_string(value) || d->type->tag == GOOSE_BINARY_TIME))
 		return 0;
-	config_fail(c, at, d->signal ? "signal" : "value", "of type %s is a constant text; no signal can hold it",
+	config_fail(c, at, d->signal ? "signal" : "value",
+		    "of type %s is a constant text; no signal can hold it",
 		    d->type->name);
 	return -EINVAL;
 }
@@ -115,13 +118,16 @@ static int parse_list(struct goose_sink *s, struct config *c, const json_t *list
 static int parse_group(struct goose_sink *s, struct goose_entry *d, struct config *c,
 		       const json_t *at, const struct data_entry *e, unsigned depth)
 {
-	if (!json_is_array(e->members) || !json_array_size(e->members) || goose_is_given(at, "signal") ||
+	if (!json_is_array(e->members) || !json_array_size(e->members) ||
+	    goose_is_given(at, "signal") ||
 	    goose_is_given(at, "value")) {
-		config_fail(c, at, "members", "are required: a list as `data` of the publisher, in place of a signal or value");
+		config_fail(c, at, "members",
+			    "are required: a list as `data` of the publisher, in place of a signal or value");
 		return -EINVAL;
 	}
 	if (depth == GOOSE_GROUPS_MAX) {
-		config_fail(c, at, "members", "stand in each other more than %d deep", GOOSE_GROUPS_MAX);
+		config_fail(c, at, "members", "stand in each other more than %d deep",
+			    GOOSE_GROUPS_MAX);
 		return -EINVAL;
 	}
 	d->group = strcmp(e->mms_type, "array") ? GOOSE_STRUCTURE : GOOSE_ARRAY;
@@ -136,7 +142,8 @@ static int parse_entry(struct goose_sink *s, struct goose_entry *d, struct confi
 	struct data_entry e = { 0 };
 
 	if (!json_is_object(at)) {
-		config_fail(c, at, NULL, "is a group such as { mms_type = \"boolean\"; signal = \"trip\"; }");
+		config_fail(c, at, NULL,
+			    "is a group such as { mms_type = \"boolean\"; signal = \"trip\"; }");
 		return -EINVAL;
 	}
 	if (config_unpack(c, at, data_keys, ARRAY_SIZE(data_keys), &e, NULL, 0))
@@ -188,7 +195,8 @@ int goose_data_parse(struct goose_sink *s, struct config *c, const json_t *at)
 	int ret;
 
 	if (!json_is_array(s->data_cfg) || !count || count > GOOSE_ENTRIES_MAX) {
-		config_fail(c, at, "data", "is a list of 1 to %d values, ( { mms_type = ...; signal = ...; } )",
+		config_fail(c, at, "data",
+			    "is a list of 1 to %d values, ( { mms_type = ...; signal = ...; } )",
 			    GOOSE_ENTRIES_MAX);
 		return -EINVAL;
 	}

@@ -16,7 +16,8 @@ static unsigned address_line(const struct scl_control *f)
 	return f->address_line ? f->address_line : f->line;
 }
 
-static void take_text(struct config *c, const json_t *at, const char *key, const struct scl_choice *from,
+static void take_text(struct config *c, const json_t *at, const char *key,
+		      const struct scl_choice *from,
 		      unsigned line, const char *said, const char **to)
 {
 	if (!*to)
@@ -34,20 +35,24 @@ static void take_address(struct config *c, const json_t *at, const struct scl_ch
 
 	if (!*to)
 		*to = f->mac;
-	else if (f->mac && ethernet_parse(*to, a) && ethernet_parse(f->mac, b) && memcmp(a, b, sizeof(a)))
+	else if (f->mac && ethernet_parse(*to, a) && ethernet_parse(f->mac, b) &&
+		 memcmp(a, b, sizeof(a)))
 		scl_say_overruled(c, at, "dst_address", from, address_line(f), "'%s'", f->mac);
 }
 
 /* Frames of Ethernet and datagrams of UDP have different addresses. */
-static void say_protocol(struct config *c, const json_t *at, const struct scl_choice *from, bool routed)
+static void say_protocol(struct config *c, const json_t *at, const struct scl_choice *from,
+			 bool routed)
 {
 	const char *protocol = from->control->protocol;
 
 	if (protocol && !strcmp(protocol, "R-GOOSE") && !routed)
-		scl_say_overruled(c, at, "scl", from, from->control->line, "the protocol R-GOOSE, without `routed` = true,");
+		scl_say_overruled(c, at, "scl", from, from->control->line,
+				  "the protocol R-GOOSE, without `routed` = true,");
 }
 
-static void take_number(struct config *c, const json_t *at, const char *key, const struct scl_choice *from,
+static void take_number(struct config *c, const json_t *at, const char *key,
+			const struct scl_choice *from,
 			unsigned line, bool has, int64_t said, int64_t *to)
 {
 	if (has && !goose_is_given(at, key))
@@ -74,7 +79,8 @@ int goose_source_from_scl(struct goose_node *g, struct goose_source *s, struct c
 	else if (routing_join(&g->in.routing, f->ip))
 		return -ENOMEM;
 	take_number(c, at, "app_id", &s->scl, address_line(f), f->has_appid, f->appid, &s->app_id);
-	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision, &s->revision);
+	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision,
+		    &s->revision);
 	s->has_revision = f->has_revision;
 	return 0;
 }
@@ -93,12 +99,16 @@ int goose_sink_from_scl(struct goose_node *g, struct goose_sink *s, struct confi
 	take_text(c, at, "go_cb_ref", &s->scl, f->line, f->reference, &s->reference);
 	take_text(c, at, "data_set_ref", &s->scl, f->line, f->dataset, &s->dataset);
 	say_protocol(c, at, &s->scl, g->out.routing.enabled);
+	if (f->fixed_offsets)
+		config_warn(c, at, "scl", "%s:%u: fixedOffs is not supported: lengths in messages depend on the values",
+			    scl_name(s->scl.scl), f->line);
 	if (g->out.routing.enabled)
 		take_text(c, at, "dst_address", &s->scl, address_line(f), f->ip, &s->dst_text);
 	else
 		take_address(c, at, &s->scl, &s->dst_text);
 	take_number(c, at, "app_id", &s->scl, address_line(f), f->has_appid, f->appid, &s->app_id);
-	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision, &s->revision);
+	take_number(c, at, "conf_rev", &s->scl, f->line, f->has_revision, f->revision,
+		    &s->revision);
 	return 0;
 }
 
@@ -111,7 +121,8 @@ void goose_sending_from_scl(struct goose_sink *s)
 		return;
 	if (f->has_vlan_id || f->has_vlan_priority)
 		s->vlan = (struct goose_vlan){ true, f->vlan_id,
-					       f->has_vlan_priority ? f->vlan_priority : PRIORITY_DEFAULT };
+					       f->has_vlan_priority ? f->vlan_priority :
+					       PRIORITY_DEFAULT };
 	if (f->max_s > 0)
 		r->max_s = f->max_s;
 	if (f->min_s > 0)
@@ -208,7 +219,8 @@ static int check_signals(const struct goose_sink *s, struct config *c)
 		return 0;
 	scl_each_value(s->scl.control, count_value, &needed);
 	if (!json_is_array(names) || json_array_size(names) != needed) {
-		config_fail(c, s->scl_cfg, "signals", "is a list of %u names, as the data set has %u values besides qualities, times and texts",
+		config_fail(c, s->scl_cfg, "signals",
+			    "is a list of %u names, as the data set has %u values besides qualities, times and texts",
 			    needed, needed);
 		return -EINVAL;
 	}

@@ -76,9 +76,9 @@ static void goose_print(struct node *n, char *buf, size_t size)
 	if (goose_can_write(n) && (size_t)used < size)
 		snprintf(buf + used, size - (size_t)used, "%sout %.45s, control block %.130s%s",
 			 used ? "; " : "",
-			 !g->out.routing.enabled ? g->out.interface :
-			 g->out.routing.remote_address ? g->out.routing.remote_address : "routed", g->out.sinks[0].reference,
-			 g->out.sink_count > 1 ? " ..." : "");
+			 !g->out.routing.enabled	? g->out.interface :
+			 g->out.routing.remote_address	? g->out.routing.remote_address : "routed",
+			 g->out.sinks[0].reference, g->out.sink_count > 1 ? " ..." : "");
 }
 
 #define VERDICT(v) [GOOSE_FIGURE_VERDICT + (v)]

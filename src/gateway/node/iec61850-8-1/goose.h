@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `iec61850-8-1`: values of samples in messages of GOOSE, in frames of Ethernet or, routed
- * (R-GOOSE), in datagrams of UDP. What paths write is sent when it changes, and again and again (send.c, publisher.h); what paths read
- * comes in messages of the control blocks that the configuration names (receive.c, subscriber.h).
+ * (R-GOOSE), in datagrams of UDP. What paths write is sent when it changes, and again and again
+ * (send.c, publisher.h); what paths read comes in messages of the control blocks that the
+ * configuration names (receive.c, subscriber.h).
  */
 #ifndef GATEWAY_NODE_IEC61850_8_1_GOOSE_H
 #define GATEWAY_NODE_IEC61850_8_1_GOOSE_H
@@ -178,7 +179,12 @@ struct goose_node {
 
 /* settings.c */
 extern const struct config_key goose_keys[], goose_in_keys[], goose_out_keys[], goose_signal_keys[];
-enum { GOOSE_KEYS = 1, GOOSE_IN_KEYS = 4 + ROUTING_IN_KEYS, GOOSE_OUT_KEYS = 7 + ROUTING_OUT_KEYS, GOOSE_SIGNAL_KEYS = 5 };
+enum {
+	GOOSE_KEYS = 1,
+	GOOSE_IN_KEYS = 4 + ROUTING_IN_KEYS,
+	GOOSE_OUT_KEYS = 7 + ROUTING_OUT_KEYS,
+	GOOSE_SIGNAL_KEYS = 5,
+};
 enum { GOOSE_VLAN_KEYS = 3, GOOSE_RETRANSMISSION_KEYS = 3 };
 extern const struct config_key goose_vlan_keys[], goose_retransmission_keys[];
 int goose_parse(struct node *n, struct config *c, json_t *cfg);

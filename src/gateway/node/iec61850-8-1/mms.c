@@ -166,7 +166,8 @@ bool mms_equal(const struct goose_value *a, const struct goose_value *b)
 		/* As bytes: NaN is NaN, and 0 is not -0. */
 		return !memcmp(&a->real, &b->real, sizeof(a->real));
 	case GOOSE_UTC_TIME:
-		return a->time.seconds == b->time.seconds && a->time.nanoseconds == b->time.nanoseconds;
+		return a->time.seconds == b->time.seconds &&
+		a->time.nanoseconds == b->time.nanoseconds;
 	default:
 		return a->number == b->number;
 	}

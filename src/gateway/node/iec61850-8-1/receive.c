@@ -75,7 +75,8 @@ static int allocate(struct goose_node *g)
 {
 	struct goose_receiver *r = g->receiver;
 
-	r->size = g->in.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
+	r->size = g->in.routing.enabled ? ROUTED_BYTES_MAX :
+		ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	r->data = calloc(g->in.mapping_count, sizeof(*r->data));
 	for (unsigned i = 0; i < g->in.source_count; i++) {
@@ -96,10 +97,12 @@ static int allocate(struct goose_node *g)
 
 static int open_link(struct goose_node *g)
 {
-	const char *interface = goose_is_given(g->node->in.cfg, "interface") ? g->in.interface : NULL;
+	const char *interface = goose_is_given(g->node->in.cfg, "interface") ? g->in.interface :
+		NULL;
 	struct goose_receiver *r = g->receiver;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->in.routing.enabled ? routing_open(&g->in.routing, interface, false, &r->socket, why) :
+	int ret = g->in.routing.enabled ?
+		routing_open(&g->in.routing, interface, false, &r->socket, why) :
 			  ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
 
 	if (ret)
@@ -225,7 +228,8 @@ static struct goose_source *find(struct goose_node *g, const struct goose_carrie
 
 		if (is_reference(&message->reference, s->reference) &&
 		    (!s->app_id || s->app_id == head->appid) &&
-		    (!s->dst_text || !by->frame || !memcmp(s->dst, by->frame->destination, ETHERNET_MAC)))
+		    (!s->dst_text || !by->frame ||
+		     !memcmp(s->dst, by->frame->destination, ETHERNET_MAC)))
 			return s;
 	}
 	return NULL;
@@ -243,10 +247,12 @@ static void note_unused(struct goose_node *g, struct goose_source *s, const stru
 		    message->state, message->sequence, m->state, m->sequence);
 		break;
 	case GOOSE_INCOMPLETE:
-		say(g, s, verdict, "the publisher needs commissioning (ndsCom); its messages are not used");
+		say(g, s, verdict,
+		    "the publisher needs commissioning (ndsCom); its messages are not used");
 		break;
 	case GOOSE_SIMULATED:
-		say(g, s, verdict, "simulated messages are not used; in.simulation = true uses them");
+		say(g, s, verdict,
+		    "simulated messages are not used; in.simulation = true uses them");
 		break;
 	case GOOSE_LIFELESS:
 		say(g, s, verdict, "messages whose time allowed to live is 0 are not used");
@@ -272,7 +278,8 @@ static void note_used(struct goose_node *g, struct goose_source *s, const struct
 	}
 	if (a->revised) {
 		node_figure_add(g->node, GOOSE_FIGURE_REVISED, 1);
-		say(g, s, GOOSE_SAY_REVISED, "confRev was %u and is %u now: the data set may be another one",
+		say(g, s, GOOSE_SAY_REVISED,
+		    "confRev was %u and is %u now: the data set may be another one",
 		    revision, s->machine.revision);
 	}
 }
@@ -304,7 +311,8 @@ static void say_mismatch(struct goose_node *g, struct goose_source *s, unsigned 
 	for (unsigned i = 0; i < m->depth; i++)
 		used += snprintf(member + used, sizeof(member) - (size_t)used, "%s%u",
 				 i ? "." : ", member ", m->member[i]);
-	say(g, s, GOOSE_SAY_MISMATCHED, "value %u%s is not of type %s, which mms_type of the signal '%s' says",
+	say(g, s, GOOSE_SAY_MISMATCHED,
+	    "value %u%s is not of type %s, which mms_type of the signal '%s' says",
 	    m->index, member, m->type->name, g->node->in.signals->signals[signal].name);
 }
 
@@ -388,7 +396,8 @@ static bool take_message(struct goose_node *g, struct goose_source *s, const str
 	expire(g, s, now);
 	if (s->has_revision && message->revision != s->revision) {
 		node_figure_add(g->node, GOOSE_FIGURE_WRONG_REVISION, 1);
-		say(g, s, GOOSE_SAY_WRONG_REVISION, "messages with confRev %u are not used; conf_rev says %jd",
+		say(g, s, GOOSE_SAY_WRONG_REVISION,
+		    "messages with confRev %u are not used; conf_rev says %jd",
 		    message->revision, (intmax_t)s->revision);
 		return false;
 	}
@@ -416,7 +425,8 @@ static void note_malformed(struct goose_node *g, const struct goose_carrier *by,
 	if (by->frame) {
 		const uint8_t *m = by->frame->source;
 
-		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2], m[3], m[4],
+		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2],
+			 m[3], m[4],
 			 m[5]);
 	} else {
 		socket_address_print(by->from, text);
@@ -445,7 +455,8 @@ static bool take_body(struct goose_node *g, const struct goose_carrier *by, cons
 static bool is_whole(struct goose_node *g, bool truncated)
 {
 	if (truncated)
-		fault_note(&g->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", g->receiver->size);
+		fault_note(&g->faults, FAULT_TRUNCATED, 1, "more than %zu bytes",
+			   g->receiver->size);
 	return !truncated;
 }
 
@@ -510,7 +521,8 @@ static int take_datagram(struct goose_node *g)
 static int take_routed(struct goose_node *g, struct sample *smp)
 {
 	struct goose_receiver *r = g->receiver;
-	const struct goose_carrier by = { .from = &r->datagram.from, .received = r->datagram.received };
+	const struct goose_carrier by = { .from = &r->datagram.from,
+					 .received = r->datagram.received };
 	struct session_part p;
 	int ret = session_next(&r->payloads, &p);
 
@@ -522,7 +534,8 @@ static int take_routed(struct goose_node *g, struct sample *smp)
 		return 0;
 	}
 	if (p.type == SESSION_PAYLOAD_GOOSE)
-		return take_body(g, &by, &(struct apdu){ .appid = p.appid, .simulation = p.simulation,
+		return take_body(g, &by, &(struct apdu){ .appid = p.appid,
+							.simulation = p.simulation,
 							 .body = p.body }, smp);
 	node_figure_add(g->node, GOOSE_FIGURE_OTHERS, 1);
 	return 0;

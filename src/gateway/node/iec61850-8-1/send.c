@@ -85,7 +85,8 @@ static void note_failure(struct goose_node *g, const struct goose_sink *s, int e
 }
 
 /* Below the lock. 0 or a negative errno. */
-static int send_message(struct goose_node *g, const struct goose_sink *s, const uint8_t *at, size_t len)
+static int send_message(struct goose_node *g, const struct goose_sink *s, const uint8_t *at,
+			size_t len)
 {
 	if (!at)
 		return -EMSGSIZE;
@@ -150,7 +151,8 @@ static void link_groups(const struct goose_sink *s, struct goose_value *values)
 		const struct goose_entry *d = &s->data[i];
 
 		if (!d->type)
-			values[i] = (struct goose_value){ .type = d->group, .parts = values + d->first,
+			values[i] = (struct goose_value){ .type = d->group,
+							 .parts = values + d->first,
 							  .part_count = d->part_count };
 	}
 }
@@ -196,14 +198,18 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 
 static int open_link(struct goose_node *g)
 {
-	const char *interface = goose_is_given(g->node->out.cfg, "interface") ? g->out.interface : NULL;
+	const char *interface = goose_is_given(g->node->out.cfg, "interface") ? g->out.interface :
+		NULL;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->out.routing.enabled ? routing_open(&g->out.routing, interface, true, &g->socket, why) :
-			  ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false, why);
+	int ret = g->out.routing.enabled ?
+		routing_open(&g->out.routing, interface, true, &g->socket, why) :
+			  ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false,
+					why);
 
 	if (ret)
 		log_error("%s: %s", g->node->name, why);
-	g->frame_size = g->out.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + g->ethernet.mtu;
+	g->frame_size = g->out.routing.enabled ? ROUTED_BYTES_MAX :
+		ETHERNET_HEADER_MAX + g->ethernet.mtu;
 	return ret;
 }
 
@@ -318,7 +324,8 @@ static struct utc_time time_of(const struct sample *smp)
 	struct timespec t = smp->flags & SAMPLE_HAS_ORIGIN ? smp->origin : clock_realtime();
 
 	return (struct utc_time){
-		.seconds = t.tv_sec < 0 ? 0 : t.tv_sec > UINT32_MAX ? UINT32_MAX : (uint32_t)t.tv_sec,
+		.seconds = t.tv_sec < 0 ? 0 : t.tv_sec > UINT32_MAX ? UINT32_MAX :
+			(uint32_t)t.tv_sec,
 		.nanoseconds = sample_time_nsec(t),
 		.accuracy = ACCURACY_UNKNOWN,
 	};

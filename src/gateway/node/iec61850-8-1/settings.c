@@ -98,7 +98,8 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	{ "publishers", CONFIG_JSON, NODE(out.publishers),
 	  .form = "'type': 'array', 'minItems': 1, 'items': " PUBLISHER,
 	  .help = "The control blocks that are written" },
-	{ "resend_interval", CONFIG_REAL, NODE(out.resend_interval_s), "1", .min = 0.001, .max = 3600,
+	{ "resend_interval", CONFIG_REAL, NODE(out.resend_interval_s), "1", .min = 0.001,
+	 .max = 3600,
 	  .help = "Seconds between messages while nothing changes" },
 	{ "simulation", CONFIG_BOOL, NODE(out.simulation), "false",
 	  .help = "Mark messages as simulated" },
@@ -147,7 +148,8 @@ static const struct config_key sink_keys[] = {
 	  .help = "Messages that are sent at once after a change" },
 	{ "vlan", CONFIG_JSON, SINK(vlan_cfg), .form = "'type': ['object', 'null']",
 	  .help = "Tag of frames, if it is another one than out.vlan" },
-	{ "retransmission", CONFIG_JSON, SINK(retransmission_cfg), .form = "'type': ['object', 'null']",
+	{ "retransmission", CONFIG_JSON, SINK(retransmission_cfg),
+	 .form = "'type': ['object', 'null']",
 	  .help = "How the intervals grow, if other than out.retransmission says" },
 	{ "data", CONFIG_JSON, SINK(data_cfg), .form = "'type': ['array', 'null']",
 	  .help = "The values of the data set" },
@@ -196,7 +198,8 @@ static int parse_source(struct goose_node *g, struct goose_source *s, struct con
 	if (!s->reference)
 		return fail_without(c, at, "go_cb_ref");
 	if (g->in.routing.enabled && s->dst_text) {
-		config_fail(c, at, "dst_address", "is of frames of Ethernet, and in.routed reads datagrams of UDP; in.multicast_groups says which groups");
+		config_fail(c, at, "dst_address",
+			    "is of frames of Ethernet, and in.routed reads datagrams of UDP; in.multicast_groups says which groups");
 		return -EINVAL;
 	}
 	return check_text(c, at, "go_cb_ref", s->reference) ?:
@@ -236,9 +239,12 @@ static int check_needed(const struct goose_node *g, const struct goose_sink *s, 
 	} needed[] = {
 		{ "go_cb_ref", s->reference },
 		{ "data_set_ref", s->dataset },
-		{ "dst_address", s->dst_text || (g->out.routing.enabled && g->out.routing.remote_address) },
-		{ "app_id", goose_is_given(at, "app_id") || (from_file && s->scl.control->has_appid) },
-		{ "conf_rev", goose_is_given(at, "conf_rev") || (from_file && s->scl.control->has_revision) },
+		{ "dst_address", s->dst_text ||
+		 (g->out.routing.enabled && g->out.routing.remote_address) },
+		{ "app_id", goose_is_given(at, "app_id") ||
+		 (from_file && s->scl.control->has_appid) },
+		{ "conf_rev", goose_is_given(at, "conf_rev") ||
+		 (from_file && s->scl.control->has_revision) },
 		{ "time_allowed_to_live", goose_is_given(at, "time_allowed_to_live") || from_file },
 		{ "data", goose_is_given(at, "data") || from_file },
 	};
@@ -262,7 +268,8 @@ static int parse_sending(struct goose_node *g, struct goose_sink *s, struct conf
 	goose_sending_from_scl(s);
 	if (json_is_object(s->vlan_cfg))
 		s->vlan = (struct goose_vlan){ 0 };
-	if (config_unpack(c, s->vlan_cfg, goose_vlan_keys, json_is_object(s->vlan_cfg) ? GOOSE_VLAN_KEYS : 0,
+	if (config_unpack(c, s->vlan_cfg, goose_vlan_keys, json_is_object(s->vlan_cfg) ?
+			  GOOSE_VLAN_KEYS : 0,
 			  &s->vlan, NULL, 0) ||
 	    config_unpack(c, s->retransmission_cfg, goose_retransmission_keys,
 			  GOOSE_RETRANSMISSION_KEYS, &own, NULL, 0))
@@ -274,7 +281,8 @@ static int parse_sending(struct goose_node *g, struct goose_sink *s, struct conf
 	if (goose_is_given(s->retransmission_cfg, "factor"))
 		r->factor = own.factor;
 	if (r->min_s > r->max_s) {
-		config_fail(c, at, "retransmission", "begins with %g s, more than the longest interval, %g s",
+		config_fail(c, at, "retransmission",
+			    "begins with %g s, more than the longest interval, %g s",
 			    r->min_s, r->max_s);
 		return -EINVAL;
 	}
@@ -291,7 +299,8 @@ static int parse_destination(struct goose_node *g, struct goose_sink *s, struct 
 	const struct routing *r = &g->out.routing;
 
 	if (goose_is_given(at, "vlan")) {
-		config_fail(c, at, "vlan", "is of frames of Ethernet, and `routed` messages are sent over UDP");
+		config_fail(c, at, "vlan",
+			    "is of frames of Ethernet, and `routed` messages are sent over UDP");
 		return -EINVAL;
 	}
 	return s->dst_text ? routing_parse_to(r, c, at, "dst_address", s->dst_text, &s->to) :
@@ -355,14 +364,16 @@ static int parse_retransmission(struct goose_node *g, struct config *c)
 		r->max_s = g->out.resend_interval_s;
 	} else if (goose_is_given(g->node->out.cfg, "resend_interval") &&
 		   r->max_s != g->out.resend_interval_s) {
-		config_fail(c, at, "max", "says nothing with another out.resend_interval, which is the same");
+		config_fail(c, at, "max",
+			    "says nothing with another out.resend_interval, which is the same");
 		return -EINVAL;
 	}
 	if (!goose_is_given(at, "min"))
 		r->min_s = MIN(r->min_s, r->max_s);
 	if (r->min_s <= r->max_s)
 		return 0;
-	config_fail(c, at, "min", "%g s are more than the longest interval, %g s", r->min_s, r->max_s);
+	config_fail(c, at, "min", "%g s are more than the longest interval, %g s", r->min_s,
+		    r->max_s);
 	return -EINVAL;
 }
 
@@ -370,7 +381,8 @@ static int refuse_security(struct config *c, const json_t *at, const char *key)
 {
 	if (!goose_is_given(at, key))
 		return 0;
-	config_fail(c, at, key, "is of signed or encrypted messages of R-GOOSE, which are not supported; without it they have neither");
+	config_fail(c, at, key,
+		    "is of signed or encrypted messages of R-GOOSE, which are not supported; without it they have neither");
 	return -EINVAL;
 }
 
@@ -387,7 +399,8 @@ int goose_parse(struct node *n, struct config *c, json_t *cfg)
 	ret = parse_sources(g, c) ?: ret;
 	ret = ret ?: goose_signals_parse(g, c);
 	ret = parse_retransmission(g, c) ?: ret;
-	ret = config_unpack(c, g->out.vlan_cfg, goose_vlan_keys, GOOSE_VLAN_KEYS, &g->out.vlan, NULL, 0) ?: ret;
+	ret = config_unpack(c, g->out.vlan_cfg, goose_vlan_keys, GOOSE_VLAN_KEYS, &g->out.vlan,
+			    NULL, 0) ?: ret;
 	g->out.vlan.enabled &= json_is_object(g->out.vlan_cfg);
 	return parse_sinks(g, c) ?: ret;
 }
@@ -402,7 +415,8 @@ int goose_check(struct node *n, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	if (goose_can_read(n) && !g->in.sources) {
-		config_fail(c, n->in.cfg, "subscribers", "are required: the control blocks to read");
+		config_fail(c, n->in.cfg, "subscribers",
+			    "are required: the control blocks to read");
 		return -EINVAL;
 	}
 	if (goose_can_read(n) && !g->in.mappings) {
@@ -411,7 +425,8 @@ int goose_check(struct node *n, struct config *c, json_t *cfg)
 		return -EINVAL;
 	}
 	if (goose_can_write(n) && !g->out.sinks) {
-		config_fail(c, n->out.cfg, "publishers", "are required: the control blocks to write");
+		config_fail(c, n->out.cfg, "publishers",
+			    "are required: the control blocks to write");
 		return -EINVAL;
 	}
 	return 0;
@@ -444,15 +459,18 @@ static int resolve(struct node *n, struct config *c, struct goose_sink *s, unsig
 		return 0;
 	}
 	if (i < 0) {
-		config_fail(c, at, from_file ? "scl" : "signal", "no signal '%.100s' stands in out.signals, nor do paths write one%s",
-			    d->signal, from_file ? "; scl.signals may give the names of others" : "");
+		config_fail(c, at, from_file ? "scl" : "signal",
+			    "no signal '%.100s' stands in out.signals, nor do paths write one%s",
+			    d->signal, from_file ? "; scl.signals may give the names of others" :
+			    "");
 		return -EINVAL;
 	}
 	d->index = (unsigned)i;
 	d->from = (d->index < types->count ? types : names)->signals[i].type;
 	if (d->from != SIGNAL_COMPLEX)
 		return 0;
-	config_fail(c, at, "signal", "'%.60s' is complex, which no type of GOOSE can hold", d->signal);
+	config_fail(c, at, "signal", "'%.60s' is complex, which no type of GOOSE can hold",
+		    d->signal);
 	return -EINVAL;
 }
 

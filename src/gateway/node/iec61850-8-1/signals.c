@@ -49,7 +49,8 @@ static int parse_member(struct goose_mapping *m, struct config *c, const json_t 
 
 		if (*from < '0' || *from > '9' || (*end && *end != '.') || (*end && !end[1]) ||
 		    n >= GOOSE_ENTRIES_MAX || m->depth == GOOSE_GROUPS_MAX) {
-			config_fail(c, at, "member", "'%.40s' is no list of up to %d places with dots between, such as \"2.1\"",
+			config_fail(c, at, "member",
+				    "'%.40s' is no list of up to %d places with dots between, such as \"2.1\"",
 				    text, GOOSE_GROUPS_MAX);
 			return -EINVAL;
 		}
@@ -84,7 +85,8 @@ static int find_by_name(void *arg, const struct scl_data *d, const unsigned plac
 	return 1;
 }
 
-static int find_by_place(void *arg, const struct scl_data *d, const unsigned place[], unsigned depth)
+static int find_by_place(void *arg, const struct scl_data *d, const unsigned place[],
+			 unsigned depth)
 {
 	struct search *s = arg;
 	const struct goose_mapping *m = s->mapping;
@@ -103,12 +105,14 @@ static int take_attribute(struct goose_source *s, struct config *c, const json_t
 	struct search search = { .name = e->attribute ? e->attribute : name, .mapping = m };
 
 	if (!s->scl.control || e->mms_type || e->member || goose_is_given(at, "index")) {
-		config_fail(c, at, e->attribute ? "attribute" : NULL, "a name in the engineering file stands in place of `index`, `member` and `mms_type`, and the subscriber needs `scl`");
+		config_fail(c, at, e->attribute ? "attribute" : NULL,
+			    "a name in the engineering file stands in place of `index`, `member` and `mms_type`, and the subscriber needs `scl`");
 		return -EINVAL;
 	}
 	scl_each_value(s->scl.control, find_by_name, &search);
 	if (!search.found || scl_is_text(search.found)) {
-		config_fail(c, at, e->attribute ? "attribute" : NULL, "the data set of %s in %s has no value '%.150s'%s",
+		config_fail(c, at, e->attribute ? "attribute" : NULL,
+			    "the data set of %s in %s has no value '%.150s'%s",
 			    s->scl.control->path, scl_name(s->scl.scl), search.name,
 			    search.found ? " that a signal can hold" : "");
 		return -EINVAL;
@@ -131,9 +135,11 @@ static int take_place(struct goose_source *s, struct config *c, const json_t *at
 		return 0;
 	scl_each_value(s->scl.control, find_by_place, &search);
 	if (!search.found)
-		scl_say_overruled(c, at, NULL, &s->scl, s->scl.control->line, "a data set without a value at this place");
+		scl_say_overruled(c, at, NULL, &s->scl, s->scl.control->line,
+				  "a data set without a value at this place");
 	else if (strcmp(search.found->basic->mms_type, e->mms_type))
-		scl_say_overruled(c, at, "mms_type", &s->scl, search.found->line, "'%.100s', of type %s,",
+		scl_say_overruled(c, at, "mms_type", &s->scl, search.found->line,
+				  "'%.100s', of type %s,",
 				  search.found->name, search.found->basic->mms_type);
 	return 0;
 }
@@ -166,8 +172,10 @@ static int parse_mapping(struct goose_node *g, struct config *c, const json_t *a
 		signal->type = m->type->signal;
 	if (signal->type == m->type->signal)
 		return 0;
-	config_fail(c, at, "type", "a signal of type %s cannot hold values of type %s, but one of type %s can",
-		    signal_type_name(signal->type), m->type->name, signal_type_name(m->type->signal));
+	config_fail(c, at, "type",
+		    "a signal of type %s cannot hold values of type %s, but one of type %s can",
+		    signal_type_name(signal->type), m->type->name,
+		    signal_type_name(m->type->signal));
 	return -EINVAL;
 }
 
@@ -215,7 +223,8 @@ static int check_names(const struct signal_list *l, struct config *c, const json
 	for (unsigned i = 0; i < l->count; i++)
 		for (unsigned k = 0; k < i; k++)
 			if (!strcmp(l->signals[i].name, l->signals[k].name)) {
-				config_fail(c, at, "subscribers", "two values have the name '%.100s'; scl.prefix of a subscriber puts something in front of its names",
+				config_fail(c, at, "subscribers",
+					    "two values have the name '%.100s'; scl.prefix of a subscriber puts something in front of its names",
 					    l->signals[i].name);
 				return -EINVAL;
 			}
@@ -231,7 +240,8 @@ static int make_signals(struct goose_node *g, struct config *c)
 		if (!g->in.sources[i].scl.control)
 			return 0;
 	if (!each_source(&a)) {
-		config_fail(c, g->node->in.cfg, "subscribers", "the data sets have no value that a signal can hold");
+		config_fail(c, g->node->in.cfg, "subscribers",
+			    "the data sets have no value that a signal can hold");
 		return -EINVAL;
 	}
 	g->in.mapping_count = a.count;

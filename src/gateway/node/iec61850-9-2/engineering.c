@@ -61,8 +61,10 @@ static void take_address(const struct filling *f, struct sv_node *v)
 		return;
 	if (!is_given(f->cfg, "dst_address"))
 		v->dst_text = said;
-	else if (ethernet_parse(v->dst_text, a) && ethernet_parse(said, b) && memcmp(a, b, sizeof(a)))
-		scl_say_overruled(f->c, f->cfg, "dst_address", f->scl, f->address_line, "'%s'", said);
+	else if (ethernet_parse(v->dst_text, a) && ethernet_parse(said, b) &&
+		 memcmp(a, b, sizeof(a)))
+		scl_say_overruled(f->c, f->cfg, "dst_address", f->scl, f->address_line, "'%s'",
+				  said);
 }
 
 static void take_app_id(const struct filling *f, const json_t *at, int64_t *to)
@@ -74,7 +76,8 @@ static void take_app_id(const struct filling *f, const json_t *at, int64_t *to)
 	if (!is_given(at, "app_id"))
 		*to = said->appid;
 	else if (*to != said->appid)
-		scl_say_overruled(f->c, at, "app_id", f->scl, f->address_line, "0x%04x", said->appid);
+		scl_say_overruled(f->c, at, "app_id", f->scl, f->address_line, "0x%04x",
+				  said->appid);
 }
 
 static void fill_in(const struct filling *f, struct sv_node *v)
@@ -103,7 +106,8 @@ static void fill_options(const struct filling *f, struct sv_node *v)
 		o->smp_mod = said->mode;
 		o->has_smp_mod = true;
 	} else if ((is_given(f->at, "smp_mod") ? o->smp_mod : o->smpmod) != said->mode) {
-		scl_say_overruled(f->c, f->at, is_given(f->at, "smp_mod") ? "smp_mod" : "smpmod", f->scl,
+		scl_say_overruled(f->c, f->at, is_given(f->at, "smp_mod") ? "smp_mod" : "smpmod",
+				  f->scl,
 				  said->line, "smpMod");
 	}
 	if (!is_given(f->at, "refr_tm"))
@@ -113,7 +117,8 @@ static void fill_options(const struct filling *f, struct sv_node *v)
 	if ((said->has_vlan_id || said->has_vlan_priority) && !is_given(f->at, "vlan") &&
 	    !is_given(f->at, "vlan_id") && !is_given(f->at, "vlan_priority"))
 		v->vlan = (struct sv_vlan){ true, said->vlan_id,
-					    said->has_vlan_priority ? said->vlan_priority : PRIORITY_DEFAULT };
+					    said->has_vlan_priority ? said->vlan_priority :
+					    PRIORITY_DEFAULT };
 }
 
 static void fill_out(const struct filling *f, struct sv_node *v)
@@ -121,13 +126,16 @@ static void fill_out(const struct filling *f, struct sv_node *v)
 	const struct scl_control *said = f->scl->control;
 	struct sv_out_settings *o = &v->out;
 
-	take_text(f, "sv_id", "svid", is_given(f->at, "sv_id") ? o->sv_id : o->svid, said->id, &o->sv_id);
+	take_text(f, "sv_id", "svid", is_given(f->at, "sv_id") ? o->sv_id : o->svid, said->id,
+		  &o->sv_id);
 	if (said->with_dataset)
 		take_text(f, "datset", NULL, o->datset, said->dataset, &o->datset);
 	if (said->has_revision)
-		take_number(f, "conf_rev", "confrev", is_given(f->at, "conf_rev") ? o->conf_rev : o->confrev,
+		take_number(f, "conf_rev", "confrev", is_given(f->at, "conf_rev") ? o->conf_rev :
+			    o->confrev,
 			    said->revision, &o->conf_rev);
-	take_number(f, "smp_rate", "smprate", is_given(f->at, "smp_rate") ? o->smp_rate : o->smprate,
+	take_number(f, "smp_rate", "smprate", is_given(f->at, "smp_rate") ? o->smp_rate :
+		    o->smprate,
 		    said->rate, &o->smp_rate);
 	take_number(f, "asdus", NULL, o->asdus, said->asdus, &o->asdus);
 	fill_options(f, v);
@@ -144,7 +152,8 @@ static int check_address(const struct sv_node *v, struct config *c)
 {
 	const struct scl_control *in = v->in.scl.control, *out = v->out.scl.control;
 
-	if (!in || !out || !in->mac || !out->mac || !v->in.check_dst_address || !strcasecmp(in->mac, out->mac))
+	if (!in || !out || !in->mac || !out->mac || !v->in.check_dst_address ||
+	    !strcasecmp(in->mac, out->mac))
 		return 0;
 	config_fail(c, v->node->in.cfg, "check_dst_address",
 		    "the files send to %s and read from %s: two nodes are needed", out->mac, in->mac);
@@ -155,10 +164,12 @@ int sv_take_scl(struct sv_node *v, struct config *c, const json_t *cfg)
 {
 	struct node *n = v->node;
 	struct filling f = { .c = c, .cfg = cfg };
-	int ret = scl_choose(&v->files, c, n->in.cfg, v->in.scl_cfg, SCL_SAMPLED_VALUES, scl_read_keys,
+	int ret = scl_choose(&v->files, c, n->in.cfg, v->in.scl_cfg, SCL_SAMPLED_VALUES,
+			     scl_read_keys,
 			     SCL_KEYS, &v->in.scl);
 
-	ret = scl_choose(&v->files, c, n->out.cfg, v->out.scl_cfg, SCL_SAMPLED_VALUES, scl_file_keys,
+	ret = scl_choose(&v->files, c, n->out.cfg, v->out.scl_cfg, SCL_SAMPLED_VALUES,
+			 scl_file_keys,
 			 SCL_FILE_KEYS, &v->out.scl) ?: ret;
 	if (ret)
 		return ret;

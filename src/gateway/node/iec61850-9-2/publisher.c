@@ -64,7 +64,8 @@ static void set_constants(struct sv_node *v)
 
 static uint8_t *encode_routed(struct sv_publisher *p, size_t *len)
 {
-	const struct session_part part = { .type = SESSION_PAYLOAD_SV, .simulation = p->head.simulation,
+	const struct session_part part = { .type = SESSION_PAYLOAD_SV,
+					  .simulation = p->head.simulation,
 					   .appid = p->head.appid };
 	uint8_t *at = sv_encode_body(p->asdus, p->count, p->frame + SESSION_HEAD_MAX,
 				     ROUTED_BYTES_MAX - SESSION_HEAD_MAX, len);
@@ -159,7 +160,8 @@ static unsigned send_message(struct sv_node *v)
 	unsigned present = p->count - p->kept, kept = p->kept;
 	size_t len;
 	uint8_t *at = encode(p, &len);
-	int ret = !at ? -EMSGSIZE : p->session.kind ? routed_send(&v->out_socket, &v->out.to, at, len) :
+	int ret = !at ? -EMSGSIZE : p->session.kind ?
+		routed_send(&v->out_socket, &v->out.to, at, len) :
 						      ethernet_send(&v->ethernet, at, len);
 
 	p->count = p->kept = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `iec61850-9-2`: samples as sampled values, in frames of Ethernet (IEC 61850-9-2,
- * with the profiles 9-2LE and IEC 61869-9) or, routed (R-SV), in datagrams of UDP. One socket sends what paths write (publisher.c) and
- * receives what paths read (subscriber.c); the messages are in wire/grid/sv.h.
+ * with the profiles 9-2LE and IEC 61869-9) or, routed (R-SV), in datagrams of UDP. Sockets send
+ * what paths write (publisher.c) and receive what paths read (subscriber.c); the messages are in
+ * wire/grid/sv.h.
  */
 #ifndef GATEWAY_NODE_IEC61850_9_2_SAMPLED_VALUES_H
 #define GATEWAY_NODE_IEC61850_9_2_SAMPLED_VALUES_H

@@ -80,7 +80,8 @@ int sv_subscriber_open(struct sv_node *v)
 	v->subscriber = r;
 	if (!r)
 		return -ENOMEM;
-	r->size = v->in.routing.enabled ? ROUTED_BYTES_MAX : ETHERNET_HEADER_MAX + v->ethernet.mtu + TRAILER;
+	r->size = v->in.routing.enabled ? ROUTED_BYTES_MAX :
+		ETHERNET_HEADER_MAX + v->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	if (!r->buffer)
 		return -ENOMEM;
@@ -304,7 +305,8 @@ static void note_malformed(struct sv_node *v, const char *why)
 	if (v->in.routing.enabled)
 		socket_address_print(&v->subscriber->datagram.from, text);
 	else
-		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2], m[3], m[4],
+		snprintf(text, sizeof(text), "%02x-%02x-%02x-%02x-%02x-%02x", m[0], m[1], m[2],
+			 m[3], m[4],
 			 m[5]);
 	fault_note(&v->faults, FAULT_MALFORMED, 1, "from %s: %s", text, why);
 }
@@ -367,7 +369,8 @@ static void open_message(struct sv_node *v)
 static bool is_whole(struct sv_node *v, bool truncated)
 {
 	if (truncated)
-		fault_note(&v->faults, FAULT_TRUNCATED, 1, "more than %zu bytes", v->subscriber->size);
+		fault_note(&v->faults, FAULT_TRUNCATED, 1, "more than %zu bytes",
+			   v->subscriber->size);
 	return !truncated;
 }
 
@@ -446,7 +449,8 @@ static int take_routed(struct sv_node *v)
 	} else if (p.type != SESSION_PAYLOAD_SV) {
 		node_figure_add(v->node, SV_FIGURE_OTHERS, 1);
 	} else {
-		r->head = (struct apdu){ .appid = p.appid, .simulation = p.simulation, .body = p.body };
+		r->head = (struct apdu){ .appid = p.appid, .simulation = p.simulation,
+					.body = p.body };
 		open_message(v);
 	}
 	return 0;
