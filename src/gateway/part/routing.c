@@ -3,6 +3,8 @@
 #include "gateway/part/routing.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/container_of.h"
@@ -59,6 +61,13 @@ static int take_group(struct routing *r, struct config *c, const json_t *at, con
 	return -EINVAL;
 }
 
+/* A socket with an address of its own gets nothing that is sent to groups. */
+static bool is_any(const struct socket_address *a)
+{
+	return a->sa.sa_family == AF_INET ? a->in4.sin_addr.s_addr == INADDR_ANY :
+					    IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
 static int take_groups(struct routing *r, struct config *c, const json_t *at)
 {
 	json_t *text;
@@ -89,7 +98,14 @@ int routing_parse(struct routing *r, struct config *c, const json_t *at, bool ou
 			    "is of frames of Ethernet, and `routed` messages are sent over UDP");
 		return -EINVAL;
 	}
-	return out ? 0 : take_groups(r, c, at);
+	if (out || take_groups(r, c, at))
+		return out ? 0 : -EINVAL;
+	if (!r->group_count || is_any(&r->local))
+		return 0;
+	config_fail(c, at, "local_address",
+		    "'%.60s' gets nothing that is sent to multicast_groups; 0.0.0.0 or :: does",
+		    r->local_address);
+	return -EINVAL;
 }
 
 int routing_parse_to(const struct routing *r, struct config *c, const json_t *at, const char *key,
@@ -131,5 +147,11 @@ int routing_open(const struct routing *r, const char *interface, bool out, struc
 		.group_count = r->group_count, .ttl = out ? (int)r->ttl : 0,
 	};
 
+	if (!out && r->group_count && !is_any(&r->local)) {
+		snprintf(why, SOCKET_WHY_MAX,
+			 "local_address %.60s gets nothing that is sent to groups; 0.0.0.0 or :: does",
+			 r->local_address);
+		return -EINVAL;
+	}
 	return routed_open(socket, &s, why);
 }

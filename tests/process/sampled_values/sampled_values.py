@@ -73,8 +73,8 @@ class Cable:
 
 
 def node(interface, inner, app_id=0x4000):
-    return 'type = "iec61850-9-2"; interface = "%s"; app_id = %d; dst_address = "01:0c:cd:04:00:01"; %s' % (
-        interface, app_id, inner)
+    address = "" if "routed = true" in inner else 'dst_address = "01:0c:cd:04:00:01";'
+    return 'type = "iec61850-9-2"; interface = "%s"; app_id = %d; %s %s' % (interface, app_id, address, inner)
 
 
 def publisher(folder, out, rate=1000, signals='{ count = 2; iec_type = "int32"; }', name="writer", more=""):
@@ -599,6 +599,12 @@ def refusals(folder, cable):
     check("smp_rate" in said and "samples_per_second" in said, "4000 in a period: %s" % said)
     said = start(node("end0", "in = { };"))
     check("signals" in said, "signals: %s" % said)
+    said = start(node("end0", 'in = { signals = "2f"; local_port = 102; }'))
+    check("local_port: is of routed messages" in said, said)
+    said = start(node("end0", 'in = { signals = "2f"; routed = true; local_address = "192.0.2.2"; multicast_groups = "239.1.2.3"; }'))
+    check("gets nothing that is sent to multicast_groups" in said, said)
+    said = start(node("end0", 'out = { sv_id = "MU"; routed = true; }'))
+    check("remote_address: is required" in said, said)
     if shutil.which("setpriv"):
         said = start(good % "", "setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
         check("CAP_NET_RAW" in said, "the right: %s" % said)

@@ -185,12 +185,19 @@ static int sv_init(struct node *n)
 	return 0;
 }
 
-static int parse_routing(struct sv_node *v, struct config *c)
+static int parse_routing(struct sv_node *v, struct config *c, const json_t *cfg)
 {
 	struct node *n = v->node;
+	const json_t *address = json_object_get(cfg, "dst_address");
+	bool frames = (n->in.present && !v->in.routing.enabled) ||
+		      (n->out.present && !v->out.routing.enabled);
 	int ret = routing_parse(&v->in.routing, c, n->in.cfg, false);
 
 	ret = routing_parse(&v->out.routing, c, n->out.cfg, true) ?: ret;
+	if (address && !json_is_null(address) && !frames && (n->in.present || n->out.present)) {
+		config_fail(c, cfg, "dst_address", "is of frames of Ethernet, and all is `routed` over UDP");
+		return -EINVAL;
+	}
 	if (v->in.routing.enabled && v->in.check_dst_address) {
 		config_fail(c, n->in.cfg, "check_dst_address", "is of frames of Ethernet, and `routed` messages come over UDP; multicast_groups says which groups");
 		return -EINVAL;
@@ -215,7 +222,7 @@ static int parse_destination(struct sv_node *v, struct config *c)
 static int sv_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct sv_node *v = n->private_data;
-	int ret = parse_routing(v, c) ?: sv_take_scl(v, c, cfg) ?: parse_destination(v, c);
+	int ret = parse_routing(v, c, cfg) ?: sv_take_scl(v, c, cfg) ?: parse_destination(v, c);
 
 	if (ret)
 		return ret;
