@@ -75,8 +75,6 @@ static int allocate(struct goose_node *g)
 {
 	struct goose_receiver *r = g->receiver;
 
-	r->size = g->in.routing.enabled ? ROUTED_BYTES_MAX :
-		ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
 	r->buffer = malloc(r->size);
 	r->data = calloc(g->in.mapping_count, sizeof(*r->data));
 	for (unsigned i = 0; i < g->in.source_count; i++) {
@@ -97,14 +95,20 @@ static int allocate(struct goose_node *g)
 
 static int open_link(struct goose_node *g)
 {
-	const char *interface = goose_is_given(g->node->in.cfg, "interface") ? g->in.interface :
-		NULL;
+	const char *interface = g->in.interface;
 	struct goose_receiver *r = g->receiver;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->in.routing.enabled ?
-		routing_open(&g->in.routing, interface, false, &r->socket, why) :
-			  ethernet_open(&r->ethernet, g->in.interface, ETHERTYPE_GOOSE, true, why);
+	int ret;
 
+	if (g->in.routing.enabled) {
+		if (!goose_is_given(g->node->in.cfg, "interface"))
+			interface = NULL;
+		ret = routing_open(&g->in.routing, interface, false, &r->socket, why);
+		r->size = ROUTED_BYTES_MAX;
+	} else {
+		ret = ethernet_open(&r->ethernet, interface, ETHERTYPE_GOOSE, true, why);
+		r->size = ETHERNET_HEADER_MAX + r->ethernet.mtu + TRAILER;
+	}
 	if (ret)
 		log_error("%s: %s", g->node->name, why);
 	return ret;

@@ -152,7 +152,7 @@ static void link_groups(const struct goose_sink *s, struct goose_value *values)
 
 		if (!d->type)
 			values[i] = (struct goose_value){ .type = d->group,
-							 .parts = values + d->first,
+							  .parts = values + d->first,
 							  .part_count = d->part_count };
 	}
 }
@@ -198,18 +198,21 @@ static int prepare_sink(struct goose_node *g, struct goose_sink *s)
 
 static int open_link(struct goose_node *g)
 {
-	const char *interface = goose_is_given(g->node->out.cfg, "interface") ? g->out.interface :
-		NULL;
+	const char *interface = g->out.interface;
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
-	int ret = g->out.routing.enabled ?
-		routing_open(&g->out.routing, interface, true, &g->socket, why) :
-			  ethernet_open(&g->ethernet, g->out.interface, ETHERTYPE_GOOSE, false,
-					why);
+	int ret;
 
+	if (g->out.routing.enabled) {
+		if (!goose_is_given(g->node->out.cfg, "interface"))
+			interface = NULL;
+		ret = routing_open(&g->out.routing, interface, true, &g->socket, why);
+		g->frame_size = ROUTED_BYTES_MAX;
+	} else {
+		ret = ethernet_open(&g->ethernet, interface, ETHERTYPE_GOOSE, false, why);
+		g->frame_size = ETHERNET_HEADER_MAX + g->ethernet.mtu;
+	}
 	if (ret)
 		log_error("%s: %s", g->node->name, why);
-	g->frame_size = g->out.routing.enabled ? ROUTED_BYTES_MAX :
-		ETHERNET_HEADER_MAX + g->ethernet.mtu;
 	return ret;
 }
 
@@ -324,8 +327,7 @@ static struct utc_time time_of(const struct sample *smp)
 	struct timespec t = smp->flags & SAMPLE_HAS_ORIGIN ? smp->origin : clock_realtime();
 
 	return (struct utc_time){
-		.seconds = t.tv_sec < 0 ? 0 : t.tv_sec > UINT32_MAX ? UINT32_MAX :
-			(uint32_t)t.tv_sec,
+		.seconds = t.tv_sec < 0 ? 0 : t.tv_sec > UINT32_MAX ? UINT32_MAX : (uint32_t)t.tv_sec,
 		.nanoseconds = sample_time_nsec(t),
 		.accuracy = ACCURACY_UNKNOWN,
 	};

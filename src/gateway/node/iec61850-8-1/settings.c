@@ -99,7 +99,7 @@ const struct config_key goose_out_keys[GOOSE_OUT_KEYS] = {
 	  .form = "'type': 'array', 'minItems': 1, 'items': " PUBLISHER,
 	  .help = "The control blocks that are written" },
 	{ "resend_interval", CONFIG_REAL, NODE(out.resend_interval_s), "1", .min = 0.001,
-	 .max = 3600,
+	  .max = 3600,
 	  .help = "Seconds between messages while nothing changes" },
 	{ "simulation", CONFIG_BOOL, NODE(out.simulation), "false",
 	  .help = "Mark messages as simulated" },
@@ -149,7 +149,7 @@ static const struct config_key sink_keys[] = {
 	{ "vlan", CONFIG_JSON, SINK(vlan_cfg), .form = "'type': ['object', 'null']",
 	  .help = "Tag of frames, if it is another one than out.vlan" },
 	{ "retransmission", CONFIG_JSON, SINK(retransmission_cfg),
-	 .form = "'type': ['object', 'null']",
+	  .form = "'type': ['object', 'null']",
 	  .help = "How the intervals grow, if other than out.retransmission says" },
 	{ "data", CONFIG_JSON, SINK(data_cfg), .form = "'type': ['array', 'null']",
 	  .help = "The values of the data set" },
@@ -266,11 +266,8 @@ static int parse_sending(struct goose_node *g, struct goose_sink *s, struct conf
 	s->vlan = g->out.vlan;
 	*r = g->out.retransmission;
 	goose_sending_from_scl(s);
-	if (json_is_object(s->vlan_cfg))
-		s->vlan = (struct goose_vlan){ 0 };
-	if (config_unpack(c, s->vlan_cfg, goose_vlan_keys, json_is_object(s->vlan_cfg) ?
-			  GOOSE_VLAN_KEYS : 0,
-			  &s->vlan, NULL, 0) ||
+	if (config_unpack(c, s->vlan_cfg, goose_vlan_keys,
+			  goose_is_given(at, "vlan") ? GOOSE_VLAN_KEYS : 0, &s->vlan, NULL, 0) ||
 	    config_unpack(c, s->retransmission_cfg, goose_retransmission_keys,
 			  GOOSE_RETRANSMISSION_KEYS, &own, NULL, 0))
 		return -EINVAL;
@@ -286,9 +283,9 @@ static int parse_sending(struct goose_node *g, struct goose_sink *s, struct conf
 			    r->min_s, r->max_s);
 		return -EINVAL;
 	}
-	/* Two messages may be lost. */
+	/* One message may be lost. */
 	if (!s->allowed_live_ms)
-		s->allowed_live_ms = (int64_t)(r->max_s * 2e3);
+		s->allowed_live_ms = MAX((int64_t)(r->max_s * 2e3), INT64_C(1));
 	return 0;
 }
 

@@ -131,12 +131,11 @@ static void fill_out(const struct filling *f, struct sv_node *v)
 	if (said->with_dataset)
 		take_text(f, "datset", NULL, o->datset, said->dataset, &o->datset);
 	if (said->has_revision)
-		take_number(f, "conf_rev", "confrev", is_given(f->at, "conf_rev") ? o->conf_rev :
-			    o->confrev,
-			    said->revision, &o->conf_rev);
-	take_number(f, "smp_rate", "smprate", is_given(f->at, "smp_rate") ? o->smp_rate :
-		    o->smprate,
-		    said->rate, &o->smp_rate);
+		take_number(f, "conf_rev", "confrev",
+			    is_given(f->at, "conf_rev") ? o->conf_rev : o->confrev, said->revision,
+			    &o->conf_rev);
+	take_number(f, "smp_rate", "smprate",
+		    is_given(f->at, "smp_rate") ? o->smp_rate : o->smprate, said->rate, &o->smp_rate);
 	take_number(f, "asdus", NULL, o->asdus, said->asdus, &o->asdus);
 	fill_options(f, v);
 	if (v->out.routing.enabled && said->ip)

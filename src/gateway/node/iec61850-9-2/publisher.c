@@ -152,6 +152,12 @@ static enum node_loss cause_of(int err)
 			       err == EHOSTUNREACH ? NODE_LOSS_ABSENT : NODE_LOSS_REFUSED;
 }
 
+static int send_bytes(const struct sv_node *v, const uint8_t *at, size_t len)
+{
+	return v->out.routing.enabled ? routed_send(&v->out_socket, &v->out.to, at, len) :
+					ethernet_send(&v->ethernet, at, len);
+}
+
 /* Sends the message. Returns how many of its samples the present write() has to refuse; they are
  * counted. */
 static unsigned send_message(struct sv_node *v)
@@ -160,9 +166,7 @@ static unsigned send_message(struct sv_node *v)
 	unsigned present = p->count - p->kept, kept = p->kept;
 	size_t len;
 	uint8_t *at = encode(p, &len);
-	int ret = !at ? -EMSGSIZE : p->session.kind ?
-		routed_send(&v->out_socket, &v->out.to, at, len) :
-						      ethernet_send(&v->ethernet, at, len);
+	int ret = at ? send_bytes(v, at, len) : -EMSGSIZE;
 
 	p->count = p->kept = 0;
 	p->session.number++;
