@@ -275,6 +275,11 @@ static int check_source(struct sv_node *v, struct config *c, json_t *cfg)
 					 "needs `interface`, or `capture` to read a file");
 		return -EINVAL;
 	}
+	if (v->capture && v->in.routing.enabled) {
+		config_fail(c, v->node->in.cfg, "routed",
+			    "cannot be together with `capture`, of which frames of Ethernet are read");
+		return -EINVAL;
+	}
 	if (v->capture && can_write(v->node)) {
 		config_fail(c, v->node->out.cfg, NULL,
 			    "cannot be together with `capture`, which is only read");
@@ -371,7 +376,9 @@ static int open_sockets(struct sv_node *v)
 	char why[MAX(ETHERNET_WHY_MAX, SOCKET_WHY_MAX)];
 	int ret = 0;
 
-	if (in_frames || out_frames)
+	if (v->capture)
+		ret = ethernet_open_capture(&v->ethernet, v->capture, ETHERTYPE_SV, why);
+	else if (in_frames || out_frames)
 		ret = ethernet_open(&v->ethernet, v->interface, ETHERTYPE_SV, in_frames, why);
 	if (!ret && in_routed)
 		ret = routing_open(&v->in.routing, v->interface, false, &v->in_socket, why);
@@ -390,9 +397,7 @@ static int sv_start(struct node *n)
 	if (ret)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
 	else
-		ret = v->capture ?
-			      ethernet_open_capture(&v->ethernet, v->capture, ETHERTYPE_SV, why) :
-			      open_sockets(v);
+		ret = open_sockets(v);
 	if (!ret && can_read(n))
 		ret = sv_subscriber_open(v);
 	if (!ret && can_write(n) && v->out_set)
