@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,4 +58,15 @@ int listener_accept(int listener, struct socket_address *peer, struct fault_coun
 		return -EAGAIN;
 	fault_note(f, FAULT_DROPPED, 1, "cannot accept a connection: %s", strerror(errno));
 	return -EMFILE;
+}
+
+void listener_watch_peer(int fd, const char *node)
+{
+	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, node, "TCP_NODELAY");
+	/* A host that went down does not end its connections. */
+	socket_option_try(fd, SOL_SOCKET, SO_KEEPALIVE, 1, node, "SO_KEEPALIVE");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, node, "TCP_KEEPIDLE");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, node, "TCP_KEEPINTVL");
+	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPCNT, 3, node, "TCP_KEEPCNT");
+	socket_option_try(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, node, "TCP_USER_TIMEOUT");
 }

@@ -6,7 +6,6 @@
  */
 #define LOG_ROOM "gateway/c37.118"
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,6 @@
 #include "gateway/node/c37.118/c37_node.h"
 #include "gateway/part/listener.h"
 #include "gateway/part/socket_address.h"
-#include "gateway/part/socket_option.h"
 #include "gateway/sample/time.h"
 #include "gateway/stream/stream.h"
 #include "util/clock.h"
@@ -246,19 +244,6 @@ static void receive(struct c37_server *v, struct client *k)
 
 /* ---- the thread ---- */
 
-static void set_options(const struct c37_server *v, int fd)
-{
-	const char *name = name_of(v);
-
-	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, name, "TCP_NODELAY");
-	/* A host that went down does not end its connections. */
-	socket_option_try(fd, SOL_SOCKET, SO_KEEPALIVE, 1, name, "SO_KEEPALIVE");
-	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, name, "TCP_KEEPIDLE");
-	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, name, "TCP_KEEPINTVL");
-	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPCNT, 3, name, "TCP_KEEPCNT");
-	socket_option_try(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, name, "TCP_USER_TIMEOUT");
-}
-
 /* A place, perhaps that of the client that has been idle longest; client_max: there is none. */
 static unsigned find_place(struct c37_server *v)
 {
@@ -296,7 +281,7 @@ static void adopt(struct c37_server *v, int fd, const struct socket_address *fro
 			   v->client_max);
 		return;
 	}
-	set_options(v, fd);
+	listener_watch_peer(fd, name_of(v));
 	v->clients[i].from = *from;
 	v->clients[i].heard_ns = clock_now_ns();
 	stream_init(&v->clients[i].stream, fd);

@@ -48,7 +48,7 @@ int station_listen(struct station *s)
 	if (s->listener < 0)
 		return s->listener;
 	log_info("%s: listening on %s%s", s->node->name, socket_address_print(&own, shown),
-		 s->hosts ? "" : ", for every host that reaches it (peers)");
+		 !peers_are_all(&s->peers) ? "" : ", for every host that reaches it (peers)");
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static void accept_one(struct station *s, uint64_t now_ns)
 			s->accept_ns = now_ns + LISTENER_PAUSE_NS;
 		return;
 	}
-	allowed = station_host_may_connect(s, &peer);
+	allowed = peers_have(&s->peers, &peer);
 	if (!allowed || !c) {
 		node_figure_add(s->node, STATION_TURNED_AWAY, 1);
 		fault_note(&s->faults, allowed ? FAULT_DROPPED : FAULT_FOREIGN, 1,

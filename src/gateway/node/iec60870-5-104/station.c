@@ -51,7 +51,7 @@ static const struct config_key station_keys[] = {
 	  .help = "ASDUs that may be sent without an acknowledgement" },
 	{ "apci_w", CONFIG_INT, OFFSET(w), "8", .min = 1, .max = 32767,
 	  .help = "ASDUs that may come until they are acknowledged; not more than apci_k" },
-	{ "peers", CONFIG_JSON, OFFSET(peers), .form = CONFIG_TEXTS,
+	{ "peers", CONFIG_JSON, OFFSET(peers_cfg), .form = CONFIG_TEXTS,
 	  .help = "Slave: addresses or networks of the masters that may connect; all without" },
 	{ "max_clients", CONFIG_INT, OFFSET(clients_max), "8", .min = 1, .max = 1024,
 	  .help = "Slave: masters that are connected at a time" },
@@ -162,9 +162,9 @@ static int station_parse(struct node *n, struct config *c, json_t *cfg)
 	s->node = n;
 	s->role = s->mode == STATION_MASTER ? &station_master : &station_slave;
 	ret = parse_link(s, c, cfg) ?: ret;
-	ret = station_hosts_parse(s, c, cfg) ?: ret;
+	ret = peers_parse(&s->peers, c, cfg, s->peers_cfg) ?: ret;
 	ret = parse_points(s, c, cfg) ?: ret;
-	if (s->mode == STATION_MASTER && s->peers) {
+	if (s->mode == STATION_MASTER && s->peers_cfg) {
 		config_fail(c, cfg, "peers", "is for a slave; a master connects to `address` alone");
 		ret = -EINVAL;
 	}
@@ -196,7 +196,7 @@ static void station_destroy(struct node *n)
 
 	points_free(&s->in);
 	points_free(&s->out);
-	free(s->hosts);
+	peers_free(&s->peers);
 	pthread_mutex_destroy(&s->lock);
 }
 

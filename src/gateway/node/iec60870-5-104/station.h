@@ -3,7 +3,6 @@
  * The node-type iec60870-5-104: a slave (controlled station) or a master. Private to this folder.
  *
  * points.c values.c   which information object each signal is, and its value
- * hosts.c             who may connect
  * connection.c        one connection: the link of wire/grid on a socket, what waits to be sent
  * slave.c master.c    what ASDUs of the other end mean, and what is written
  * run.c               the thread: sockets, time-outs
@@ -22,6 +21,7 @@
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
 #include "gateway/part/inbox.h"
+#include "gateway/part/peers.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/plugin/node.h"
 #include "gateway/stream/stream.h"
@@ -92,11 +92,6 @@ struct station_role {
 	uint64_t (*tick)(struct station *s, uint64_t now_ns);
 };
 
-struct station_host {
-	uint8_t address[16];
-	unsigned bits;
-};
-
 /* Samples that a master gives as commands, one after the other. */
 struct station_orders {
 	struct iec104_object *objects; /* [size][points of out] */
@@ -115,14 +110,13 @@ struct station {
 	int64_t port, common_address, originator, low_size, high_size, clients_max;
 	double t0_s, t1_s, t2_s, t3_s, select_s, command_s, command_age_s, reconnect_s;
 	int64_t k, w;
-	json_t *peers;
+	json_t *peers_cfg;
 	bool interrogation, counter_interrogation, clock_synchronization;
 	bool out_sequence, in_sequence, complete;
 	int64_t queuelen;
 	struct iec104_settings link;
 	struct points in, out;
-	struct station_host *hosts; /* NULL: all may connect */
-	unsigned host_count;
+	struct peers peers;
 
 	struct node *node;
 	const struct station_role *role;
@@ -152,10 +146,6 @@ struct station {
 	struct socket_address *targets;
 	unsigned target_count, target_next;
 };
-
-/* hosts.c */
-int station_hosts_parse(struct station *s, struct config *c, json_t *cfg);
-bool station_host_may_connect(const struct station *s, const struct socket_address *from);
 
 /* connection.c; with the lock */
 int station_connections_new(struct station *s); /* logs */

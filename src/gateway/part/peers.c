@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hosts from which a slave takes connections: the key `peers`. */
+/* See peers.h. */
+#include "gateway/part/peers.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "gateway/node/iec60870-5-104/station.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -21,7 +21,7 @@ static bool parse_address(const char *text, uint8_t to[16], unsigned *bits_befor
 	return inet_pton(AF_INET, text, to + sizeof(mapped)) == 1;
 }
 
-static bool parse_host(struct station_host *h, const char *text)
+static bool parse_network(struct peer_network *h, const char *text)
 {
 	char address[INET6_ADDRSTRLEN];
 	const char *slash = strchr(text, '/');
@@ -44,36 +44,40 @@ static bool parse_host(struct station_host *h, const char *text)
 	return bits >= 0 && bits <= (long)most;
 }
 
-int station_hosts_parse(struct station *s, struct config *c, json_t *cfg)
+int peers_parse(struct peers *p, struct config *c, const json_t *at, const json_t *list)
 {
-	json_t *list = s->peers, *e;
-	size_t count = json_is_array(list) ? json_array_size(list) : 1, i;
+	size_t count = json_is_array(list) ? json_array_size(list) : 1;
 	int ret = 0;
 
 	if (!list || json_is_null(list))
 		return 0;
 	if (!json_is_array(list) && !json_is_string(list)) {
-		config_fail(c, cfg, "peers", "expected a list of addresses");
+		config_fail(c, at, "peers", "expected a list of addresses");
 		return -EINVAL;
 	}
-	s->hosts = calloc(count + 1, sizeof(*s->hosts));
-	if (!s->hosts)
+	p->networks = calloc(count + 1, sizeof(*p->networks));
+	if (!p->networks)
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		const char *text;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *e = json_is_array(list) ? json_array_get(list, i) : list;
+		const char *text = json_string_value(e);
 
-		e = json_is_array(list) ? json_array_get(list, i) : list;
-		text = json_string_value(e);
-		if (text && parse_host(&s->hosts[s->host_count], text)) {
-			s->host_count++;
+		if (text && parse_network(&p->networks[p->count], text)) {
+			p->count++;
 			continue;
 		}
-		config_fail(c, cfg, "peers",
+		config_fail(c, at, "peers",
 			    "needs addresses in numbers, or networks such as 192.0.2.0/24, and '%.60s' is none",
 			    text ? text : "");
 		ret = -EINVAL;
 	}
 	return ret;
+}
+
+void peers_free(struct peers *p)
+{
+	free(p->networks);
+	*p = (struct peers){ 0 };
 }
 
 static bool begins_with(const uint8_t *a, const uint8_t *b, unsigned bits)
@@ -84,11 +88,11 @@ static bool begins_with(const uint8_t *a, const uint8_t *b, unsigned bits)
 	       (!rest || !((a[bits / 8] ^ b[bits / 8]) >> (8 - rest)));
 }
 
-bool station_host_may_connect(const struct station *s, const struct socket_address *from)
+bool peers_have(const struct peers *p, const struct socket_address *from)
 {
 	uint8_t address[16];
 
-	if (!s->hosts)
+	if (peers_are_all(p))
 		return true;
 	if (from->sa.sa_family == AF_INET6) {
 		memcpy(address, &from->in6.sin6_addr, sizeof(address));
@@ -96,8 +100,8 @@ bool station_host_may_connect(const struct station *s, const struct socket_addre
 		memcpy(address, mapped, sizeof(mapped));
 		memcpy(address + sizeof(mapped), &from->in4.sin_addr, 4);
 	}
-	for (unsigned i = 0; i < s->host_count; i++)
-		if (begins_with(address, s->hosts[i].address, s->hosts[i].bits))
+	for (unsigned i = 0; i < p->count; i++)
+		if (begins_with(address, p->networks[i].address, p->networks[i].bits))
 			return true;
 	return false;
 }
