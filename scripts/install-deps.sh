@@ -31,7 +31,8 @@ ci_packages="clang qemu-system-x86 abigail-tools"
 ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxdb nats-server kcat
 	libmosquitto-dev libnats-dev nng-utils nanomsg-utils python3-zmq python3-scapy
 	nftables python3-pymodbus
-	can-utils python3-can"
+	can-utils python3-can
+	mbpoll"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2

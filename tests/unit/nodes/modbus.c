@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Registers of the node-type modbus: each plan of requests is compared with what a plan has to be,
- * for all places of a few signals and for random places of many; values go to registers and back.
+ * for all places of a few signals and for random places of many; values go to registers and back;
+ * what clients of a server may read and write is compared with a look at each signal.
  * Argument: a seed.
  */
 #include <setjmp.h>
@@ -10,12 +11,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/node/modbus/registers.h"
+#include "gateway/node/modbus/store.h"
 #include "util/container_of.h"
 
 #define MANY 200
@@ -52,7 +54,7 @@ static bool may_share(const struct modbus_map *a, const struct modbus_map *b, bo
 {
 	bool bits = a->kind == MODBUS_BIT || b->kind == MODBUS_BIT;
 
-	if (a->input != b->input)
+	if (a->table != b->table)
 		return false;
 	return !writes || !bits || (a->kind == b->kind && a->address == b->address);
 }
@@ -95,7 +97,7 @@ static void check_plan(struct modbus_map maps[], unsigned count, unsigned max, d
 		assert_true(next <= count);
 		assert_int_equal(b->address, maps[b->first].address);
 		assert_int_equal(b->count, measure(maps, b->first, next, &used));
-		assert_int_equal(b->input, maps[b->first].input);
+		assert_int_equal(b->table, maps[b->first].table);
 		assert_int_equal(b->bits, writes && maps[b->first].kind == MODBUS_BIT);
 		assert_true(may_be_one(maps, b->first, next, max, usage, writes));
 		/* And no more of them than needed. */
@@ -129,13 +131,17 @@ static unsigned draw_maps(struct modbus_map maps[], bool overlaps, bool writes)
 	unsigned count = 1 + draw(MANY), gap = 1 + draw(12), address = draw(2) ? 0 : draw(60000);
 
 	for (unsigned i = 0; i < count; i++) {
-		bool bit = !draw(4);
+		bool bit = !draw(4), coil = !draw(4);
 
 		maps[i] = (struct modbus_map){ .signal = i, .kind = bit ? MODBUS_BIT : MODBUS_INTEGER,
 					       .address = (uint16_t)address,
-					       .count = bit ? 1 : 1 + draw(MODBUS_VALUE_MAX),
-					       .bit = bit ? draw(16) : 0,
-					       .input = !writes && !draw(3) };
+					       .count = bit || coil ? 1 : 1 + draw(MODBUS_VALUE_MAX),
+					       .bit = bit && !coil ? draw(16) : 0,
+					       .table = coil ? MODBUS_COILS : MODBUS_HOLDING_REGISTERS };
+		if (coil)
+			maps[i].kind = MODBUS_COIL;
+		else if (!writes && !draw(3))
+			maps[i].table = MODBUS_INPUT_REGISTERS;
 		address += overlaps ? draw(gap) : maps[i].count + draw(gap);
 	}
 	for (unsigned i = count; i > 1; i--) {
@@ -175,7 +181,7 @@ static void overlaps_are_found(void **unused)
 			for (unsigned b = 0; b < a; b++) {
 				bool bits = maps[a].kind == MODBUS_BIT && maps[b].kind == MODBUS_BIT;
 
-				shared += maps[a].address < maps[b].address + maps[b].count &&
+				shared += maps[a].table == maps[b].table && maps[a].address < maps[b].address + maps[b].count &&
 					  maps[b].address < maps[a].address + maps[a].count &&
 					  !(bits && maps[a].bit != maps[b].bit);
 			}
@@ -330,6 +336,103 @@ static void a_bit_leaves_the_others(void **unused)
 		}
 }
 
+static void a_coil_holds_a_boolean(void **unused)
+{
+	const struct modbus_map m = { .kind = MODBUS_COIL, .table = MODBUS_COILS, .count = 1 };
+
+	for (unsigned on = 0; on < 2; on++) {
+		const union signal_data value = { .i = on };
+		union signal_data back = { .i = 5 };
+		uint16_t word = 7;
+
+		assert_null(modbus_value_write(&m, SIGNAL_BOOLEAN, &value, &word));
+		assert_int_equal(word, on);
+		modbus_value_read(&m, &word, &back);
+		assert_int_equal(back.i, on);
+	}
+}
+
+/* ---- the registers of a server ---- */
+
+/* What a client may do with [address, address + count), looked up signal by signal?
+ * `write`: write whole values; `gaps`: registers of nobody can be read. */
+static bool may(const struct modbus_map in[], unsigned in_count, const struct modbus_map out[],
+		unsigned out_count, unsigned address, unsigned count, bool write, bool gaps)
+{
+	unsigned last = 0;
+
+	for (unsigned i = 0; i < in_count + out_count; i++) {
+		const struct modbus_map *m = i < in_count ? &in[i] : &out[i - in_count];
+
+		last = MAX(last, m->address + m->count);
+	}
+	if (address + count > last)
+		return false;
+	for (unsigned a = address; a < address + count; a++) {
+		bool found = gaps && !write;
+
+		for (unsigned i = 0; i < in_count + out_count; i++) {
+			const struct modbus_map *m = i < in_count ? &in[i] : &out[i - in_count];
+			bool here = a >= m->address && a < m->address + m->count;
+			bool whole = m->address >= address && m->address + m->count <= address + count;
+
+			found |= here && (!write || (i < in_count && whole));
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Three signals that clients write and two of the node, not over each other, in 24 registers. */
+static void draw_sides(struct modbus_map in[3], struct modbus_map out[2])
+{
+	unsigned address = draw(3);
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct modbus_map *m = i % 2 ? &out[i / 2] : &in[i / 2];
+
+		*m = (struct modbus_map){ .kind = MODBUS_INTEGER, .table = MODBUS_HOLDING_REGISTERS,
+					  .address = (uint16_t)address,
+					  .count = 1 + draw(MODBUS_VALUE_MAX) };
+		address += m->count + (draw(2) ? draw(3) : 0);
+	}
+}
+
+static void clients_reach_the_registers_that_are_theirs(void **unused)
+{
+	for (unsigned run = 0; run < 200; run++) {
+		struct modbus_store s = { .zero_gaps = draw(2) };
+		enum modbus_table table = MODBUS_TABLES;
+		struct modbus_map in[3], out[2];
+		unsigned at;
+
+		draw_sides(in, out);
+		assert_int_equal(modbus_store_add(&s, in, 3, true, &table, &at), 0);
+		assert_int_equal(modbus_store_add(&s, out, 2, false, &table, &at), 0);
+		for (unsigned address = 0; address < 30; address++) {
+			for (unsigned count = 1; count < 30; count++) {
+				const struct modbus_range r = { (uint16_t)address, count };
+				uint16_t words[30];
+				bool of_node;
+
+				assert_int_equal(!modbus_store_read(&s, MODBUS_HOLDING_REGISTERS, &r,
+								    words, &of_node),
+						 may(in, 3, out, 2, address, count, false, s.zero_gaps));
+				assert_int_equal(!modbus_store_check(&s, MODBUS_HOLDING_REGISTERS, &r),
+						 may(in, 3, out, 2, address, count, true, false));
+				assert_int_equal(modbus_store_read(&s, MODBUS_COILS, &r, words, &of_node),
+						 MODBUS_NO_ADDRESS);
+			}
+		}
+		/* One side has what belongs to the other one. */
+		assert_int_equal(modbus_store_add(&s, &out[1], 1, true, &table, &at), -EEXIST);
+		assert_int_equal(at, out[1].address);
+		assert_int_equal(table, MODBUS_HOLDING_REGISTERS);
+		modbus_store_free(&s);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +444,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_integer_that_fits_comes_back),
 		cmocka_unit_test(values_that_do_not_fit_are_refused),
 		cmocka_unit_test(a_bit_leaves_the_others),
+		cmocka_unit_test(a_coil_holds_a_boolean),
+		cmocka_unit_test(clients_reach_the_registers_that_are_theirs),
 	};
 
 	if (argc > 1)

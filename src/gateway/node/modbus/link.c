@@ -48,7 +48,7 @@ static int open_tcp(struct modbus_node *m)
 	return 0;
 }
 
-static int open_rtu(struct modbus_node *m)
+int modbus_open_line(struct modbus_node *m)
 {
 	static const char letters[] = "NEO";
 
@@ -59,7 +59,8 @@ static int open_rtu(struct modbus_node *m)
 	modbus_set_slave(m->ctx, (int)m->unit);
 	if (modbus_connect(m->ctx))
 		return -errno;
-	return may_be_selected(modbus_get_socket(m->ctx)) ? 0 : -EMFILE;
+	/* A server does not use the library to wait. */
+	return m->mode == MODBUS_SERVER || may_be_selected(modbus_get_socket(m->ctx)) ? 0 : -EMFILE;
 }
 
 /* ---- requests ---- */
@@ -73,8 +74,47 @@ static void set_timeouts(struct modbus_node *m, double seconds)
 	modbus_set_byte_timeout(m->ctx, 0, 0);
 }
 
-static int call(struct modbus_node *m, enum modbus_op op, unsigned address, unsigned count,
-		uint16_t regs[])
+static int read_bits(struct modbus_node *m, bool coils, int address, int count, uint16_t regs[])
+{
+	uint8_t bits[MODBUS_MAX_READ_BITS];
+	int ret = coils ? modbus_read_bits(m->ctx, address, count, bits) :
+			  modbus_read_input_bits(m->ctx, address, count, bits);
+
+	for (int i = 0; i < ret; i++)
+		regs[i] = bits[i];
+	return ret;
+}
+
+/* Some servers have only the function for a single coil, some only that for several. */
+static int write_bits(struct modbus_node *m, int address, int count, const uint16_t regs[])
+{
+	uint8_t bits[MODBUS_MAX_WRITE_BITS];
+
+	for (int i = 0; i < count; i++)
+		bits[i] = regs[i] != 0;
+	return count == 1 ? modbus_write_bit(m->ctx, address, bits[0]) :
+			    modbus_write_bits(m->ctx, address, count, bits);
+}
+
+static int exchange(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[])
+{
+	int address = op->address, count = (int)op->count;
+
+	switch (op->table) {
+	case MODBUS_COILS:
+		return op->writes ? write_bits(m, address, count, regs) :
+				    read_bits(m, true, address, count, regs);
+	case MODBUS_DISCRETE_INPUTS:
+		return read_bits(m, false, address, count, regs);
+	case MODBUS_INPUT_REGISTERS:
+		return modbus_read_input_registers(m->ctx, address, count, regs);
+	default:
+		return op->writes ? modbus_write_registers(m->ctx, address, count, regs) :
+				    modbus_read_registers(m->ctx, address, count, regs);
+	}
+}
+
+static int call(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[])
 {
 	bool hurry;
 	int ret;
@@ -86,11 +126,8 @@ static int call(struct modbus_node *m, enum modbus_op op, unsigned address, unsi
 	pthread_mutex_unlock(&m->gate);
 	set_timeouts(m, hurry ? MIN(HURRY_S, m->response_timeout_s) : m->response_timeout_s);
 	errno = 0;
-	ret = op == MODBUS_READ ? modbus_read_registers(m->ctx, (int)address, (int)count, regs) :
-	      op == MODBUS_READ_INPUT ?
-				  modbus_read_input_registers(m->ctx, (int)address, (int)count, regs) :
-				  modbus_write_registers(m->ctx, (int)address, (int)count, regs);
-	ret = ret == (int)count ? 0 : -(errno ?: EPROTO);
+	ret = exchange(m, op, regs);
+	ret = ret == (int)op->count ? 0 : -(errno ?: EPROTO);
 	pthread_mutex_lock(&m->gate);
 	m->busy = false;
 	pthread_cond_broadcast(&m->answered);
@@ -138,9 +175,14 @@ static int judge(struct modbus_node *m, int error, const char *what)
 	return -EAGAIN;
 }
 
-static int finish(struct modbus_node *m, int ret, enum modbus_op op, unsigned address,
-		  unsigned count)
+static int finish(struct modbus_node *m, int ret, const struct modbus_op *op)
 {
+	static const char *const names[MODBUS_TABLES] = {
+		[MODBUS_COILS] = "coils",
+		[MODBUS_DISCRETE_INPUTS] = "discrete inputs",
+		[MODBUS_HOLDING_REGISTERS] = "holding registers",
+		[MODBUS_INPUT_REGISTERS] = "input registers",
+	};
 	char what[80];
 
 	m->exception = 0;
@@ -148,21 +190,20 @@ static int finish(struct modbus_node *m, int ret, enum modbus_op op, unsigned ad
 		m->failures = 0;
 		return 0;
 	}
-	snprintf(what, sizeof(what), "%s %s registers %u to %u", op == MODBUS_WRITE ? "writing" : "reading",
-		 op == MODBUS_READ_INPUT ? "input" : "holding", address, address + count - 1);
+	snprintf(what, sizeof(what), "%s %s %u to %u", op->writes ? "writing" : "reading",
+		 names[op->table], op->address, op->address + op->count - 1);
 	return judge(m, -ret, what);
 }
 
-int modbus_request(struct modbus_node *m, enum modbus_op op, unsigned address, unsigned count,
-		   uint16_t regs[])
+int modbus_request(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[])
 {
 	int ret;
 
 	/* A path that writes does not wait for the server. */
 	outside_unlock(&m->outside);
-	ret = call(m, op, address, count, regs);
+	ret = call(m, op, regs);
 	outside_lock(&m->outside);
-	return finish(m, ret, op, address, count);
+	return finish(m, ret, op);
 }
 
 void modbus_hurry(struct modbus_node *m)
@@ -191,24 +232,21 @@ static int probe(struct modbus_node *m)
 	bool reads = m->outside.node->is_source && m->in.count;
 	const struct modbus_block *b = reads ? &m->in.blocks[0] : m->out.block_count ? &m->out.blocks[0] : NULL;
 	uint16_t regs[MODBUS_MAX_READ_REGISTERS];
-	enum modbus_op op;
+	struct modbus_op op;
 	int ret;
 
 	if (!b)
 		return 0;
-	op = b->input ? MODBUS_READ_INPUT : MODBUS_READ;
+	op = (struct modbus_op){ false, b->table, b->address, b->count };
 	do {
-		ret = call(m, op, b->address, b->count, regs);
-		ret = finish(m, ret, op, b->address, b->count);
+		ret = call(m, &op, regs);
+		ret = finish(m, ret, &op);
 	} while (ret == -EAGAIN && !outside_is_ending(&m->outside));
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-static void close_link(struct modbus_node *m)
+void modbus_close_line(struct modbus_node *m)
 {
-	pthread_mutex_lock(&m->gate);
-	m->fd = -1;
-	pthread_mutex_unlock(&m->gate);
 	if (!m->ctx)
 		return;
 	modbus_close(m->ctx);
@@ -216,10 +254,18 @@ static void close_link(struct modbus_node *m)
 	m->ctx = NULL;
 }
 
+static void close_link(struct modbus_node *m)
+{
+	pthread_mutex_lock(&m->gate);
+	m->fd = -1;
+	pthread_mutex_unlock(&m->gate);
+	modbus_close_line(m);
+}
+
 int modbus_open(struct outside *o)
 {
 	struct modbus_node *m = modbus_of(o);
-	int ret = m->transport == MODBUS_TCP ? open_tcp(m) : open_rtu(m);
+	int ret = m->transport == MODBUS_TCP ? open_tcp(m) : modbus_open_line(m);
 
 	m->failures = 0;
 	m->has_message = false;

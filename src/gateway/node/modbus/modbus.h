@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `modbus`, for its own files: modbus.c has the settings, signals.c those of signals,
- * link.c the connection and its requests, turn.c reads and writes samples, registers.c and plan.c
- * are the pure part.
+ * Node-type `modbus`, for its own files: modbus.c has the settings, signals.c those of signals; of a
+ * client, link.c has the connection and its requests, turn.c reads and writes samples; server.c is
+ * the server; registers.c, plan.c and store.c are the pure part.
  */
 #ifndef GATEWAY_NODE_MODBUS_MODBUS_H
 #define GATEWAY_NODE_MODBUS_MODBUS_H
@@ -19,8 +19,9 @@
 #pragma pop_macro("MIN")
 #pragma pop_macro("MAX")
 
-#include "gateway/node/modbus/registers.h"
+#include "gateway/node/modbus/store.h"
 #include "gateway/outside/outside.h"
+#include "gateway/part/peers.h"
 #include "gateway/part/timer.h"
 
 #define MODBUS_EXCEPTIONS 11
@@ -33,12 +34,24 @@ enum {
 	MODBUS_BAD_ANSWERS,
 	MODBUS_OTHER_UNIT,
 	MODBUS_EXCEPTION, /* that of code 1; those of the codes up to 11 follow */
-	MODBUS_FIGURES = MODBUS_EXCEPTION + MODBUS_EXCEPTIONS,
+	MODBUS_CLIENTS = MODBUS_EXCEPTION + MODBUS_EXCEPTIONS,
+	MODBUS_TURNED_AWAY,
+	MODBUS_REQUESTS,
+	MODBUS_WRITES,
+	MODBUS_FIGURES,
 };
 
+enum modbus_mode { MODBUS_CLIENT, MODBUS_SERVER };
 enum modbus_transport { MODBUS_TCP, MODBUS_RTU };
 enum modbus_write { MODBUS_WRITE_ALL, MODBUS_WRITE_CHANGED };
-enum modbus_op { MODBUS_READ, MODBUS_READ_INPUT, MODBUS_WRITE };
+
+/* A request for registers or coils. */
+struct modbus_op {
+	bool writes;
+	enum modbus_table table;
+	uint16_t address;
+	unsigned count;
+};
 
 /* Signals of a direction, and the blocks that they are in. */
 struct modbus_side {
@@ -48,16 +61,28 @@ struct modbus_side {
 	unsigned registers;         /* of the largest block */
 };
 
+struct modbus_server;
+
 struct modbus_node {
 	struct outside outside;     /* first */
 
 	/* Settings */
-	int transport, parity, write;
+	int mode, transport, parity, write;
 	const char *remote, *device;
 	int64_t port, unit, baudrate, data_bits, stop_bits, max_block_size;
 	double rate, response_timeout_s, reconnect_s, min_block_usage;
 	struct modbus_side in, out;
 	char target[320];
+
+	/* Those of a server */
+	const char *address;
+	int64_t clients_max;
+	bool zero_gaps, any_unit;
+	double max_age_s;
+	json_t *peers_cfg;
+	struct peers peers;
+	struct modbus_store store;  /* from start to stop with the lock of the server */
+	struct modbus_server *server;
 
 	/* For stop(), which ends a request that the server does not answer; with `gate` */
 	pthread_mutex_t gate;
@@ -94,10 +119,11 @@ static inline struct modbus_node *modbus_of(struct outside *o)
 /* signals.c */
 #define MODBUS_SIGNAL_KEYS 10
 extern const struct config_key modbus_signal_keys[MODBUS_SIGNAL_KEYS];
-/* The signals of a direction from `signals` of `at`; `l` has their types. 0 or a negative errno,
- * reported. */
+/* The signals of a direction from `signals` of `at`; `l` has their types. `writes`: by requests to
+ * write, so that their tables can be written; `exclusive`: no register belongs to two signals. 0 or a
+ * negative errno, reported. */
 int modbus_side_parse(struct modbus_side *s, struct config *c, const json_t *at,
-		      const struct signal_list *l, bool writes);
+		      const struct signal_list *l, bool writes, bool exclusive);
 /* Words of a message for a plan to write. */
 size_t modbus_side_words(const struct modbus_side *s);
 static inline unsigned modbus_block_words(const struct modbus_block *b)
@@ -109,13 +135,16 @@ void modbus_side_free(struct modbus_side *s);
 /* link.c */
 int modbus_open(struct outside *o);
 void modbus_close_link(struct outside *o);
+/* Opens m->ctx, a serial line. 0 or a negative errno of libmodbus. */
+int modbus_open_line(struct modbus_node *m);
+/* Closes m->ctx, if there is one. */
+void modbus_close_line(struct modbus_node *m);
 /*
  * A request for registers, of a turn, which is locked: not while it waits. 0; -EBADMSG: the server
  * refused it, with m->exception; -EAGAIN: it had no good answer, and may be tried again; another
  * errno: the connection is broken. With the reason in outside.why.
  */
-int modbus_request(struct modbus_node *m, enum modbus_op op, unsigned address, unsigned count,
-		   uint16_t regs[]);
+int modbus_request(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[]);
 /* Whether the server is still there, and silent. 0 or a negative errno with outside.why. */
 int modbus_look(struct modbus_node *m);
 /* The node stops: a request without an answer ends soon. */
@@ -128,5 +157,14 @@ unsigned modbus_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t
 /* As outside_ops.print. */
 int modbus_print_sample(struct outside *o, char *buf, size_t size, size_t *used,
 			struct sample *const smps[], unsigned cnt);
+
+/* server.c */
+int modbus_server_start(struct modbus_node *m); /* logs */
+void modbus_server_stop(struct modbus_node *m);
+/* As in struct node_type. */
+int modbus_server_read(struct modbus_node *m, struct sample *smps[], unsigned cnt);
+int modbus_server_write(struct modbus_node *m, struct sample *smps[], unsigned cnt);
+/* NULL while the node is stopped. */
+struct inbox *modbus_server_inbox(struct modbus_node *m);
 
 #endif

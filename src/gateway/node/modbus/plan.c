@@ -14,8 +14,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct modbus_map *x = a, *y = b;
 
-	if (x->input != y->input)
-		return x->input ? 1 : -1;
+	if (x->table != y->table)
+		return x->table < y->table ? -1 : 1;
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	if (x->bit != y->bit)
@@ -32,7 +32,7 @@ struct growing {
 static struct growing begin(const struct modbus_map *m, unsigned first, bool writes)
 {
 	return (struct growing){
-		.block = { .address = m->address, .count = m->count, .input = m->input,
+		.block = { .address = m->address, .count = m->count, .table = m->table,
 			   .bits = writes && m->kind == MODBUS_BIT, .first = first, .maps = 1 },
 		.end = end_of(m),
 		.used = m->count,
@@ -47,7 +47,7 @@ static bool add(struct growing *g, const struct modbus_map *m, unsigned max, dou
 	unsigned begin = MAX(g->end, (unsigned)m->address);
 	unsigned used = g->used + (end_of(m) > begin ? end_of(m) - begin : 0);
 
-	if (m->input != g->block.input || count > max || used < min_usage * count)
+	if (m->table != g->block.table || count > max || used < min_usage * count)
 		return false;
 	if (writes && (g->block.bits || m->kind == MODBUS_BIT) &&
 	    !(g->block.bits && m->kind == MODBUS_BIT && m->address == g->block.address))
@@ -96,7 +96,7 @@ const struct modbus_map *modbus_find_overlap(const struct modbus_map maps[], uns
 	for (unsigned i = 1; i < count; i++) {
 		const struct modbus_map *a = &maps[i - 1], *b = &maps[i];
 
-		if (a->input != b->input || b->address >= end_of(a))
+		if (a->table != b->table || b->address >= end_of(a))
 			continue;
 		if (a->kind == MODBUS_BIT && b->kind == MODBUS_BIT && a->bit != b->bit)
 			continue;

@@ -62,6 +62,9 @@ void modbus_value_read(const struct modbus_map *m, const uint16_t regs[], union 
 	case MODBUS_BIT:
 		out->i = in_order(m, regs[0]) >> m->bit & 1;
 		break;
+	case MODBUS_COIL:
+		out->i = regs[0] != 0;
+		break;
 	}
 }
 
@@ -111,6 +114,11 @@ static const char *write_float(const struct modbus_map *m, double v, uint16_t re
 	return NULL;
 }
 
+static bool is_on(enum signal_type type, const union signal_data *v)
+{
+	return type == SIGNAL_FLOAT ? v->f != 0 : v->i != 0;
+}
+
 static void write_bit(const struct modbus_map *m, bool on, uint16_t regs[])
 {
 	uint16_t mask = in_order(m, (uint16_t)(1u << m->bit));
@@ -132,7 +140,10 @@ const char *modbus_value_write(const struct modbus_map *m, enum signal_type type
 		return type == SIGNAL_FLOAT ? write_rounded(m, value->f, regs) :
 					      write_integer(m, value->i, regs);
 	case MODBUS_BIT:
-		write_bit(m, type == SIGNAL_FLOAT ? value->f != 0 : value->i != 0, regs);
+		write_bit(m, is_on(type, value), regs);
+		break;
+	case MODBUS_COIL:
+		regs[0] = is_on(type, value);
 		break;
 	}
 	return NULL;

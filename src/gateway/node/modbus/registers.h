@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals in 16-bit registers of Modbus: values to registers and back, and which registers are
- * read or written by one request. Pure functions.
+ * Signals in 16-bit registers of Modbus, and in coils, each of which is a word of 0 or 1 here: values
+ * to registers and back, and which registers are read or written by one request. Pure functions.
  */
 #ifndef GATEWAY_NODE_MODBUS_REGISTERS_H
 #define GATEWAY_NODE_MODBUS_REGISTERS_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "gateway/sample/sample.h"
+#include "wire/grid/modbus.h"
 
 /* Registers that one value has at most. */
 #define MODBUS_VALUE_MAX 4
@@ -19,16 +20,17 @@ enum modbus_kind {
 	MODBUS_SCALED,  /* an integer, times `scale`, plus `offset` */
 	MODBUS_INTEGER,
 	MODBUS_BIT,     /* of one register */
+	MODBUS_COIL,    /* a coil or a discrete input */
 };
 
 /* Where a signal is. */
 struct modbus_map {
 	unsigned signal;        /* index of the value in a sample */
 	enum modbus_kind kind;
+	enum modbus_table table;
 	uint16_t address;       /* of the first register */
 	unsigned count;         /* registers: 1 to MODBUS_VALUE_MAX */
 	unsigned bit;           /* 0: the least significant one */
-	bool input;             /* an input register; otherwise a holding register */
 	bool is_signed;         /* integers in two's complement; those of 4 registers always are */
 	bool high_first;        /* the first register has the most significant bits */
 	bool swapped;           /* the two bytes of each register are exchanged */
@@ -48,9 +50,9 @@ const char *modbus_value_write(const struct modbus_map *m, enum signal_type type
 
 /* Registers that one request reads or writes. */
 struct modbus_block {
+	enum modbus_table table;
 	uint16_t address;
 	unsigned count;
-	bool input;
 	bool bits;              /* of a plan to write: bits of one register, which is read first */
 	unsigned first, maps;   /* the signals in it: maps[first], maps[first + 1] ... */
 };

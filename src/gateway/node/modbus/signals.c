@@ -19,13 +19,19 @@ enum { LOW_FIRST, HIGH_FIRST };
 
 static const char *const endianesses[] = { "big", "little", NULL };
 static const char *const word_orders[] = { "low_first", "high_first", NULL };
-static const char *const tables[] = { "holding", "input", NULL };
+static const char *const tables[] = {
+	[MODBUS_COILS] = "coil",
+	[MODBUS_DISCRETE_INPUTS] = "discrete",
+	[MODBUS_HOLDING_REGISTERS] = "holding",
+	[MODBUS_INPUT_REGISTERS] = "input",
+	NULL,
+};
 
 #define OFFSET(field) offsetof(struct entry, field)
 
 const struct config_key modbus_signal_keys[MODBUS_SIGNAL_KEYS] = {
 	{ "address", CONFIG_INT, OFFSET(address), .required = true, .min = 0, .max = 65535,
-	  .help = "Address of the first register, from 0 on as requests have it" },
+	  .help = "Address of the first register, or of the coil, from 0 on as requests have it" },
 	{ "bit", CONFIG_INT, OFFSET(bit), .min = 0, .max = 15,
 	  .help = "Of a boolean: the bit of the register; 0 is the least significant one" },
 	{ "integer_registers", CONFIG_INT, OFFSET(integer_registers), .min = 1,
@@ -40,7 +46,7 @@ const struct config_key modbus_signal_keys[MODBUS_SIGNAL_KEYS] = {
 	{ "byte_endianess", CONFIG_ENUM, OFFSET(byte_endianess), "big", .names = endianesses,
 	  .help = "little: the two bytes of each register are exchanged" },
 	{ "table", CONFIG_ENUM, OFFSET(table), "holding", .names = tables,
-	  .help = "Holding registers, or input registers, which are only read" },
+	  .help = "holding or input registers; for booleans also coil, or discrete for discrete inputs; clients only read input registers and discrete inputs" },
 	{ "scale", CONFIG_REAL, OFFSET(scale), "1.0",
 	  .help = "The signal is the register times scale plus offset" },
 	{ "offset", CONFIG_REAL, OFFSET(offset), "0.0", .help = "See scale" },
@@ -61,6 +67,19 @@ static void warn_unused(struct config *c, const json_t *at, const char *const ke
 			config_warn(c, at, *keys, "says nothing about %s", what);
 }
 
+static int set_coil(struct modbus_map *m, struct config *c, const json_t *at, enum signal_type type)
+{
+	static const char *const not_of_coils[] = { "bit", "integer_registers", "signed", "word_endianess",
+						    "word_order", "byte_endianess", "scale", "offset", NULL };
+
+	if (type != SIGNAL_BOOLEAN)
+		return fail(c, at, "type", "coils and discrete inputs are booleans");
+	m->kind = MODBUS_COIL;
+	m->count = 1;
+	warn_unused(c, at, not_of_coils, "a coil");
+	return 0;
+}
+
 static int set_kind(struct modbus_map *m, struct config *c, const json_t *at,
 		    enum signal_type type, const struct entry *e)
 {
@@ -69,6 +88,8 @@ static int set_kind(struct modbus_map *m, struct config *c, const json_t *at,
 	static const char *const not_of_integers[] = { "bit", "scale", "offset", NULL };
 	static const char *const not_of_floats[] = { "bit", "signed", NULL };
 
+	if (modbus_table_has_bits(m->table))
+		return set_coil(m, c, at, type);
 	switch (type) {
 	case SIGNAL_BOOLEAN:
 		if (!json_object_get(at, "bit"))
@@ -104,7 +125,7 @@ static int parse_entry(struct modbus_map *m, struct config *c, const json_t *at,
 	if (config_unpack_part(c, at, modbus_signal_keys, MODBUS_SIGNAL_KEYS, &e))
 		return -EINVAL;
 	m->address = (uint16_t)e.address;
-	m->input = e.table == 1;
+	m->table = (enum modbus_table)e.table;
 	m->is_signed = e.is_signed;
 	m->high_first = e.word_endianess == LITTLE || e.word_order == HIGH_FIRST;
 	m->swapped = e.byte_endianess == LITTLE;
@@ -115,29 +136,30 @@ static int parse_entry(struct modbus_map *m, struct config *c, const json_t *at,
 		ret = fail(c, at, "word_order", "word_endianess says the same, and is given");
 	if (!ret && e.address + m->count > 65536)
 		ret = fail(c, at, "address", "the last register is beyond 65535");
-	if (writes && m->input)
-		ret = fail(c, at, "table", "input registers cannot be written");
+	if (writes && (m->table == MODBUS_INPUT_REGISTERS || m->table == MODBUS_DISCRETE_INPUTS))
+		ret = fail(c, at, "table", "input registers and discrete inputs cannot be written");
 	if (e.scale == 0)
 		ret = fail(c, at, "scale", "0 leaves nothing of the register");
 	return ret;
 }
 
-static int plan(struct modbus_side *s, struct config *c, const json_t *at, bool writes)
+static int plan(struct modbus_side *s, struct config *c, const json_t *at, bool exclusive)
 {
 	const struct modbus_map *m;
 
 	/* The blocks are made by modbus.c, which knows the limits; here it is about the order. */
 	modbus_plan_writes(s->maps, s->count, MODBUS_VALUE_MAX, s->blocks);
-	m = writes ? modbus_find_overlap(s->maps, s->count) : NULL;
+	m = exclusive ? modbus_find_overlap(s->maps, s->count) : NULL;
 	if (!m)
 		return 0;
-	config_fail(c, at, "signals", "two signals are written to %s %u",
-		    m->kind == MODBUS_BIT ? "the same bit of register" : "register", m->address);
+	config_fail(c, at, "signals", "two signals have %s %u",
+		    m->kind == MODBUS_BIT ? "the same bit of register" :
+		    m->kind == MODBUS_COIL ? "coil" : "register", m->address);
 	return -EINVAL;
 }
 
 int modbus_side_parse(struct modbus_side *s, struct config *c, const json_t *at,
-		      const struct signal_list *l, bool writes)
+		      const struct signal_list *l, bool writes, bool exclusive)
 {
 	const json_t *list = json_object_get(at, "signals");
 	bool single = json_is_object(list);
@@ -166,7 +188,7 @@ int modbus_side_parse(struct modbus_side *s, struct config *c, const json_t *at,
 		s->maps[i].signal = i;
 		ret = parse_entry(&s->maps[i], c, e, l->signals[i].type, writes) ?: ret;
 	}
-	return ret ?: plan(s, c, at, writes);
+	return ret ?: plan(s, c, at, exclusive);
 }
 
 size_t modbus_side_words(const struct modbus_side *s)

@@ -17,8 +17,8 @@
 /* 0, or as modbus_request(). */
 static int read_block(struct modbus_node *m, const struct modbus_block *b, struct sample *s)
 {
-	enum modbus_op op = b->input ? MODBUS_READ_INPUT : MODBUS_READ;
-	int ret = modbus_request(m, op, b->address, b->count, m->image);
+	const struct modbus_op op = { false, b->table, b->address, b->count };
+	int ret = modbus_request(m, &op, m->image);
 
 	for (unsigned i = b->first; !ret && i < b->first + b->maps; i++) {
 		const struct modbus_map *map = &m->in.maps[i];
@@ -148,13 +148,15 @@ int modbus_send(struct outside *o, struct outbox_message *msg)
 
 static int write_bits(struct modbus_node *m, const struct modbus_block *b, const uint16_t words[])
 {
+	struct modbus_op op = { false, b->table, b->address, 1 };
 	uint16_t reg;
-	int ret = modbus_request(m, MODBUS_READ, b->address, 1, &reg);
+	int ret = modbus_request(m, &op, &reg);
 
 	if (ret)
 		return ret;
 	reg = (uint16_t)((reg & ~words[1]) | words[0]);
-	return modbus_request(m, MODBUS_WRITE, b->address, 1, &reg);
+	op.writes = true;
+	return modbus_request(m, &op, &reg);
 }
 
 /* Does any register of the signal have another value than that which was written? */
@@ -183,7 +185,8 @@ static int write_registers(struct modbus_node *m, const struct modbus_block *b, 
 	}
 	if (from >= to)
 		return 0;
-	return modbus_request(m, MODBUS_WRITE, b->address + from, to - from, words + from);
+	return modbus_request(m, &(struct modbus_op){ true, b->table, (uint16_t)(b->address + from),
+						      to - from }, words + from);
 }
 
 static int write_block(struct modbus_node *m, unsigned i, size_t at)
