@@ -49,7 +49,8 @@ enum c37_quality {
 
 /* STAT, of each station in a data frame. */
 enum c37_stat {
-	C37_STAT_ERROR = 0xc000,       /* 0: good data; else enum c37_error << 14 */
+	C37_STAT_ERROR = 0xc000,       /* 0: good data */
+	C37_STAT_ABSENT = 0x8000,      /* of these: values are absent, or those of a test */
 	C37_STAT_NOT_IN_SYNC = 0x2000, /* with UTC */
 	C37_STAT_BY_ARRIVAL = 0x1000,
 	C37_STAT_TRIGGER = 0x0800,

@@ -317,6 +317,96 @@ def device(folder):
     d.listener.close()
 
 
+def concentrator(folder):
+    """Streams of three devices in one sample by their times; what is late or missing is counted and
+    marked."""
+    devices = [Device(4712 + i) for i in range(3)]
+    devices[1].analogs = 2
+    got = os.path.join(folder, "joined.csv")
+    signals = ", ".join('{ name = "s%d"; type = "float"; }' % i for i in range(3 + 4 + 3))
+    with Gateways() as g:
+        g.append(Gateway(folder, "pdc", """
+nodes = {
+	x = { type = "c37.118"; in = { wait = 0.4; reconnect_interval = 200;
+		streams = ( { address = "127.0.0.1"; idcode = 7; values = 3; },
+			{ address = "127.0.0.1:4713"; idcode = 7; values = 4; },
+			{ address = "127.0.0.1:4714"; idcode = 7; values = 3; } );
+		signals = ( %s, { name = "present"; type = "integer"; } ); }; };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % (signals, got)))
+        g[0].got = got
+        for d in devices:
+            d.await_on()
+        until(lambda: g[0].ask("/node/x")["state"] == "connected", "all three send")
+
+        def row(number, present):
+            """What the values have to be; None: not a number."""
+            values = []
+            for i, d in enumerate(devices):
+                here = [50.0, 0.0] + [float(number + k) for k in range(d.analogs)]
+                values += here if present >> i & 1 else [None] * len(here)
+            return values + [float(present)]
+
+        def seen():
+            return [[None if v != v else v for v in r[1:]] for r in rows(g[0])]
+
+        def send(which, *numbers):
+            devices[which].send(*(data(i, devices[which].analogs) for i in numbers))
+        # Together, one after the other, and one that is far behind.
+        for i in range(5):
+            for which in range(3):
+                send(which, i)
+        send(0, *range(5, 10))
+        send(1, *range(5, 10))
+        time.sleep(0.05)
+        send(2, *range(5, 10))
+        want = [row(i, 7) for i in range(10)]
+        await_rows(g[0], lambda r: len(r) >= 10, "steps are joined")
+        check(seen() == want, "each has the values of one time: %s" % seen()[-6:])
+        check([round((t - SOC) * 50) for t in times(g[0])] == list(range(10)), "and that time")
+        # A frame is missing: the stream has gone on, so that nobody waits.
+        send(0, 10, 11)
+        send(1, 11)
+        send(2, 10, 11)
+        want += [row(10, 5), row(11, 7)]
+        await_rows(g[0], lambda r: len(r) >= 12, "a step without it goes out")
+        check(seen() == want, "with a mark: %s" % seen()[-2:])
+        f = figures(g[0])
+        check((f["steps"], f["steps_incomplete"], f["frames_absent"], f["too_late"]) == (12, 1, 1, 0), "counted: %s" % f)
+        # One does not come in time, and then comes too late.
+        send(0, 12)
+        send(1, 12)
+        await_rows(g[0], lambda r: len(r) >= 13, "the waiting time ends")
+        send(2, 12, 13)
+        until(lambda: figures(g[0])["too_late"] == 1, "the late one is counted")
+        send(0, 13)
+        send(1, 13)
+        want += [row(12, 3), row(13, 7)]
+        await_rows(g[0], lambda r: len(r) >= 14, "it goes on")
+        check(seen() == want, "late values are left out: %s" % seen()[-2:])
+        # A device whose clock is wrong harms none of the others.
+        for i in range(14, 20):
+            send(0, i)
+            send(2, i + 90000)
+            send(1, i)
+        await_rows(g[0], lambda r: len([v for v in r if v[-1] == 3]) == 7, "the others go on")
+        check(figures(g[0])["too_late"] == 1, "none of them is late: %s" % figures(g[0]))
+        # One that goes is not waited for; nothing but its values is missing.
+        devices[2].silent = True
+        devices[2].close()
+        until(lambda: g[0].ask("/node/x")["state"] == "pending-connect", "it is away")
+        send(0, 20, 21)
+        send(1, 20, 21)
+        await_rows(g[0], lambda r: row(20, 3) in seen() and row(21, 3) in seen(), "steps of two streams")
+        check(stats(g[0])["lost"] == 0, "the numbers have no gap: %s" % stats(g[0]))
+        end_soon(g[0])
+        g.clear()
+    for d in devices:
+        d.listener.close()
+
+
 def udp(folder):
     """Commands and data over UDP, and data only."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -525,7 +615,7 @@ def flood(folder):
         g.clear()
 
 
-SCENARIOS = {"pair": pair, "restart": restart, "device": device, "udp": udp, "clients": clients,
+SCENARIOS = {"pair": pair, "restart": restart, "device": device, "concentrator": concentrator, "udp": udp, "clients": clients,
              "slow": slow, "silent": silent, "flood": flood}
 
 

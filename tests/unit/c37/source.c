@@ -90,6 +90,50 @@ static void a_client_reads_what_the_server_writes(void **state)
 	device_close(&d);
 }
 
+/* STAT of the two stations of a data frame of `s`. */
+static void read_stats(struct device *d, const struct c37_layout *l, const struct sample *s,
+		       int64_t stats[2])
+{
+	static uint8_t data[C37_FRAME_MAX];
+	struct sample *got = calloc(1, sizeof(*got) + 64 * sizeof(union signal_data));
+	struct c37_frame f = frame_of(data, c37_source_data(&d->source, s, NS, data, sizeof(data)));
+
+	got->capacity = 64;
+	c37_layout_read(l, &f, NULL, got);
+	stats[0] = got->data[1].i;
+	stats[1] = got->data[23].i;
+	free(got);
+}
+
+static void a_station_without_a_frequency_has_no_good_data(void **state)
+{
+	static uint8_t config[C37_FRAME_MAX];
+	static struct device d;
+	struct c37_layout *l;
+	struct c37_frame f;
+	struct sample *s;
+	const char *why;
+	int64_t stats[2];
+
+	device_open(&d, everything, 50);
+	f = frame_of(config, c37_source_config(&d.source, C37_CFG2, 2, NS, config, sizeof(config)));
+	assert_int_equal(c37_layout_new(&l, &f, true, &why), 0);
+	s = device_sample(&d, 5);
+	read_stats(&d, l, s, stats);
+	assert_int_equal(stats[0], 5);
+	assert_int_equal(stats[1], 0);
+	s->data[DEVICE_F].f = NAN;
+	read_stats(&d, l, s, stats);
+	assert_int_equal(stats[0], 5 | C37_STAT_ABSENT);
+	assert_int_equal(stats[1], C37_STAT_ABSENT);
+	/* An error that is given stays the one that it is. */
+	s->data[DEVICE_N].i = 0x4000;
+	read_stats(&d, l, s, stats);
+	assert_int_equal(stats[0], 0x4000);
+	c37_layout_free(l);
+	device_close(&d);
+}
+
 static void values_become_the_types_of_the_node(void **state)
 {
 	static uint8_t config[4096], data[4096];
@@ -217,6 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_reads_what_the_server_writes),
+		cmocka_unit_test(a_station_without_a_frequency_has_no_good_data),
 		cmocka_unit_test(values_become_the_types_of_the_node),
 		cmocka_unit_test(commands_are_obeyed_or_not_known),
 		cmocka_unit_test(the_gate_keeps_the_rate),

@@ -36,6 +36,8 @@
 
 struct c37_client {
 	struct c37_node *node;
+	struct c37_stream *stream;
+	const struct c37_config_in *in;
 	struct c37_session session;
 	pthread_t thread;
 	bool has_thread;
@@ -51,7 +53,7 @@ struct c37_client {
 	uint8_t *datagram;        /* C37_FRAME_MAX */
 	struct backoff retry;
 	bool up, broken, said_unreachable, said_cut;
-	bool shown, was;
+	bool runs, shown, was;
 };
 
 static const char *name_of(const struct c37_client *l)
@@ -68,7 +70,7 @@ static void send_command(void *arg, const uint8_t *data, size_t len)
 	if (l->tcp.fd < 0) {
 		/* A lost command is repeated, as its answer does not come. */
 		if (send(l->udp, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			log_debug("node %s: a command to %s: %s", name_of(l), l->node->in.address,
+			log_debug("node %s: a command to %s: %s", name_of(l), l->in->address,
 				  strerror(errno));
 		return;
 	}
@@ -76,27 +78,36 @@ static void send_command(void *arg, const uint8_t *data, size_t len)
 		l->broken = true;
 }
 
+static void note_cut(struct c37_client *l, const struct c37_layout *layout, unsigned cut)
+{
+	if (likely(!cut))
+		return;
+	node_figure_add(l->node->node, C37_CUT, 1);
+	if (!l->said_cut && fault_may_log(&l->node->faults))
+		log_warn("node %s: a data frame has %u values, for %u of which a sample has no room: raise %s",
+			 name_of(l), layout->signals->count, cut,
+			 l->node->join ? "values of in.streams" : "in.values");
+	l->said_cut = true;
+}
+
 static void take_data(void *arg, const struct c37_layout *layout, const struct c37_frame *f,
 		      uint64_t sequence, int64_t time_ns)
 {
 	struct c37_client *l = arg;
 	struct c37_node *c = l->node;
-	struct sample *s = sample_alloc(&c->inbox.pool);
-	unsigned cut;
+	struct sample *s;
 
 	node_figure_set(c->node, C37_TIME_QUALITY, f->quality & C37_TIME_CODE);
+	if (c->join) {
+		note_cut(l, layout, c37_join_put(l->stream, layout, f, time_ns));
+		return;
+	}
+	s = sample_alloc(&c->inbox.pool);
 	if (!s) {
 		atomic_fetch_add_explicit(&c->inbox.lost, 1, memory_order_relaxed);
 		return;
 	}
-	cut = c37_layout_read(layout, f, c->typed ? c->node->in.signals : NULL, s);
-	if (unlikely(cut)) {
-		node_figure_add(c->node, C37_CUT, 1);
-		if (!l->said_cut && fault_may_log(&c->faults))
-			log_warn("node %s: a data frame has %u values, a sample has room for %u: raise in.values",
-				 name_of(l), s->length + cut, s->length);
-		l->said_cut = true;
-	}
+	note_cut(l, layout, c37_layout_read(layout, f, c->typed ? c->node->in.signals : NULL, s));
 	s->sequence = sequence;
 	s->origin = sample_time_from_ns(time_ns);
 	s->received = clock_realtime();
@@ -123,7 +134,7 @@ static void take_layout(void *arg, const struct c37_layout *layout,
 	log_info("node %s: %s of stream %u: stations %u, values %u, frames %s",
 		 name_of(l), before ? "another configuration" : "configuration", layout->idcode,
 		 layout->config.stations, layout->signals->count, rate);
-	if (l->node->typed && want->count != layout->signals->count)
+	if (l->node->typed && !l->node->join && want->count != layout->signals->count)
 		log_warn("node %s: the device has %u values, in.signals has %u", name_of(l),
 			 layout->signals->count, want->count);
 }
@@ -210,7 +221,7 @@ static int connect_to(struct c37_client *l, int kind, const struct socket_addres
 static int open_data(struct c37_client *l, char *why)
 {
 	struct socket_address at;
-	int ret = socket_address_resolve(LAYER_UDP, l->node->in.data_address,
+	int ret = socket_address_resolve(LAYER_UDP, l->in->data_address,
 					 l->peer.sa.sa_family, &at, why);
 
 	if (ret)
@@ -225,7 +236,7 @@ static int open_data(struct c37_client *l, char *why)
 
 static int connect_any(struct c37_client *l, char *why)
 {
-	const struct c37_config_in *in = &l->node->in;
+	const struct c37_config_in *in = l->in;
 	bool udp = in->transport == C37_UDP;
 	struct socket_address list[ADDRESSES_MAX];
 	uint64_t until_ns = clock_now_ns() + ATTEMPT_NS;
@@ -260,35 +271,35 @@ static void attempt(struct c37_client *l)
 	if (!ret) {
 		l->up = true;
 		node_figure_add(l->node->node, C37_CONNECTIONS, 1);
-		if ((l->node->in.transport != C37_UDP || !l->said_unreachable) &&
+		if ((l->in->transport != C37_UDP || !l->said_unreachable) &&
 		    fault_may_log(&l->node->faults))
 			log_info("node %s: connected to %s", name_of(l),
 				 socket_address_print(&l->peer, text));
-		c37_session_begin(&l->session, l->node->in.transport == C37_TCP, clock_now_ns());
+		c37_session_begin(&l->session, l->in->transport == C37_TCP, clock_now_ns());
 		return;
 	}
 	disconnect(l);
 	if (ret == -ECANCELED)
 		return;
 	node_figure_add(l->node->node, C37_UNREACHABLE, 1);
-	backoff_plan(&l->retry, (uint64_t)l->node->in.reconnect_ms * 1000000, clock_now_ns());
+	backoff_plan(&l->retry, (uint64_t)l->in->reconnect_ms * 1000000, clock_now_ns());
 	if (!l->said_unreachable)
 		log_info("node %s: cannot reach %s: %s; trying again every %lld ms", name_of(l),
-			 l->node->in.full_address, why, (long long)l->node->in.reconnect_ms);
+			 l->in->full_address, why, (long long)l->in->reconnect_ms);
 	l->said_unreachable = true;
 }
 
 static void give_up(struct c37_client *l, const char *why)
 {
 	if (!l->said_unreachable && fault_may_log(&l->node->faults))
-		log_info("node %s: %s is given up: %s", name_of(l), l->node->in.full_address, why);
+		log_info("node %s: %s is given up: %s", name_of(l), l->in->full_address, why);
 	/* Of a device that answered, each time is told. */
 	l->said_unreachable = l->session.state != C37_RUNNING;
 	if (l->session.state == C37_RUNNING)
 		backoff_reset(&l->retry);
 	c37_session_end(&l->session, l->tcp.fd < 0);
 	disconnect(l);
-	backoff_plan(&l->retry, (uint64_t)l->node->in.reconnect_ms * 1000000, clock_now_ns());
+	backoff_plan(&l->retry, (uint64_t)l->in->reconnect_ms * 1000000, clock_now_ns());
 }
 
 /* ---- receiving ---- */
@@ -317,7 +328,7 @@ static void take_datagram(struct c37_client *l, size_t len, const struct socket_
 	char text[SOCKET_ADDRESS_MAX];
 	size_t used;
 
-	if (!socket_address_equal(from, &l->peer, l->node->in.transport == C37_UDP)) {
+	if (!socket_address_equal(from, &l->peer, l->in->transport == C37_UDP)) {
 		fault_note(&l->node->faults, FAULT_FOREIGN, 1, "from %s",
 			   socket_address_print(from, text));
 		return;
@@ -374,6 +385,24 @@ static void turn(struct c37_client *l)
 	inbox_wake(&l->node->inbox);
 }
 
+static void note_running(struct c37_client *l, bool runs)
+{
+	if (runs == l->runs)
+		return;
+	l->runs = runs;
+	atomic_fetch_add(&l->node->running, runs ? 1u : -1u);
+	if (l->node->join)
+		c37_join_set(l->stream, runs);
+}
+
+/* The node is connected when all its devices send data. */
+static void tell(struct c37_client *l)
+{
+	struct c37_node *c = l->node;
+
+	c37_node_tell(c, false, atomic_load(&c->running) == c->stream_count, &l->shown, &l->was);
+}
+
 static void *run(void *arg)
 {
 	struct c37_client *l = arg;
@@ -387,23 +416,28 @@ static void *run(void *arg)
 		turn(l);
 		if (l->session.state == C37_RUNNING)
 			l->said_unreachable = false;
-		c37_node_tell(l->node, false, l->session.state == C37_RUNNING, &l->shown, &l->was);
+		note_running(l, l->session.state == C37_RUNNING);
+		tell(l);
 	}
 	if (l->up)
 		c37_session_end(&l->session, true);
 	disconnect(l);
+	note_running(l, false);
 	return NULL;
 }
 
-int c37_client_start(struct c37_node *c)
+int c37_client_start(struct c37_stream *s)
 {
-	const struct c37_config_in *in = &c->in;
+	const struct c37_config_in *in = &s->in;
+	struct c37_node *c = s->node;
 	struct c37_client *l = calloc(1, sizeof(*l));
 	int ret = -ENOMEM;
 
 	if (!l)
 		return -ENOMEM;
-	c->client = l;
+	s->client = l;
+	l->stream = s;
+	l->in = in;
 	l->node = c;
 	l->udp = -1;
 	stream_init(&l->tcp, -1);
@@ -428,9 +462,9 @@ int c37_client_start(struct c37_node *c)
 	return ret;
 }
 
-void c37_client_stop(struct c37_node *c)
+void c37_client_stop(struct c37_stream *s)
 {
-	struct c37_client *l = c->client;
+	struct c37_client *l = s->client;
 
 	if (!l)
 		return;
@@ -445,5 +479,5 @@ void c37_client_stop(struct c37_node *c)
 	free(l->rx);
 	free(l->datagram);
 	free(l);
-	c->client = NULL;
+	s->client = NULL;
 }

@@ -213,22 +213,23 @@ bool c37_layout_is(const struct c37_layout *l, const struct c37_frame *f)
 /* ---- samples ---- */
 
 struct filling {
-	struct sample *sample;
-	const struct signal_list *want;
+	const struct c37_room *to;
 	unsigned next, left_out;
 };
 
 /* The place of the next value and the type that it shall have; NULL: there is no room. */
 static union signal_data *place(struct filling *f, enum signal_type *type)
 {
-	if (f->next >= f->sample->capacity || (f->want && f->next >= f->want->count)) {
-		f->left_out += f->next >= f->sample->capacity;
+	const struct c37_room *to = f->to;
+
+	if (f->next >= to->capacity || (to->want && f->next >= to->want_count)) {
+		f->left_out += f->next >= to->capacity;
 		f->next++;
 		return NULL;
 	}
-	if (f->want)
-		*type = f->want->signals[f->next].type;
-	return &f->sample->data[f->next++];
+	if (to->want)
+		*type = to->want[f->next].type;
+	return &to->data[f->next++];
 }
 
 static void put_complex(struct filling *f, const double z[2])
@@ -284,10 +285,10 @@ static void put_part(struct filling *f, const struct c37_part *p, const struct c
 		put_real(f, c37_digital(v, i / 16) >> i % 16 & 1, SIGNAL_BOOLEAN);
 }
 
-unsigned c37_layout_read(const struct c37_layout *l, const struct c37_frame *f,
-			 const struct signal_list *want, struct sample *s)
+unsigned c37_layout_values(const struct c37_layout *l, const struct c37_frame *f,
+			   struct c37_room *to)
 {
-	struct filling fill = { .sample = s, .want = want };
+	struct filling fill = { .to = to };
 	struct c37_bytes rest = f->body;
 	struct c37_values v;
 
@@ -296,10 +297,22 @@ unsigned c37_layout_read(const struct c37_layout *l, const struct c37_frame *f,
 	for (unsigned i = 0; i < l->config.stations; i++)
 		if (!c37_data_next(&rest, &l->parts[i].block, &v))
 			put_part(&fill, &l->parts[i], &v, l->status);
-	s->length = fill.next - fill.left_out;
-	if (want && s->length > want->count)
-		s->length = want->count;
+	to->count = fill.next - fill.left_out;
+	if (to->want && to->count > to->want_count)
+		to->count = to->want_count;
 	return fill.left_out;
+}
+
+unsigned c37_layout_read(const struct c37_layout *l, const struct c37_frame *f,
+			 const struct signal_list *want, struct sample *s)
+{
+	struct c37_room to = { .data = s->data, .capacity = s->capacity,
+			       .want = want ? want->signals : NULL,
+			       .want_count = want ? want->count : 0 };
+	unsigned left_out = c37_layout_values(l, f, &to);
+
+	s->length = to.count;
+	return left_out;
 }
 
 struct c37_verdict c37_layout_judge(const struct c37_layout *l, const struct c37_frame *f)

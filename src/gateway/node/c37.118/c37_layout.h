@@ -50,6 +50,18 @@ static inline bool c37_layout_fits(const struct c37_layout *l, const struct c37_
 	return f->body.len == l->data_len;
 }
 
+/* Where the values of a frame go. */
+struct c37_room {
+	union signal_data *data;
+	unsigned capacity;
+	const struct signal *want; /* to whose types values are converted; NULL: those of the layout */
+	unsigned want_count;       /* values beyond them are not wanted */
+	unsigned count;            /* of values that were written */
+};
+
+/* Of a data frame that fits. Values beyond the capacity are left out; how many. */
+unsigned c37_layout_values(const struct c37_layout *l, const struct c37_frame *f,
+			   struct c37_room *to);
 /*
  * Fills the values and length of a sample from a data frame that fits. `want`: the signals that the
  * node was configured with, to whose types values are converted; NULL: those of the layout. Values

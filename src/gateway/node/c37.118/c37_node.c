@@ -2,10 +2,12 @@
 /* Node-type `c37.118`: its settings and callbacks; see c37_node.h. */
 #define LOG_ROOM "gateway/c37.118"
 #include "gateway/node/c37.118/c37_node.h"
+#include "gateway/node/c37.118/c37_align.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/part/socket_address.h"
@@ -20,6 +22,12 @@ static const char *const slow_names[] = { "disconnect", "skip", NULL };
 
 #define IN(field) offsetof(struct c37_node, in.field)
 #define OUT(field) offsetof(struct c37_node, out.field)
+
+#define STREAMS_FORM "'type': 'array', 'minItems': 2, 'maxItems': 32, 'items': {'type': 'object', " \
+	"'required': ['address', 'values'], 'additionalProperties': false, 'properties': {" \
+	"'address': {'type': 'string'}, 'idcode': {'type': ['integer', 'string', 'null'], 'minimum': 0, 'maximum': 65535}, " \
+	"'transport': {'enum': ['tcp', 'udp', 'both', null]}, 'data_address': {'type': ['string', 'null']}, " \
+	"'values': {'type': ['integer', 'string'], 'minimum': 1}}}"
 
 static const struct config_key c37_in_keys[] = {
 	{ "address", CONFIG_STRING, IN(address),
@@ -46,6 +54,24 @@ static const struct config_key c37_in_keys[] = {
 	  .help = "Milliseconds between attempts to connect, at most" },
 	{ "queuelen", CONFIG_INT, IN(queuelen), "1024", .min = 2, .max = 1 << 20,
 	  .help = "Samples that wait to be read" },
+	{ "streams", CONFIG_JSON, IN(streams), .form = STREAMS_FORM,
+	  .help = "Several devices, whose data frames of the same time become one sample" },
+	{ "wait", CONFIG_REAL, IN(wait_s), "0.2", .min = 0.001, .max = 60,
+	  .help = "With streams: seconds after the first frame of a time that those of other devices may take" },
+	{ "tolerance", CONFIG_REAL, IN(tolerance_s), "0.001", .min = 0, .max = 0.5,
+	  .help = "With streams: seconds by which times that are the same may differ" },
+};
+
+#define STREAM(field) offsetof(struct c37_config_in, field)
+
+static const struct config_key stream_keys[] = {
+	{ "address", CONFIG_STRING, STREAM(address), .required = true, .help = "As in.address" },
+	{ "idcode", CONFIG_INT, STREAM(idcode), "1", .min = 0, .max = 65535, .help = "As in.idcode" },
+	{ "transport", CONFIG_ENUM, STREAM(transport), "tcp", .names = transport_names,
+	  .help = "As in.transport" },
+	{ "data_address", CONFIG_STRING, STREAM(data_address), .help = "As in.data_address" },
+	{ "values", CONFIG_INT, STREAM(values), .required = true, .min = 1, .max = SIGNALS_MAX,
+	  .help = "How many of in.signals are those of this device" },
 };
 
 #define CHANNEL_FORM "'name': {'type': ['string', 'null'], 'maxLength': 255}, 'signal': {'type': 'string'}"
@@ -131,14 +157,12 @@ static int parse_address(struct config *c, json_t *group, const char *key, int l
 	return 0;
 }
 
-static int parse_in(struct c37_node *x, struct config *c, json_t *group)
+/* The addresses of a device, of `group`. */
+static int parse_device(struct c37_config_in *in, struct config *c, json_t *group)
 {
-	struct c37_config_in *in = &x->in;
 	char data[C37_ADDRESS_MAX];
-	struct node *n = x->node;
 	bool both = in->transport == C37_BOTH;
 
-	x->typed = n->in.signals;
 	if (!in->address) {
 		config_fail(c, group, "address", "is missing: the device that is read, host[:port]");
 		return -EINVAL;
@@ -157,10 +181,85 @@ static int parse_in(struct c37_node *x, struct config *c, json_t *group)
 		config_fail(c, group, "data_address", "has no port: \"*:4713\"");
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int make_streams(struct c37_node *x, unsigned count)
+{
+	x->streams = calloc(count, sizeof(*x->streams));
+	if (!x->streams)
+		return -ENOMEM;
+	x->stream_count = count;
+	for (unsigned i = 0; i < count; i++) {
+		x->streams[i].node = x;
+		x->streams[i].number = i;
+		x->streams[i].in = x->in;
+	}
+	return 0;
+}
+
+/* The values of the streams, and one that says which of them have come, are the signals. */
+static int check_stream_signals(const struct c37_node *x, struct config *c, json_t *group,
+				unsigned values)
+{
+	const struct signal_list *l = x->node->in.signals;
+
+	if (l && l->count == values + 1 && l->signals[values].type == SIGNAL_INTEGER)
+		return 0;
+	config_fail(c, group, "signals",
+		    "with in.streams there have to be %u signals for their values, and an integer one for the streams that have come",
+		    values);
+	return -EINVAL;
+}
+
+static int parse_streams(struct c37_node *x, struct config *c, json_t *group)
+{
+	size_t count = json_array_size(x->in.streams);
+	unsigned values = 0;
+	int ret;
+
+	if (count < 2 || count > C37_STREAMS_MAX) {
+		config_fail(c, group, "streams", "has to be a list of 2 to %d groups: ( { address = \"a\"; values = 4; }, ... )",
+			    C37_STREAMS_MAX);
+		return -EINVAL;
+	}
+	if (x->in.address || x->in.data_address) {
+		config_fail(c, group, "streams", "each device has its address there; in has another one");
+		return -EINVAL;
+	}
+	ret = make_streams(x, (unsigned)count);
+	for (unsigned i = 0; i < x->stream_count; i++) {
+		struct c37_stream *s = &x->streams[i];
+		json_t *entry = json_array_get(x->in.streams, i);
+
+		if (!json_is_object(entry)) {
+			config_fail(c, group, "streams", "entry %u is no group", i);
+			return -EINVAL;
+		}
+		if (config_unpack(c, entry, stream_keys, ARRAY_SIZE(stream_keys), &s->in, NULL, 0) ||
+		    parse_device(&s->in, c, entry))
+			return -EINVAL;
+		s->first = values;
+		s->values = (unsigned)s->in.values;
+		values += s->values;
+	}
+	return ret ?: check_stream_signals(x, c, group, values);
+}
+
+static int parse_in(struct c37_node *x, struct config *c, json_t *group)
+{
+	struct c37_config_in *in = &x->in;
+	struct node *n = x->node;
+
+	x->typed = n->in.signals;
+	if (in->streams)
+		return parse_streams(x, c, group);
+	if (parse_device(in, c, group))
+		return -EINVAL;
 	/* The path makes room by the signals of the node. */
 	if (!n->in.signals && in->values != SIGNALS_DEFAULT)
 		n->in.signals = signal_list_new((unsigned)in->values, SIGNAL_FLOAT);
-	return 0;
+	return make_streams(x, 1);
 }
 
 /* DATA_RATE is a number of frames or of seconds. */
@@ -250,6 +349,7 @@ static void c37_destroy(struct node *n)
 	struct c37_node *x = n->private_data;
 
 	c37_source_destroy(&x->source);
+	free(x->streams);
 }
 
 /* ---- life ---- */
@@ -258,13 +358,24 @@ static int c37_stop(struct node *n)
 {
 	struct c37_node *x = n->private_data;
 
-	c37_client_stop(x);
+	for (unsigned i = 0; i < x->stream_count; i++)
+		c37_client_stop(&x->streams[i]);
+	c37_join_stop(x);
 	c37_server_stop(x);
 	inbox_note_lost(&x->inbox, &x->faults);
 	inbox_destroy(&x->inbox);
 	fault_finish(&x->faults);
 	node_figure_set(n, C37_CLIENTS, 0);
 	return 0;
+}
+
+static int start_clients(struct c37_node *x)
+{
+	int ret = x->in.streams ? c37_join_start(x) : 0;
+
+	for (unsigned i = 0; i < x->stream_count && !ret; i++)
+		ret = c37_client_start(&x->streams[i]);
+	return ret;
 }
 
 static int c37_start(struct node *n)
@@ -281,7 +392,7 @@ static int c37_start(struct node *n)
 	if (!ret && x->writes && n->is_destination)
 		ret = c37_server_start(x);
 	if (!ret && x->reads && n->is_source)
-		ret = c37_client_start(x);
+		ret = start_clients(x);
 	if (ret)
 		c37_stop(n);
 	return ret;
@@ -293,7 +404,7 @@ static int c37_read(struct node *n, struct sample *smps[], unsigned cnt, unsigne
 {
 	struct c37_node *x = n->private_data;
 
-	if (unlikely(!x->client))
+	if (unlikely(!x->stream_count))
 		return -ENODATA;
 	return inbox_read(&x->inbox, n, &x->faults, smps, cnt);
 }
@@ -346,7 +457,7 @@ static void c37_print(struct node *n, char *buf, size_t size)
 	const struct c37_node *x = n->private_data;
 
 	snprintf(buf, size, "%s%.80s%s%s%s%.80s", x->reads ? "in " : "",
-		 x->reads ? x->in.full_address : "", x->reads ? " over " : "",
+		 !x->reads ? "" : x->in.streams ? "several devices" : x->in.full_address, x->reads ? " over " : "",
 		 x->reads ? transport_names[x->in.transport] : "",
 		 !x->writes ? "" : x->reads ? ", out " : "out ",
 		 x->writes ? x->out.full_address : "");
@@ -371,6 +482,10 @@ static const struct node_figure c37_figures[C37_FIGURES] = {
 	[C37_NOT_IN_SYNC] = { "not_in_sync", "Data frames of stations without UTC", NODE_COUNTER },
 	[C37_TIME_QUALITY] = { "time_quality", "Time quality code of the last data frame", NODE_GAUGE },
 	[C37_CUT] = { "cut", "Samples without room for all values", NODE_COUNTER },
+	[C37_STEPS] = { "steps", "Times of which a sample was made of several streams", NODE_COUNTER },
+	[C37_STEPS_INCOMPLETE] = { "steps_incomplete", "Those without the frames of all streams", NODE_COUNTER },
+	[C37_FRAMES_ABSENT] = { "frames_absent", "Frames that these lack, of all streams together", NODE_COUNTER },
+	[C37_TOO_LATE] = { "too_late", "Data frames that came when the sample of their time had been made", NODE_COUNTER },
 	[C37_CLIENTS] = { "clients", "Clients now", NODE_GAUGE },
 	[C37_CLIENTS_BEHIND] = { "clients_behind", "Frames that slow clients lost", NODE_COUNTER },
 	[C37_CLIENTS_DROPPED] = { "clients_dropped", "Clients disconnected because they were slow", NODE_COUNTER },

@@ -145,12 +145,24 @@ size_t c37_source_config(const struct c37_source *s, enum c37_type type, uint8_t
 	return c37_end(&out);
 }
 
+/* A station without a frequency, as a concentrator has it of one that did not come, has no good
+ * data. */
+static uint16_t stat_of(const struct c37_pmu *p, const struct sample *smp)
+{
+	double given = p->stat.index >= 0 ? real_of(&p->stat, smp) : 0;
+	uint16_t stat = (uint16_t)signal_type_to_integer(given);
+
+	if (!(stat & C37_STAT_ERROR) && isnan(real_of(&p->frequency, smp)))
+		stat |= C37_STAT_ABSENT;
+	return stat;
+}
+
 static void put_values(struct c37_out *out, const struct c37_pmu *p, const struct sample *smp)
 {
 	const struct c37_block *b = &p->station.block;
-	double stat = p->stat.index >= 0 ? real_of(&p->stat, smp) : 0, z[2];
+	double z[2];
 
-	c37_put_16(out, (uint16_t)signal_type_to_integer(stat));
+	c37_put_16(out, stat_of(p, smp));
 	for (unsigned i = 0; i < b->phasors; i++) {
 		complex_of(&p->phasors[i].input, smp, z);
 		c37_put_phasor(out, b, &p->phasors[i].phasor, z);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Node-type `modbus`: samples are registers and coils of a Modbus server (a relay, a meter, an
- * inverter), over TCP or a serial line; or the node is such a server. Of a client, connecting in the
- * background, waiting and accounting are those of gateway/outside, and the protocol is libmodbus's.
+ * inverter), over TCP or a serial line; or the node is such a server. Of a client, connecting in
+ * the background, waiting and accounting are those of gateway/outside, and the protocol is
+ * libmodbus's.
  */
 #define LOG_ROOM "gateway/modbus"
 #include "gateway/node/modbus/modbus.h"
@@ -238,8 +239,10 @@ static int modbus_parse(struct node *n, struct config *c, json_t *cfg)
 	warn_unused(m, c, cfg);
 	warn_unused_out(m, c, n->out.cfg);
 	ret = peers_parse(&m->peers, c, cfg, m->peers_cfg) ?: ret;
-	ret = modbus_side_parse(&m->in, c, signals_of(&n->in, cfg), n->in.signals, serves, serves) ?: ret;
-	ret = modbus_side_parse(&m->out, c, signals_of(&n->out, cfg), n->out.signals, !serves, true) ?: ret;
+	ret = modbus_side_parse(&m->in, c, signals_of(&n->in, cfg), n->in.signals, serves,
+				serves) ?: ret;
+	ret = modbus_side_parse(&m->out, c, signals_of(&n->out, cfg), n->out.signals, !serves,
+				true) ?: ret;
 	if (!ret && serves)
 		ret = make_store(m, c, cfg);
 	m->outside.reconnect_ms = (int64_t)(m->reconnect_s * 1e3);
@@ -258,7 +261,8 @@ static int modbus_check(struct node *n, struct config *c, json_t *cfg)
 		ret = fail(c, cfg, NULL, "a path reads the node, but in.signals is missing");
 	if (n->is_destination && !m->out.count)
 		ret = fail(c, cfg, NULL, "a path writes the node, but out.signals is missing");
-	if (m->mode == MODBUS_CLIENT && n->is_destination && (size_t)m->outside.message_max < m->words * sizeof(uint16_t)) {
+	if (m->mode == MODBUS_CLIENT && n->is_destination &&
+	    (size_t)m->outside.message_max < m->words * sizeof(uint16_t)) {
 		config_fail(c, n->out.cfg, "max_message", "a sample has %zu bytes of registers",
 			    m->words * sizeof(uint16_t));
 		ret = -EINVAL;

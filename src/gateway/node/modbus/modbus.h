@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type `modbus`, for its own files: modbus.c has the settings, signals.c those of signals; of a
- * client, link.c has the connection and its requests, turn.c reads and writes samples; server.c is
- * the server; registers.c, plan.c and store.c are the pure part.
+ * Node-type `modbus`, for its own files: modbus.c has the settings, signals.c those of signals; of
+ * a client, link.c has the connection and its requests, turn.c reads and writes samples; server.c
+ * is the server; registers.c, plan.c and store.c are the pure part.
  */
 #ifndef GATEWAY_NODE_MODBUS_MODBUS_H
 #define GATEWAY_NODE_MODBUS_MODBUS_H
@@ -120,8 +120,8 @@ static inline struct modbus_node *modbus_of(struct outside *o)
 #define MODBUS_SIGNAL_KEYS 10
 extern const struct config_key modbus_signal_keys[MODBUS_SIGNAL_KEYS];
 /* The signals of a direction from `signals` of `at`; `l` has their types. `writes`: by requests to
- * write, so that their tables can be written; `exclusive`: no register belongs to two signals. 0 or a
- * negative errno, reported. */
+ * write, so that their tables can be written; `exclusive`: no register belongs to two signals. 0 or
+ * a negative errno, reported. */
 int modbus_side_parse(struct modbus_side *s, struct config *c, const json_t *at,
 		      const struct signal_list *l, bool writes, bool exclusive);
 /* Words of a message for a plan to write. */
