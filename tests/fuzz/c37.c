@@ -13,6 +13,7 @@
 
 #include "../unit/wire/c37_random.h"
 #include "wire/bytes.h"
+#include "wire/grid/c37_parts.h"
 
 #define MUTATE_BYTES "\x00\x01\x02\x0f\x10\x11\x12\x22\x31\x32\x41\x42\x52\x7f\x80\xaa\xff"
 #include "drive.h"
@@ -103,9 +104,23 @@ static void read_config(const struct c37_frame *f, const uint8_t *data, size_t s
 	read_data(c, (struct c37_bytes){ data, size });
 }
 
+/* CFG-3 in parts that may be missing or wrong: each is refused, or belongs to a whole. */
+static void read_part(struct c37_parts *parts, const struct c37_frame *f)
+{
+	struct c37_frame whole;
+	const char *why = NULL;
+	int ret = c37_parts_take(parts, f, &whole, &why);
+
+	must(ret == 1 || !ret || (ret == -EPROTO && why && !parts->bytes));
+	must(parts->len <= C37_CONFIG_MAX);
+	if (ret == 1)
+		read_config(&whole, f->body.at, f->body.len);
+}
+
 /* `mend`: the checks are made right first, so that what is behind them is reached. */
 static void read_stream(uint8_t *data, size_t size, bool mend)
 {
+	struct c37_parts parts = { 0 };
 	size_t at = 0;
 
 	while (at < size) {
@@ -119,16 +134,20 @@ static void read_stream(uint8_t *data, size_t size, bool mend)
 		n = c37_next(data + at, size - at, &f, &skip, &why);
 		must(n >= 0 || (n == -EPROTO && why && skip >= 1 && skip <= size - at));
 		if (!n)
-			return;
+			break;
 		if (n > 0) {
 			must(n >= C37_FRAME_MIN && (size_t)n <= size - at &&
 			     f.body.at >= data && f.body.at + f.body.len + 2 == data + at + n);
 			c37_command_of(&f);
 			must(c37_time_ns(&f, 1 + f.fraction / 2) >= -1);
-			read_config(&f, data, size);
+			if (f.type == C37_CFG3)
+				read_part(&parts, &f);
+			else
+				read_config(&f, data, size);
 		}
 		at += n > 0 ? (size_t)n : skip;
 	}
+	c37_parts_free(&parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -154,6 +173,13 @@ static size_t make(uint8_t *bytes, size_t capacity)
 	struct c37_frame head = c37_random_head(&p, types[random_below(3)]);
 	size_t size = c37_random_config(&p, bytes, capacity, &head, 3);
 
+	if (size && head.type == C37_CFG3 && random_below(2)) {
+		static uint8_t whole[SIZE_MAX_BYTES];
+		struct c37_bytes body = { whole + C37_HEADER_SIZE, size - C37_FRAME_MIN };
+
+		memcpy(whole, bytes, size);
+		size = c37_parts_write(&head, body, C37_PART_MIN + random_below(size), bytes, capacity);
+	}
 	if (size && random_below(2))
 		size += c37_encode_command(bytes + size, capacity - size, &head, C37_DATA_ON);
 	/* A number of the configuration that is more than there is, or anything else. */

@@ -219,9 +219,10 @@ def pair(folder):
         end_soon(g[0])
         g.clear()
         # Two at a time, and a rate below that of the samples.
-        g.append(writer(folder, "w2", 4713, rate=400.0, data_rate=100))
+        # The configuration of one comes in several frames.
+        g.append(writer(folder, "w2", 4713, rate=400.0, data_rate=100, more="cfg3_frame = 64;"))
         for label in ("b", "c"):
-            g.append(reader(folder, label, "127.0.0.1:4713"))
+            g.append(reader(folder, label, "127.0.0.1:4713", more="cfg3 = true;" if label == "b" else ""))
         for r in g[1:]:
             await_rows(r, lambda r: len(r) >= 150, "both read")
         g[0].ask("/node/sig/stop", "POST")
@@ -242,6 +243,8 @@ def pair(folder):
             stamps = times(r)
             check(len(stamps) <= (stamps[-1] - stamps[0]) * 100 + 3, "no more than the rate says: %s" % stamps)
         check(s["figures"]["clients_behind"] == 0, "nobody is slow: %s" % s)
+        f = figures(g[1])
+        check(f["malformed"] == 0 and s["figures"]["commands"] == 6, "one CFG-3 was asked for, once: %s %s" % (f, s))
         for x in g:
             log = end_soon(x)
         g.clear()

@@ -10,6 +10,8 @@
 
 #include "c37_random.h"
 #include "util/container_of.h"
+#include "wire/bytes.h"
+#include "wire/grid/c37_parts.h"
 
 /* The polynomial, bit by bit. */
 static uint16_t crc_by_bits(const uint8_t *data, size_t len)
@@ -347,6 +349,109 @@ static void what_was_read_can_be_written_again(void **state)
 	}
 }
 
+/* A configuration in parts of every size; the frames of it, in `frames`. */
+static unsigned cut(const struct c37_frame *f, size_t part, struct c37_frame frames[])
+{
+	static uint8_t bytes[8192];
+	size_t len = c37_parts_write(f, f->body, part, bytes, sizeof(bytes)), at = 0, skip;
+	unsigned count = 0;
+	const char *why;
+
+	assert_true(len > 0);
+	while (at < len) {
+		int n = c37_next(bytes + at, len - at, &frames[count], &skip, &why);
+
+		assert_true(n > 0 && (size_t)n <= part);
+		count++;
+		at += (size_t)n;
+	}
+	return count;
+}
+
+#define PARTS 64
+
+static void a_configuration_in_parts_becomes_whole(void **state)
+{
+	struct c37_frame f, frames[PARTS], whole;
+	struct c37_parts p = { 0 };
+	struct c37_config c;
+	uint8_t bytes[2048];
+	const char *why;
+	size_t len = make_config(bytes, sizeof(bytes), true, 0);
+
+	read_frame(bytes, len, &f);
+	for (size_t part = C37_PART_MIN; part < len + 3; part++) {
+		unsigned count = cut(&f, part, frames);
+
+		assert_int_equal(count == 1, part >= len);
+		for (unsigned i = 0; i + 1 < count; i++)
+			assert_int_equal(c37_parts_take(&p, &frames[i], &whole, &why), 0);
+		assert_int_equal(c37_parts_take(&p, &frames[count - 1], &whole, &why), 1);
+		assert_int_equal(whole.body.len, f.body.len);
+		assert_memory_equal(whole.body.at, f.body.at, f.body.len);
+		assert_null(c37_config_decode(&whole, &c));
+	}
+	c37_parts_free(&p);
+}
+
+static void parts_that_are_missing_or_foreign_are_refused(void **state)
+{
+	struct c37_frame f, frames[PARTS], whole, other;
+	struct c37_parts p = { 0 };
+	uint8_t bytes[2048], empty[2] = { 0, 2 };
+	struct c37_config c;
+	const char *why = NULL;
+	unsigned count;
+
+	read_frame(bytes, make_config(bytes, sizeof(bytes), true, 0), &f);
+	count = cut(&f, C37_PART_MIN, frames);
+	assert_true(count > 3);
+	for (unsigned missing = 0; missing < count; missing++) {
+		int ret = 0;
+
+		/* The last one is missing: nothing is whole, until the next one begins. */
+		for (unsigned i = 0; i < count && !ret; i++)
+			ret = i == missing ? 0 : c37_parts_take(&p, &frames[i], &whole, &why);
+		/* The index of the last one does not tell that the one before it is missing. */
+		assert_int_equal(ret, missing == count - 1 ? 0 : missing == count - 2 ? 1 : -EPROTO);
+		assert_true(ret != 1 || c37_config_decode(&whole, &c));
+		for (unsigned i = 0; i < count; i++)
+			ret = c37_parts_take(&p, &frames[i], &whole, &why);
+		assert_int_equal(ret, 1);
+		assert_int_equal(whole.body.len, f.body.len);
+	}
+	/* Of another stream, without anything in it, and again without a first one. */
+	assert_int_equal(c37_parts_take(&p, &frames[0], &whole, &why), 0);
+	other = frames[1];
+	other.idcode++;
+	assert_int_equal(c37_parts_take(&p, &other, &whole, &why), -EPROTO);
+	assert_int_equal(c37_parts_take(&p, &frames[0], &whole, &why), 0);
+	other = frames[1];
+	other.body = (struct c37_bytes){ empty, 2 };
+	assert_int_equal(c37_parts_take(&p, &other, &whole, &why), -EPROTO);
+	assert_int_equal(c37_parts_take(&p, &frames[1], &whole, &why), -EPROTO);
+	assert_non_null(why);
+	c37_parts_free(&p);
+}
+
+static void parts_without_end_find_no_room(void **state)
+{
+	static uint8_t body[60000];
+	struct c37_frame f = { .type = C37_CFG3, .body = { body, sizeof(body) } }, whole;
+	struct c37_parts p = { 0 };
+	unsigned index = 1;
+	const char *why;
+	int ret = 0;
+
+	while (!ret) {
+		put_16(body, (uint16_t)index++);
+		ret = c37_parts_take(&p, &f, &whole, &why);
+	}
+	assert_int_equal(ret, -EPROTO);
+	assert_true(index > 10 && index < 30);
+	assert_null(p.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +464,9 @@ int main(void)
 		cmocka_unit_test(integers_that_are_too_large_become_the_largest),
 		cmocka_unit_test(a_configuration_that_contradicts_itself_is_refused),
 		cmocka_unit_test(what_was_read_can_be_written_again),
+		cmocka_unit_test(a_configuration_in_parts_becomes_whole),
+		cmocka_unit_test(parts_that_are_missing_or_foreign_are_refused),
+		cmocka_unit_test(parts_without_end_find_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

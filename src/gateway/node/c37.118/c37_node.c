@@ -113,6 +113,8 @@ static const struct config_key c37_out_keys[] = {
 	{ "header", CONFIG_STRING, OUT(header), "busbar", .help = "Text of the header frame" },
 	{ "time_quality", CONFIG_INT, OUT(time_quality), "0", .min = 0, .max = 15,
 	  .help = "Time quality code of all frames; 0: locked to UTC, 15: no time" },
+	{ "cfg3_frame", CONFIG_INT, OUT(part_size), "65535", .min = C37_PART_MIN, .max = C37_FRAME_MAX,
+	  .help = "Bytes of a frame of CFG-3, at most; a longer configuration is sent in several" },
 	{ "max_clients", CONFIG_INT, OUT(max_clients), "16", .min = 1, .max = 1024,
 	  .help = "Clients at a time" },
 	{ "queue", CONFIG_INT, OUT(queue_bytes), "262144", .min = 65536, .max = 1 << 30,
@@ -297,6 +299,7 @@ static int parse_out(struct c37_node *x, struct config *c, json_t *group)
 	x->source.time_base = (uint32_t)out->time_base;
 	x->source.quality = (uint8_t)out->time_quality;
 	x->source.header = out->header;
+	x->source.part_size = (size_t)out->part_size;
 	if (strlen(out->header) > C37_FRAME_MAX - C37_FRAME_MIN) {
 		config_fail(c, group, "header", "is longer than a frame");
 		return -EINVAL;

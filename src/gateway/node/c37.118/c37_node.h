@@ -31,7 +31,7 @@ struct c37_config_in {
 
 struct c37_config_out {
 	const char *address, *header;
-	int64_t idcode, time_base, max_clients, queue_bytes, time_quality;
+	int64_t idcode, time_base, max_clients, queue_bytes, time_quality, part_size;
 	double data_rate;
 	bool testing;
 	int slow;

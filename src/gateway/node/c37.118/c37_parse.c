@@ -313,11 +313,11 @@ static int check_sizes(const struct c37_source *s, struct config *c, json_t *out
 {
 	static const enum c37_type types[] = { C37_CFG2, C37_CFG3 };
 	size_t data = C37_FRAME_MIN;
-	uint8_t *buffer = malloc(C37_FRAME_MAX);
+	uint8_t *buffer = malloc(C37_ANSWER_MAX);
 	int ret = buffer ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(types) && !ret; i++)
-		if (!c37_source_config(s, types[i], C37_VERSION_2011, 0, buffer, C37_FRAME_MAX))
+		if (!c37_source_config(s, types[i], C37_VERSION_2011, 0, buffer, C37_ANSWER_MAX))
 			ret = -EMSGSIZE;
 	for (unsigned i = 0; i < s->count; i++)
 		data += c37_block_size(&s->pmus[i].station.block);

@@ -61,7 +61,7 @@ struct c37_server {
 	unsigned interrupts;
 	struct client *clients;
 	unsigned client_max, client_count, sending;
-	uint8_t *answer;           /* C37_FRAME_MAX; of the thread */
+	uint8_t *answer;           /* C37_ANSWER_MAX; of the thread */
 
 	/* Of the writer. */
 	uint8_t *frame;            /* C37_FRAME_MAX */
@@ -161,7 +161,7 @@ static void take_command(struct c37_server *v, struct client *k, const struct c3
 	const struct c37_answer a =
 		c37_source_answer(&v->node->source, f, sends,
 				  (int64_t)timespec_to_ns(clock_realtime()), v->answer,
-				  C37_FRAME_MAX);
+				  C37_ANSWER_MAX);
 
 	if (!a.known) {
 		fault_note(&v->node->faults, FAULT_FOREIGN, 1,
@@ -416,7 +416,7 @@ static int make(struct c37_server *v)
 
 	v->client_max = (unsigned)v->node->out.max_clients;
 	v->clients = calloc(v->client_max, sizeof(*v->clients));
-	v->answer = malloc(C37_FRAME_MAX);
+	v->answer = malloc(C37_ANSWER_MAX);
 	v->frame = malloc(C37_FRAME_MAX);
 	if (!v->clients || !v->answer || !v->frame) {
 		v->client_max = 0;

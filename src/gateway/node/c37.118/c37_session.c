@@ -97,6 +97,23 @@ static void take_config(struct c37_session *s, const struct c37_frame *f, uint64
 	command(s, C37_DATA_ON);
 }
 
+/* Of a CFG-3, which may come in several frames. */
+static void take_part(struct c37_session *s, const struct c37_frame *f, uint64_t now_ns)
+{
+	const char *why = "there is no memory for it";
+	struct c37_frame whole;
+	int ret = c37_parts_take(&s->parts, f, &whole, &why);
+
+	if (ret < 0)
+		s->ops->fault(s->arg, FAULT_MALFORMED, why);
+	else if (ret)
+		take_config(s, &whole, now_ns);
+	else
+		s->asked_ns = now_ns; /* The answer is on its way. */
+	if (ret)
+		c37_parts_free(&s->parts);
+}
+
 /* The bit tells that the configuration will change within a minute, and goes when it has. */
 static void note_change(struct c37_session *s, bool told, uint64_t now_ns)
 {
@@ -172,9 +189,11 @@ static void take_frame(struct c37_session *s, const struct c37_frame *f, uint64_
 	case C37_DATA:
 		take_data(s, f, now_ns);
 		break;
+	case C37_CFG3:
+		take_part(s, f, now_ns);
+		break;
 	case C37_CFG1:
 	case C37_CFG2:
-	case C37_CFG3:
 		take_config(s, f, now_ns);
 		break;
 	case C37_HEADER:
@@ -261,10 +280,12 @@ void c37_session_end(struct c37_session *s, bool says)
 		command(s, C37_DATA_OFF);
 	s->state = C37_IDLE;
 	s->asks = false;
+	c37_parts_free(&s->parts);
 }
 
 void c37_session_destroy(struct c37_session *s)
 {
+	c37_parts_free(&s->parts);
 	c37_layout_free(s->layout);
 	c37_layout_free(s->previous);
 	s->layout = s->previous = NULL;

@@ -19,6 +19,7 @@
 #include "gateway/node/c37.118/c37_figures.h"
 #include "gateway/node/c37.118/c37_layout.h"
 #include "gateway/node/c37.118/c37_track.h"
+#include "wire/grid/c37_parts.h"
 
 /* Questions for a configuration until the device is given up. */
 #define C37_ASKS_MAX 3
@@ -56,6 +57,7 @@ struct c37_session {
 	bool fell_back;          /* the device does not answer to CFG-3 */
 	uint64_t heard_ns;       /* the last data frame; or when data were asked for */
 	bool change_told;        /* by the bit of STAT in the last frame */
+	struct c37_parts parts;  /* of a CFG-3 */
 	struct c37_layout *layout, *previous;
 	struct c37_track track;
 	char why[C37_WHY_MAX];   /* of giving up */

@@ -3,6 +3,7 @@
 #include "gateway/node/c37.118/c37_source.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/container_of.h"
@@ -129,6 +130,35 @@ static void put_pmu(struct c37_out *out, const struct c37_pmu *p, bool cfg3)
 	c37_put_station_end(out, &s);
 }
 
+static void put_config(struct c37_out *out, const struct c37_source *s,
+		       const struct c37_config *config)
+{
+	c37_put_config(out, config);
+	for (unsigned i = 0; i < s->count; i++)
+		put_pmu(out, &s->pmus[i], config->cfg3);
+	c37_put_rate(out, s->rate);
+}
+
+/* In as many frames as it needs. */
+static size_t make_parts(const struct c37_source *s, const struct c37_frame *head,
+			 const struct c37_config *config, uint8_t *to, size_t size)
+{
+	uint8_t *whole = malloc(C37_CONFIG_MAX);
+	struct c37_out out;
+	size_t len = 0;
+
+	if (!whole)
+		return 0;
+	c37_begin(&out, whole, C37_CONFIG_MAX, head);
+	put_config(&out, s, config);
+	if (!out.full)
+		len = c37_parts_write(head, (struct c37_bytes){ whole + C37_HEADER_SIZE,
+								out.used - C37_HEADER_SIZE },
+				      s->part_size ? s->part_size : C37_FRAME_MAX, to, size);
+	free(whole);
+	return len;
+}
+
 size_t c37_source_config(const struct c37_source *s, enum c37_type type, uint8_t version,
 			 int64_t ns, uint8_t *to, size_t size)
 {
@@ -137,11 +167,10 @@ size_t c37_source_config(const struct c37_source *s, enum c37_type type, uint8_t
 					   .stations = s->count };
 	struct c37_out out;
 
+	if (config.cfg3)
+		return make_parts(s, &head, &config, to, size);
 	c37_begin(&out, to, size, &head);
-	c37_put_config(&out, &config);
-	for (unsigned i = 0; i < s->count; i++)
-		put_pmu(&out, &s->pmus[i], config.cfg3);
-	c37_put_rate(&out, s->rate);
+	put_config(&out, s, &config);
 	return c37_end(&out);
 }
 

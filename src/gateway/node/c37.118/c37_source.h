@@ -11,7 +11,10 @@
 
 #include "gateway/config/config.h"
 #include "gateway/sample/sample.h"
-#include "wire/grid/c37.h"
+#include "wire/grid/c37_parts.h"
+
+/* An answer has room in so many bytes. */
+#define C37_ANSWER_MAX (2 * (size_t)C37_CONFIG_MAX)
 
 /* A signal that the path writes. */
 struct c37_input {
@@ -43,6 +46,7 @@ struct c37_source {
 	int16_t rate;
 	double period_ns;
 	uint8_t quality;
+	size_t part_size;        /* bytes of a frame of CFG-3; 0: as many as a frame has */
 	const char *header;
 	struct c37_pmu *pmus;
 	unsigned count;
@@ -55,15 +59,15 @@ void c37_source_destroy(struct c37_source *s);
 /* Finds the signals of `l`. Without one of them: false, and its name in *missing. */
 bool c37_source_bind(struct c37_source *s, const struct signal_list *l, const char **missing);
 
-/* The frames of size `size` are written to `to`; their length, 0: there is no room. `ns`: since 1970,
- * below 2^32 s. */
+/* The frames are written to `to`, of `size` bytes; their length, 0: there is no room. A CFG-3 may be
+ * several frames. `ns`: since 1970, below 2^32 s. */
 size_t c37_source_config(const struct c37_source *s, enum c37_type type, uint8_t version,
 			 int64_t ns, uint8_t *to, size_t size);
 size_t c37_source_data(const struct c37_source *s, const struct sample *smp, int64_t ns,
 		       uint8_t *to, size_t size);
 
 struct c37_answer {
-	size_t len;              /* of the answer in the buffer; 0: there is none */
+	size_t len;              /* of the answer in the buffer, one frame or more; 0: there is none */
 	bool known;              /* it was a command to this stream that is obeyed */
 	bool sends;              /* data are sent from now on; with `known` only */
 };
