@@ -5,8 +5,10 @@ which have a codec of their own. Environment: BUSBAR, the program.
 """
 import binascii
 import os
+import shutil
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,6 +16,7 @@ import time
 
 import servers
 from gateway_process import Gateway, Gateways, check
+from modbus import Capture
 from servers import until
 
 DATA, HEADER, CFG1, CFG2, COMMAND, CFG3 = range(6)
@@ -618,7 +621,94 @@ def flood(folder):
         g.clear()
 
 
-SCENARIOS = {"pair": pair, "restart": restart, "device": device, "concentrator": concentrator, "udp": udp, "clients": clients,
+def datagrams(folder):
+    """A server by UDP: to configured destinations unasked, to clients of its peers that ask, and to the
+    hosts of connections; to nobody else, and not to those that are gone."""
+    capture = Capture(folder + "/packets")
+    capture.start()
+    there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    there.bind(("127.0.0.1", 4713))
+    there.settimeout(30)
+
+    def at(address, port):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.bind((address, port))
+        s.connect(("127.0.0.1", 4715))
+        s.settimeout(30)
+        return s
+
+    def take(s):
+        whole = s.recv(65536)
+        check(binascii.crc_hqx(whole[:-2], 0xffff) == struct.unpack("!H", whole[-2:])[0], "its check is right")
+        return whole[1] >> 4, whole[14:-2]
+    with Gateways() as g:
+        g.append(writer(folder, "w", 4712, rate=100.0, more='udp_address = "*:4715"; destinations = [ "127.0.0.1:4713" ]; '
+                        'config_interval = 0.5; peers = [ "127.0.0.1", "127.0.3.0/24" ]; cfg3_frame = 64; data_port = 4714;'))
+        first = [take(there) for _ in range(120)]
+        kinds = [kind for kind, _ in first]
+        check(kinds[0] == CFG2 and 2 <= kinds.count(CFG2) <= 5 and kinds.count(DATA) > 100, "unasked: %s" % kinds)
+        numbers = [struct.unpack("!f", body[-4:])[0] for kind, body in first if kind == DATA]
+        check(numbers == sorted(set(numbers)), "each frame once: %s" % numbers)
+        # Who is not among the peers gets nothing, whatever it asks for; nor does a victim.
+        stranger = at("127.0.0.2", 0)
+        for which in (ON, SEND_CFG2, SEND_HEADER):
+            stranger.send(command(which))
+        until(lambda: figures(g[0])["foreign"] == 3, "strangers are counted")
+        stranger.setblocking(False)
+        try:
+            raise AssertionError("a stranger is answered: %s" % stranger.recv(100))
+        except BlockingIOError:
+            pass
+        check(figures(g[0])["udp_clients"] == 0, "nobody gets data")
+        # One that may ask.
+        peer = at("127.0.3.1", 0)
+        peer.send(command(SEND_CFG2))
+        check(take(peer)[0] == CFG2, "a peer is answered")
+        peer.send(command(SEND_CFG3))
+        parts = [take(peer), take(peer)]
+        check([(kind, body[:2]) for kind, body in parts] == [(CFG3, b"\0\1"), (CFG3, b"\xff\xff")],
+              "in datagrams of one frame: %s" % parts)
+        peer.send(command(ON))
+        while take(peer)[0] != DATA:
+            pass
+        check(figures(g[0])["udp_clients"] == 1, "it gets data")
+        peer.send(command(OFF))
+        until(lambda: figures(g[0])["udp_clients"] == 0, "until it wants no more")
+        # One that goes without a word.
+        peer.send(command(ON))
+        until(lambda: figures(g[0])["udp_clients"] == 1, "it gets data again")
+        peer.close()
+        until(lambda: figures(g[0])["udp_clients"] == 0, "its host says that nobody listens: " + say(g[0]))
+        # Gateways at the other end.
+        g.append(reader(folder, "u", "127.0.0.1:4715", more='transport = "udp";'))
+        g.append(reader(folder, "b", "127.0.0.1:4712", more='transport = "both"; data_address = "*:4714"; cfg3 = true;'))
+        for r in g[1:]:
+            await_rows(r, lambda r: len(r) >= 50, "gateways read it")
+            check(figures(r)["malformed"] == 0 and figures(r)["foreign"] == 0, "without faults: %s" % figures(r))
+        f = figures(g[0])
+        check(f["udp_clients"] == 1 and f["clients"] == 1 and f["malformed"] == 0, "each in its way: %s" % f)
+        for x in g[1:]:
+            end_soon(x)
+        until(lambda: figures(g[0])["udp_clients"] == 0 and figures(g[0])["clients"] == 0, "both say that they go")
+        # A TCP client that is no peer.
+        s = socket.create_connection(("127.0.0.1", 4712), 20, ("127.0.0.9", 0))
+        check(s.recv(1) == b"", "is turned away")
+        end_soon(g[0])
+        g.clear()
+    capture.end()
+    if not shutil.which("tshark"):
+        print("not tried: tshark is not installed")
+        return
+    out = subprocess.run(["tshark", "-r", folder + "/packets", "-d", "udp.port==4713,synphasor", "-d", "udp.port==4715,synphasor",
+                          "-d", "udp.port==4714,synphasor", "-Y", "udp && synphasor", "-T", "fields", "-e", "synphasor.frtype",
+                          "-e", "_ws.malformed"], check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    lines = [line.split("\t") for line in out]
+    # tshark reads the parts of a CFG-3 as if each were a whole.
+    bad = [r for r in lines if r[1] and int(r[0], 0) != CFG3]
+    check(len(lines) > 200 and not bad, "tshark reads the frames: %s" % bad[:3])
+
+
+SCENARIOS = {"datagrams": datagrams, "pair": pair, "restart": restart, "device": device, "concentrator": concentrator, "udp": udp, "clients": clients,
              "slow": slow, "silent": silent, "flood": flood}
 
 

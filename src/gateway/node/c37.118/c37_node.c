@@ -3,6 +3,7 @@
 #define LOG_ROOM "gateway/c37.118"
 #include "gateway/node/c37.118/c37_node.h"
 #include "gateway/node/c37.118/c37_align.h"
+#include "gateway/node/c37.118/c37_udp.h"
 
 #include <errno.h>
 #include <math.h>
@@ -74,6 +75,8 @@ static const struct config_key stream_keys[] = {
 	  .help = "How many of in.signals are those of this device" },
 };
 
+#define DESTINATIONS_FORM "'type': 'array', 'maxItems': 64, 'items': {'type': 'string', " \
+	"'pattern': '.:[0-9]{1,5}$'}"
 #define CHANNEL_FORM "'name': {'type': ['string', 'null'], 'maxLength': 255}, 'signal': {'type': 'string'}"
 #define FLAG "{'type': ['boolean', 'string', 'integer', 'null'], 'minimum': 0, 'maximum': 1, " \
 	"'pattern': '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$'}"
@@ -101,6 +104,16 @@ static const struct config_key stream_keys[] = {
 static const struct config_key c37_out_keys[] = {
 	{ "address", CONFIG_STRING, OUT(address),
 	  .help = "Host and port to listen at; the port is 4712 without it" },
+	{ "udp_address", CONFIG_STRING, OUT(udp_address),
+	  .help = "Host and port at which commands are taken by UDP, and answered; needs out.peers" },
+	{ "peers", CONFIG_JSON, OUT(peers_cfg), .form = CONFIG_TEXTS,
+	  .help = "Addresses or networks of the clients; over TCP all without" },
+	{ "destinations", CONFIG_JSON, OUT(destinations), .form = DESTINATIONS_FORM,
+	  .help = "Hosts and ports to which data are sent by UDP, unasked" },
+	{ "config_interval", CONFIG_REAL, OUT(config_s), "60", .min = 0.1, .max = 86400,
+	  .help = "Seconds between configurations to out.destinations" },
+	{ "data_port", CONFIG_INT, OUT(data_port), "0", .min = 0, .max = 65535,
+	  .help = "Clients that ask over TCP get data by UDP at this port; 0: over their connections" },
 	{ "idcode", CONFIG_INT, OUT(idcode), "1", .min = 0, .max = 65535,
 	  .help = "IDCODE of the stream; commands to others are not obeyed" },
 	{ "testing", CONFIG_BOOL, OUT(testing), "false",
@@ -284,16 +297,62 @@ static int parse_rate(struct c37_node *x, struct config *c, json_t *group)
 	return 0;
 }
 
+static int parse_with_port(struct config *c, json_t *group, const char *key, const char *text)
+{
+	char full[C37_ADDRESS_MAX];
+
+	if (parse_address(c, group, key, LAYER_UDP, text, full))
+		return -EINVAL;
+	if (!strcmp(full, text))
+		return 0;
+	config_fail(c, group, key, "%.80s has no port", text);
+	return -EINVAL;
+}
+
+static int parse_udp(struct c37_config_out *out, struct config *c, json_t *group)
+{
+	size_t i;
+	json_t *e;
+
+	if (peers_parse(&out->peers, c, group, out->peers_cfg))
+		return -EINVAL;
+	if (out->udp_address && parse_with_port(c, group, "udp_address", out->udp_address))
+		return -EINVAL;
+	/* Or anybody could have a stream sent to anybody. */
+	if (out->udp_address && peers_are_all(&out->peers)) {
+		config_fail(c, group, "peers",
+			    "is missing: the addresses whose commands by UDP are obeyed, as these are easily forged");
+		return -EINVAL;
+	}
+	if (out->destinations && (!json_is_array(out->destinations) ||
+				  json_array_size(out->destinations) > C37_DESTINATIONS_MAX)) {
+		config_fail(c, group, "destinations", "has to be a list of at most %d addresses, host:port",
+			    C37_DESTINATIONS_MAX);
+		return -EINVAL;
+	}
+	json_array_foreach(out->destinations, i, e) {
+		if (!json_is_string(e)) {
+			config_fail(c, group, "destinations", "entry %zu is no text", i);
+			return -EINVAL;
+		}
+		if (parse_with_port(c, group, "destinations", json_string_value(e)))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 static int parse_out(struct c37_node *x, struct config *c, json_t *group)
 {
 	struct c37_config_out *out = &x->out;
 
-	if (!out->address) {
-		config_fail(c, group, "address", "is missing: where to listen, host[:port]");
+	if (!out->address && !out->udp_address && !json_array_size(out->destinations)) {
+		config_fail(c, group, "address",
+			    "is missing: where to listen, host[:port]; or out.udp_address, or out.destinations");
 		return -EINVAL;
 	}
-	if (parse_address(c, group, "address", LAYER_TCP_SERVER, out->address, out->full_address) ||
-	    parse_rate(x, c, group))
+	if ((out->address && parse_address(c, group, "address", LAYER_TCP_SERVER, out->address,
+					   out->full_address)) ||
+	    parse_udp(out, c, group) || parse_rate(x, c, group))
 		return -EINVAL;
 	x->source.idcode = (uint16_t)out->idcode;
 	x->source.time_base = (uint32_t)out->time_base;
@@ -353,6 +412,7 @@ static void c37_destroy(struct node *n)
 
 	c37_source_destroy(&x->source);
 	free(x->streams);
+	peers_free(&x->out.peers);
 }
 
 /* ---- life ---- */
@@ -369,6 +429,7 @@ static int c37_stop(struct node *n)
 	inbox_destroy(&x->inbox);
 	fault_finish(&x->faults);
 	node_figure_set(n, C37_CLIENTS, 0);
+	node_figure_set(n, C37_UDP_CLIENTS, 0);
 	return 0;
 }
 
@@ -463,7 +524,7 @@ static void c37_print(struct node *n, char *buf, size_t size)
 		 !x->reads ? "" : x->in.streams ? "several devices" : x->in.full_address, x->reads ? " over " : "",
 		 x->reads ? transport_names[x->in.transport] : "",
 		 !x->writes ? "" : x->reads ? ", out " : "out ",
-		 x->writes ? x->out.full_address : "");
+		 !x->writes ? "" : x->out.address ? x->out.full_address : "by UDP");
 }
 
 static const struct node_figure c37_figures[C37_FIGURES] = {
@@ -494,6 +555,8 @@ static const struct node_figure c37_figures[C37_FIGURES] = {
 	[C37_CLIENTS_DROPPED] = { "clients_dropped", "Clients disconnected because they were slow", NODE_COUNTER },
 	[C37_COMMANDS] = { "commands", "Commands of clients", NODE_COUNTER },
 	[C37_FRAMES_SENT] = { "frames_sent", "Data frames to clients, of each", NODE_COUNTER },
+	[C37_UDP_CLIENTS] = { "udp_clients", "Clients that get data by UDP because they asked for them", NODE_GAUGE },
+	[C37_DATAGRAMS_LOST] = { "datagrams_lost", "Data frames that could not be sent by UDP, of each client", NODE_COUNTER },
 	[C37_THINNED] = { "thinned", "Samples beyond the data rate", NODE_COUNTER },
 };
 

@@ -11,6 +11,7 @@
 #include "gateway/node/c37.118/c37_layout.h"
 #include "gateway/node/c37.118/c37_source.h"
 #include "gateway/part/inbox.h"
+#include "gateway/part/peers.h"
 #include "gateway/plugin/node.h"
 
 #define C37_ADDRESS_MAX 300
@@ -30,12 +31,14 @@ struct c37_config_in {
 };
 
 struct c37_config_out {
-	const char *address, *header;
+	const char *address, *header, *udp_address;
 	int64_t idcode, time_base, max_clients, queue_bytes, time_quality, part_size;
-	double data_rate;
+	int64_t data_port;
+	double data_rate, config_s;
 	bool testing;
 	int slow;
-	json_t *pmus;
+	json_t *pmus, *destinations, *peers_cfg;
+	struct peers peers;
 	char full_address[C37_ADDRESS_MAX];
 };
 

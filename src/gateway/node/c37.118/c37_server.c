@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server: a thread accepts clients and answers their commands; the thread of the path makes
- * data frames and gives them to all clients that asked for data. A client that takes too little
+ * data frames and gives them to all clients that asked for data (c37_udp.h has those of UDP). A client that takes too little
  * loses frames or its connection, and holds up nobody.
  */
 #define LOG_ROOM "gateway/c37.118"
@@ -16,7 +16,7 @@
 
 #include "gateway/base/ending.h"
 #include "gateway/base/thread.h"
-#include "gateway/node/c37.118/c37_node.h"
+#include "gateway/node/c37.118/c37_udp.h"
 #include "gateway/part/listener.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/sample/time.h"
@@ -36,11 +36,12 @@
  * all places are taken. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
-enum { WAKE = 1 << 16, LISTENER };
+enum { WAKE = 1 << 16, LISTENER, DATAGRAMS };
 
 struct client {
 	struct stream stream;      /* fd -1: a free place */
 	struct stream_buffer rx;   /* of its commands */
+	int data_fd;               /* data go there by UDP; -1: over the connection */
 	struct socket_address from;
 	bool sends;                /* it has asked for data */
 	bool waits;                /* for room, so the thread looks for it */
@@ -61,6 +62,7 @@ struct c37_server {
 	unsigned interrupts;
 	struct client *clients;
 	unsigned client_max, client_count, sending;
+	struct c37_udp udp;
 	uint8_t *answer;           /* C37_ANSWER_MAX; of the thread */
 
 	/* Of the writer. */
@@ -139,7 +141,9 @@ static void close_client(struct c37_server *v, struct client *k)
 	epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, k->stream.fd, NULL);
 	stream_close(&k->stream);
 	stream_buffer_free(&k->rx);
-	*k = (struct client){ .stream.fd = -1 };
+	if (k->data_fd >= 0)
+		close(k->data_fd);
+	*k = (struct client){ .stream.fd = -1, .data_fd = -1 };
 	node_figure_set(v->node->node, C37_CLIENTS, --v->client_count);
 }
 
@@ -271,9 +275,16 @@ static unsigned find_place(struct c37_server *v)
 static void adopt(struct c37_server *v, int fd, const struct socket_address *from)
 {
 	char text[SOCKET_ADDRESS_MAX];
-	unsigned i = find_place(v);
+	unsigned i;
 
 	socket_address_print(from, text);
+	if (!peers_have(&v->node->out.peers, from)) {
+		close(fd);
+		fault_note(&v->node->faults, FAULT_FOREIGN, 1,
+			   "%s is turned away, out.peers does not have it", text);
+		return;
+	}
+	i = find_place(v);
 	if (i == v->client_max) {
 		close(fd);
 		fault_note(&v->node->faults, FAULT_DROPPED, 1,
@@ -285,6 +296,9 @@ static void adopt(struct c37_server *v, int fd, const struct socket_address *fro
 	v->clients[i].from = *from;
 	v->clients[i].heard_ns = clock_now_ns();
 	stream_init(&v->clients[i].stream, fd);
+	/* The host has shown by its connection that the address is its own. */
+	if (v->node->out.data_port)
+		v->clients[i].data_fd = c37_udp_connect(from, (uint16_t)v->node->out.data_port);
 	watch(v, EPOLL_CTL_ADD, fd, EPOLLIN, i);
 	node_figure_set(v->node->node, C37_CLIENTS, ++v->client_count);
 	if (fault_may_log(&v->node->faults))
@@ -306,6 +320,20 @@ static void accept_one(struct c37_server *v)
 	}
 }
 
+static unsigned receivers(const struct c37_server *v)
+{
+	return v->sending + c37_udp_receivers(&v->udp);
+}
+
+static void take_datagrams(struct c37_server *v)
+{
+	pthread_mutex_lock(&v->lock);
+	c37_udp_take(&v->udp, v->answer);
+	if (receivers(v))
+		pthread_cond_broadcast(&v->changed);
+	pthread_mutex_unlock(&v->lock);
+}
+
 static void handle(struct c37_server *v, const struct epoll_event *e)
 {
 	struct client *k;
@@ -317,6 +345,10 @@ static void handle(struct c37_server *v, const struct epoll_event *e)
 	}
 	if (e->data.u32 == LISTENER) {
 		accept_one(v);
+		return;
+	}
+	if (e->data.u32 == DATAGRAMS) {
+		take_datagrams(v);
 		return;
 	}
 	pthread_mutex_lock(&v->lock);
@@ -337,7 +369,7 @@ static unsigned clear_away(struct c37_server *v)
 	for (unsigned i = 0; i < v->client_max; i++)
 		if (v->clients[i].stream.fd >= 0 && v->clients[i].broken)
 			close_client(v, &v->clients[i]);
-	left = v->client_count;
+	left = v->client_count + c37_udp_receivers(&v->udp);
 	pthread_mutex_unlock(&v->lock);
 	return left;
 }
@@ -374,13 +406,26 @@ static void part(struct c37_server *v)
 	clear_away(v);
 }
 
+/* Sends what is due by UDP. */
+static int wait_ms(struct c37_server *v)
+{
+	uint64_t now = clock_now_ns(), due;
+
+	pthread_mutex_lock(&v->lock);
+	due = c37_udp_tick(&v->udp, now, v->answer);
+	pthread_mutex_unlock(&v->lock);
+	if (!v->shown)
+		return STATE_MS;
+	return due == UINT64_MAX ? -1 : (int)((due - now) / 1000000 + 1);
+}
+
 static void *run(void *arg)
 {
 	struct c37_server *v = arg;
 	struct epoll_event events[EVENTS];
 
 	while (!atomic_load(&v->stop)) {
-		int n = epoll_wait(v->epoll_fd, events, EVENTS, v->shown ? -1 : STATE_MS);
+		int n = epoll_wait(v->epoll_fd, events, EVENTS, wait_ms(v));
 
 		for (int i = 0; i < n; i++)
 			handle(v, &events[i]);
@@ -423,15 +468,17 @@ static int make(struct c37_server *v)
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < v->client_max; i++)
-		v->clients[i].stream.fd = -1;
+		v->clients[i] = (struct client){ .stream.fd = -1, .data_fd = -1 };
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0)
 		return -errno;
 	v->wake_fd = wakeup_open_signal();
 	if (v->wake_fd < 0)
 		return v->wake_fd;
-	ret = watch(v, EPOLL_CTL_ADD, v->wake_fd, EPOLLIN, WAKE);
-	return ret ? ret : open_listener(v);
+	ret = watch(v, EPOLL_CTL_ADD, v->wake_fd, EPOLLIN, WAKE) ?: c37_udp_open(&v->udp, v->node);
+	if (!ret && v->udp.fd >= 0)
+		ret = watch(v, EPOLL_CTL_ADD, v->udp.fd, EPOLLIN, DATAGRAMS);
+	return ret || !v->node->out.address ? ret : open_listener(v);
 }
 
 int c37_server_start(struct c37_node *c)
@@ -443,7 +490,7 @@ int c37_server_start(struct c37_node *c)
 		return -ENOMEM;
 	c->server = v;
 	v->node = c;
-	v->epoll_fd = v->wake_fd = v->listener = -1;
+	v->epoll_fd = v->wake_fd = v->listener = v->udp.fd = -1;
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
 	ret = make(v);
@@ -470,6 +517,7 @@ void c37_server_stop(struct c37_node *c)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
+	c37_udp_close(&v->udp);
 	pthread_cond_destroy(&v->changed);
 	pthread_mutex_destroy(&v->lock);
 	free(v->clients);
@@ -514,6 +562,10 @@ static void send_frame(struct c37_server *v, size_t len)
 
 		if (!k->sends)
 			continue;
+		if (k->data_fd >= 0) {
+			c37_udp_send_to(v->node, k->data_fd, v->frame, len);
+			continue;
+		}
 		if (stream_buffer_filled(&k->stream.out) + len > max) {
 			fall_behind(v, k);
 			continue;
@@ -521,6 +573,7 @@ static void send_frame(struct c37_server *v, size_t len)
 		put(v, k, v->frame, len);
 		node_figure_add(v->node->node, C37_FRAMES_SENT, 1);
 	}
+	c37_udp_send(&v->udp, v->frame, len);
 }
 
 /* With the lock, for out.testing: until a client asks for data or the write is to end. */
@@ -528,7 +581,7 @@ static void await_client(struct c37_server *v)
 {
 	unsigned interrupts = v->interrupts;
 
-	while (!v->sending && interrupts == v->interrupts && !ending_has_begun()) {
+	while (!receivers(v) && interrupts == v->interrupts && !ending_has_begun()) {
 		struct timespec until = timespec_from_ns(clock_monotonic_ns_slow() + NSEC_PER_SEC / 10);
 
 		pthread_cond_clockwait(&v->changed, &v->lock, CLOCK_MONOTONIC, &until);
@@ -569,7 +622,7 @@ int c37_server_write(struct c37_node *c, struct sample *smps[], unsigned cnt)
 		pthread_mutex_lock(&v->lock);
 		if (c->out.testing)
 			await_client(v);
-		if (v->sending) {
+		if (receivers(v)) {
 			send_frame(v, len);
 			sent++;
 		} else {
