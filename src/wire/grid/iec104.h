@@ -114,7 +114,16 @@ enum iec104_cause {
 };
 
 #define IEC104_STATION_INTERROGATION 20 /* QOI */
-#define IEC104_COUNTERS_ALL 5           /* QCC: all counters; bits 6 and 7: 0 read, else freeze */
+#define IEC104_COUNTERS_ALL 5           /* QCC: all counters; 1 to 4: a group of them */
+
+/* Bits 6 and 7 of QCC. */
+enum iec104_freeze {
+	IEC104_READ,
+	IEC104_FREEZE,
+	IEC104_FREEZE_RESET,
+	IEC104_RESET,
+	IEC104_FREEZE_SHIFT = 6,
+};
 #define IEC104_TEST_PATTERN 0x55aa
 
 struct iec104_type_info {

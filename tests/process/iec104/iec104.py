@@ -361,7 +361,11 @@ def rules(folder):
     taken(a, 101, 0, b"\x05")
     check(a.asdu()[:1] == b"\x0f" and a.asdu()[2] == 10, "counters")
     refused(a, 100, 0, b"\x15")       # a group
-    refused(a, 101, 0, b"\x45")       # freezing
+    refused(a, 101, 0, b"\x01")       # likewise of counters
+    refused(a, 101, 0, b"\x06")       # none that there is
+    refused(a, 101, 0, b"\x85")       # resetting, without counter_reset
+    refused(a, 101, 0, b"\xc5")
+    taken(a, 101, 0, b"\x45")         # freezing
     refused(a, 105, 0, b"\x01")       # reset
     taken(a, 104, 0, b"\xaa\x55")
     check(answer(a, 102, 101, b"", 5)[:3] == head(13, 5)[:3], "one is read")
@@ -413,6 +417,100 @@ def rules(folder):
             a.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, a.got << 1))
     a.start()
     check(a.asdu()[0] in (36, 15), "and starts again")
+    ends_soon(gateway)
+
+
+GROUPED = """
+nodes = {
+	sig = { %s };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; counter_reset = true;
+		out = { signals = ( { asdu_type = "short-float"; ioa = 101; group = 1; }, { asdu_type = "single-point"; ioa = 201; group = 16; },
+			{ asdu_type = "short-float"; ioa = 102; group = 1; }, { asdu_type = "scaled-int"; ioa = 301; },
+			{ asdu_type = "integrated-total"; ioa = 401; group = 1; }, { asdu_type = "integrated-total"; ioa = 402; group = 4; } ); }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+"""
+
+
+def groups(folder):
+    """Values are interrogated by groups; counters are frozen and reset by groups."""
+    source = os.path.join(folder, "values.csv")
+    with open(source, "w"):
+        pass
+    gateway = Gateway(folder, "slave", GROUPED % file_source(source, signals="fbfiii"))
+    a = connect()
+    a.start()
+    given = [0]
+
+    def give(*row):
+        """A row, and the ASDUs that it becomes."""
+        with open(source, "a") as f:
+            f.write("%d,0,0.0,%d,%s\n" % (1700000000 + given[0], given[0], ",".join(map(repr, row))))
+        given[0] += 1
+        return {g[0]: g for g in a.asdus(4)}
+
+    def ask(kind, qualifier, ends=True):
+        """What comes between the confirmation and the end."""
+        a.ask(kind, 0, bytes((qualifier,)))
+        check(a.asdu() == head(kind, 7) + bytes((0, 0, 0, qualifier)), "confirmed")
+        got = []
+        while ends and (not got or got[-1][2] != 10):
+            got.append(a.asdu())
+        return got[:-1]
+
+    def objects(asdu, size):
+        """Address and value of each."""
+        return [(struct.unpack("<I", asdu[at:at + 3] + b"\0")[0], asdu[at + 3:at + 3 + size])
+                for at in range(6, len(asdu), 3 + size)]
+
+    def counters(qualifier, cause):
+        got = [o for g in ask(101, qualifier) for o in objects(g, 5) if g[0] == 15 and g[2] == cause]
+        return [(address, *struct.unpack("<iB", value)) for address, value in got]
+    give(1.5, 1, 2.5, 7, 100, 200)
+    got = ask(100, 21)
+    check(len(got) == 1 and got[0][:3] == head(13, 21, count=2)[:3] and
+          objects(got[0], 5) == [(101, struct.pack("<fB", 1.5, 0)), (102, struct.pack("<fB", 2.5, 0))], "group 1: %s" % got)
+    got = ask(100, 36)
+    check(len(got) == 1 and got[0][:3] == head(1, 36)[:3] and objects(got[0], 1) == [(201, b"\x01")], "group 16: %s" % got)
+    check(sorted(g[0] for g in ask(100, 20)) == [1, 11, 13] , "the station has no counters")
+    for kind, qualifier in ((100, 22), (100, 37), (100, 19), (100, 0), (101, 2), (101, 0), (101, 0x46)):
+        a.ask(kind, 0, bytes((qualifier,)))
+        check(a.asdu()[2] == 0x47, "no such group: %d" % qualifier)
+    # What was never frozen is read as it is.
+    check(counters(5, 37) == [(401, 100, 0), (402, 200, 0)], "all counters")
+    check(counters(1, 38) == [(401, 100, 0)] and counters(4, 41) == [(402, 200, 0)], "groups of them")
+    ask(101, 0x41, False)
+    give(1.5, 1, 2.5, 7, 110, 210)
+    check(counters(5, 37) == [(401, 100, 1), (402, 210, 0)], "one is frozen")
+    # Frozen, and counted from 0 on.
+    ask(101, 0x84, False)
+    check(counters(4, 41) == [(402, 210, 1)], "the reading before the reset")
+    got = give(1.5, 1, 2.5, 7, 111, 213)
+    check([struct.unpack("<i", v[:4])[0] for _, v in objects(got[15], 5)] == [111, 3], "it counts from 0 on: %s" % got[15].hex())
+    ask(101, 0x45, False)
+    check(counters(5, 37) == [(401, 111, 2), (402, 3, 2)], "both are frozen again")
+    ask(101, 0xc5, False)
+    check(counters(5, 37) == [(401, 111, 2), (402, 3, 2)], "a reset leaves what was frozen")
+    got = give(1.5, 1, 2.5, 7, 112, 214)
+    check([struct.unpack("<i", v[:4])[0] for _, v in objects(got[15], 5)] == [1, 1], "both count from 0 on")
+    check(figures(gateway, "x")["freezes"] == 4, "figures")
+    # A master of ours asks for groups, and for frozen counters again and again.
+    master = Gateway(folder, "master", """
+nodes = {
+	x = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; interrogation_groups = [ 1 ]; counter_groups = [ 4 ];
+		counter_interrogation = true; counter_freeze = "freeze_reset"; counter_interval = 0.1;
+		in = { signals = ( { asdu_type = "short-float"; ioa = 101; }, { asdu_type = "single-point"; ioa = 201; init = 0; },
+			{ asdu_type = "integrated-total"; ioa = 402; } ); }; };
+	f = { type = "file"; uri = "%s/got.csv"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % folder)
+    until(lambda: len(rows(folder + "/got.csv")) >= 6, "samples come")
+    got = [v for _, v in rows(folder + "/got.csv")]
+    check(got[0][0] == 1.5 and all(v[1] == 0 for v in got), "of group 1 only: %s" % got[:3])
+    check(got[1][2] == 1 and got[-1][2] == 0, "the counter is read and reset: %s" % got)
+    check(figures(gateway, "x")["freezes"] > 6, "again and again")
+    ends_soon(master)
     ends_soon(gateway)
 
 
@@ -631,6 +729,10 @@ SETTINGS = [
     ("out = { duplicate_ioa_is_sequence = true; signals = { count = 2; ioa = 16777215; asdu_type = \"single-point\"; }; };",
      "beyond the highest"),
     ("out = { signals = ( { ioa = 5; part = \"quality\"; } ); };", "no signal in front"),
+    ('out = { signals = ( { asdu_type = "integrated-total"; ioa = 1; group = 5; } ); };', "four groups of counters"),
+    ('in = { signals = ( { asdu_type = "single-command"; ioa = 1; group = 1; } ); };', "commands are not interrogated"),
+    ('mode = "master"; address = "a"; counter_groups = [ 5 ]; in = { signals = ( { ioa = 1; asdu_type = "single-point"; } ); };',
+     "has groups of 1 to 4"),
     ('peers = [ "192.0.2.0/33" ];' + SLAVE_OUT, "192.0.2.0/33"),
     ('peers = [ "rtu.example" ];' + SLAVE_OUT, "rtu.example"),
     ("low_priority_queue = 1; out = { signals = ( { ioa = 1; asdu_type = \"single-point\"; }, "
@@ -655,7 +757,7 @@ def settings(folder):
         check(word or ("only masters on this host" in said) == ("address" not in text), "the default is told: " + said)
 
 
-SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, hostile, referee)}
+SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, hostile, referee)}
 
 
 def main():

@@ -129,7 +129,7 @@ int station_connections_new(struct station *s)
 	int ret = 0;
 
 	if (s->mode == STATION_MASTER)
-		high = MAX(high, s->out.count + 8);
+		high = MAX(high, s->out.count + POINT_GROUPS + 2 * POINT_COUNTER_GROUPS + 8);
 	s->connections = calloc(count, sizeof(*s->connections));
 	for (unsigned i = 0; s->connections && i < count && !ret; i++) {
 		struct station_connection *c = &s->connections[i];

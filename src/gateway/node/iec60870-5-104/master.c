@@ -175,6 +175,31 @@ static void take_values(struct station *s, const struct iec104_asdu *a)
 
 /* ---- what comes ---- */
 
+static void ask_about(struct station *s, unsigned counters)
+{
+	struct iec104_object o = { .value = (int32_t)((unsigned)s->counter_freeze << IEC104_FREEZE_SHIFT |
+						      counters) };
+
+	if (s->counter_freeze)
+		send_one(s, IEC104_C_CI_NA, &o);
+	o.value = (int32_t)counters;
+	send_one(s, IEC104_C_CI_NA, &o);
+}
+
+/* Freezes or resets them first, if so configured. */
+static void ask_counters(struct station *s)
+{
+	if (!s->counter_interrogation)
+		return;
+	for (unsigned group = 1; group <= POINT_COUNTER_GROUPS; group++)
+		if (s->counter_groups >> group & 1)
+			ask_about(s, group);
+	if (!s->counter_groups)
+		ask_about(s, IEC104_COUNTERS_ALL);
+	if (s->counter_interval_s > 0)
+		s->counters_ns = clock_now_ns() + (uint64_t)(s->counter_interval_s * 1e9);
+}
+
 static void ask(struct station *s)
 {
 	struct iec104_object o = { .time = iec104_time_from_ns(
@@ -182,12 +207,14 @@ static void ask(struct station *s)
 
 	if (s->clock_synchronization)
 		send_one(s, IEC104_C_CS_NA, &o);
-	o.value = IEC104_STATION_INTERROGATION;
-	if (s->interrogation)
-		send_one(s, IEC104_C_IC_NA, &o);
-	o.value = IEC104_COUNTERS_ALL;
-	if (s->counter_interrogation)
-		send_one(s, IEC104_C_CI_NA, &o);
+	for (unsigned group = s->groups ? 1 : 0; s->interrogation && group <= POINT_GROUPS; group++) {
+		o.value = (int32_t)(IEC104_STATION_INTERROGATION + group);
+		if (s->groups >> group & 1 || !group)
+			send_one(s, IEC104_C_IC_NA, &o);
+		if (!group)
+			break;
+	}
+	ask_counters(s);
 }
 
 static void take_control(struct station *s, const struct iec104_asdu *a)
@@ -251,7 +278,9 @@ static uint64_t master_tick(struct station *s, uint64_t now_ns)
 	if (r->active && now_ns >= r->until_ns)
 		end_orders(s, "the slave has not answered a command (command_timeout)");
 	begin_orders(s, now_ns);
-	return r->active ? r->until_ns : IEC104_NEVER;
+	if (s->started && now_ns >= s->counters_ns)
+		ask_counters(s);
+	return MIN(r->active ? r->until_ns : IEC104_NEVER, s->started ? s->counters_ns : IEC104_NEVER);
 }
 
 const struct station_role station_master = {

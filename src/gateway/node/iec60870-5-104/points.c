@@ -38,7 +38,7 @@ struct entry {
 	int kind;
 	const char *type;
 	bool timed, select;
-	int64_t address;
+	int64_t address, group;
 	int part;
 };
 
@@ -57,6 +57,8 @@ const struct config_key point_keys[POINT_KEYS] = {
 	  .help = "quality: the signal is the quality bits of the object, whose value is another signal" },
 	{ "select", CONFIG_BOOL, OFFSET(select), "false",
 	  .help = "A command is selected before it is executed" },
+	{ "group", CONFIG_INT, OFFSET(group), "0", .min = 0, .max = POINT_GROUPS,
+	  .help = "Slave: the group in which the value is interrogated, 1 to 16, of counters 1 to 4; 0: none" },
 };
 
 static int fail(struct config *c, const json_t *at, const char *key, const char *what)
@@ -108,6 +110,11 @@ static int parse_value(struct point *p, const struct entry *e, struct config *c,
 	if (!p->info)
 		return -EINVAL;
 	p->select = e->select;
+	p->group = (unsigned)e->group;
+	if (e->group && commands)
+		return fail(c, at, "group", "commands are not interrogated");
+	if (p->info->kind == IEC104_COUNTER && e->group > POINT_COUNTER_GROUPS)
+		return fail(c, at, "group", "there are four groups of counters, 1 to 4");
 	if (e->select && (!commands || p->info->kind == IEC104_BITS_COMMAND))
 		return fail(c, at, "select", "this type is never selected");
 	return 0;

@@ -18,6 +18,7 @@ struct point {
 	unsigned value;   /* the signal's place in samples */
 	unsigned quality; /* likewise of its quality; POINT_NO_SIGNAL: none */
 	bool select;      /* commands are selected before they are executed */
+	unsigned group;   /* of interrogation: 1 to 16, of counters to 4; 0: none */
 };
 
 /* Points that are sent in one ASDU: order[first] and those behind it. */
@@ -36,7 +37,10 @@ struct points {
 	unsigned chunk_count;
 };
 
-#define POINT_KEYS 6
+#define POINT_GROUPS 16
+#define POINT_COUNTER_GROUPS 4
+
+#define POINT_KEYS 7
 extern const struct config_key point_keys[POINT_KEYS];
 
 /* The signals of `group`. `commands`: each is one, else none is. `sequence`: an entry with the
@@ -65,5 +69,19 @@ union signal_data point_number(enum signal_type type, double value);
 size_t point_chunk_encode(const struct points *p, const struct point_chunk *chunk,
 			  const struct iec104_object *objects, bool timed,
 			  struct iec104_asdu head, uint8_t to[IEC104_ASDU_MAX]);
+
+/* Is it in that group of counters, or of other values? Group 0 has all of them. */
+static inline bool point_is_in(const struct point *p, bool counters, unsigned group)
+{
+	return (p->info->kind == IEC104_COUNTER) == counters && (!group || p->group == group);
+}
+
+/*
+ * The same for the points of a group, without time tags, in several ASDUs: *next, 0 at first, is
+ * where the next one begins. 0: there is none.
+ */
+size_t point_group_encode(const struct points *p, bool counters, unsigned group, unsigned *next,
+			  const struct iec104_object *objects, struct iec104_asdu head,
+			  uint8_t to[IEC104_ASDU_MAX]);
 
 #endif

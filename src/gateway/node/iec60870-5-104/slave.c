@@ -43,8 +43,16 @@ static struct iec104_asdu head(const struct station *s, enum iec104_cause cause,
 				     .station = (uint16_t)s->common_address };
 }
 
-/* All values of the counters, or of all but the counters, without time tags. */
-static void send_values(struct question *q, bool counters, enum iec104_cause cause)
+static bool has_group(const struct points *p, bool counters, unsigned group)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (point_is_in(&p->list[i], counters, group))
+			return true;
+	return !group;
+}
+
+/* All values but the counters, without time tags. */
+static void send_all(struct question *q)
 {
 	struct station *s = q->from->station;
 	uint8_t asdu[IEC104_ASDU_MAX];
@@ -53,31 +61,114 @@ static void send_values(struct question *q, bool counters, enum iec104_cause cau
 		const struct point_chunk *chunk = &s->out.chunks[i];
 		size_t len;
 
-		if ((chunk->info->kind == IEC104_COUNTER) != counters)
+		if (chunk->info->kind == IEC104_COUNTER)
 			continue;
 		len = point_chunk_encode(&s->out, chunk, s->last, false,
-					 head(s, cause, q->asdu.originator), asdu);
+					 head(s, IEC104_INTERROGATED, q->asdu.originator), asdu);
 		station_queue_put(&q->from->high, asdu, len, false);
 	}
+}
+
+static void send_group(struct question *q, bool counters, unsigned group,
+		       const struct iec104_object *objects, unsigned cause)
+{
+	struct station *s = q->from->station;
+	uint8_t asdu[IEC104_ASDU_MAX];
+	unsigned next = 0;
+	size_t len;
+
+	while ((len = point_group_encode(&s->out, counters, group, &next, objects,
+					 head(s, (enum iec104_cause)(cause + group),
+					      q->asdu.originator), asdu)))
+		station_queue_put(&q->from->high, asdu, len, false);
+}
+
+/* Whether the question can be answered. */
+static bool may_interrogate(const struct question *q, bool counters, unsigned group)
+{
+	const struct station *s = q->from->station;
+
+	return q->asdu.cause != IEC104_DEACTIVATION && !q->object.address &&
+	       has_group(&s->out, counters, group) &&
+	       station_queue_room(&q->from->high) >= s->out.chunk_count + 2;
 }
 
 static void interrogate(struct question *q)
 {
 	struct station *s = q->from->station;
-	bool counters = q->asdu.type == IEC104_C_CI_NA;
-	/* Groups are not configured, and counters are not frozen. */
-	bool all = q->object.value == (counters ? IEC104_COUNTERS_ALL :
-						  IEC104_STATION_INTERROGATION);
+	/* A value below that of the station is a group beyond the last one then. */
+	unsigned group = (unsigned)(q->object.value - IEC104_STATION_INTERROGATION);
 
-	if (q->asdu.cause == IEC104_DEACTIVATION || !all || q->object.address ||
-	    station_queue_room(&q->from->high) < s->out.chunk_count + 2) {
+	if (group > POINT_GROUPS || !may_interrogate(q, false, group)) {
 		confirm(q, false);
 		return;
 	}
 	node_figure_add(s->node, STATION_INTERROGATIONS, 1);
 	confirm(q, true);
-	send_values(q, counters, counters ? IEC104_COUNTERS_REQUESTED : IEC104_INTERROGATED);
+	if (group)
+		send_group(q, false, group, s->last, IEC104_INTERROGATED);
+	else
+		send_all(q);
 	answer(q, IEC104_ACTIVATION_END, false);
+}
+
+/* ---- counters ---- */
+
+/* What was frozen last, or what there is now. */
+static void send_counters(struct question *q, unsigned group)
+{
+	struct station *s = q->from->station;
+
+	for (unsigned i = 0; i < s->out.count; i++) {
+		const struct station_counter *n = &s->counters[i];
+
+		s->readings[i] = n->is_frozen ? n->frozen : s->last[i];
+	}
+	send_group(q, true, group, s->readings, IEC104_COUNTERS_REQUESTED);
+}
+
+static void freeze(struct station *s, unsigned point, enum iec104_freeze how)
+{
+	struct station_counter *n = &s->counters[point];
+	struct iec104_object *now = &s->last[point];
+
+	if (how != IEC104_RESET) {
+		n->sequence = (n->sequence + 1) & IEC104_COUNTER_SEQUENCE;
+		n->is_frozen = true;
+		n->frozen = *now;
+		n->frozen.quality = (uint8_t)((now->quality & ~IEC104_COUNTER_SEQUENCE) | n->sequence);
+	}
+	if (how != IEC104_FREEZE) {
+		n->base += (uint32_t)now->value;
+		now->value = 0;
+	}
+}
+
+/* A master has asked for counters, or to freeze or reset them. */
+static void interrogate_counters(struct question *q)
+{
+	struct station *s = q->from->station;
+	unsigned asked = (unsigned)q->object.value & ((1u << IEC104_FREEZE_SHIFT) - 1);
+	unsigned group = asked == IEC104_COUNTERS_ALL ? 0 : asked;
+	enum iec104_freeze how = (enum iec104_freeze)((unsigned)q->object.value >> IEC104_FREEZE_SHIFT);
+	bool resets = how == IEC104_RESET || how == IEC104_FREEZE_RESET;
+
+	if (!asked || asked > IEC104_COUNTERS_ALL || (resets && !s->counter_reset) ||
+	    !may_interrogate(q, true, group)) {
+		confirm(q, false);
+		return;
+	}
+	confirm(q, true);
+	if (how == IEC104_READ) {
+		node_figure_add(s->node, STATION_INTERROGATIONS, 1);
+		send_counters(q, group);
+		answer(q, IEC104_ACTIVATION_END, false);
+		return;
+	}
+	node_figure_add(s->node, STATION_FREEZES, 1);
+	for (unsigned i = 0; i < s->out.count; i++)
+		if (point_is_in(&s->out.list[i], true, group))
+			freeze(s, i, how);
 }
 
 static void read_one(struct question *q)
@@ -253,8 +344,10 @@ static void slave_asdu(struct station_connection *c, const uint8_t *asdu, size_t
 	iec104_object_decode(&q.asdu, 0, &q.object);
 	switch (q.asdu.type) {
 	case IEC104_C_IC_NA:
-	case IEC104_C_CI_NA:
 		interrogate(&q);
+		break;
+	case IEC104_C_CI_NA:
+		interrogate_counters(&q);
 		break;
 	case IEC104_C_RD_NA:
 		read_one(&q);
@@ -310,6 +403,8 @@ static void convert(struct station *s, const struct sample *smp)
 		if (p->value >= smp->length)
 			continue;
 		point_to_object(p, sample_type(l, p->value), smp->data[p->value], &s->last[i]);
+		if (p->info->kind == IEC104_COUNTER)
+			s->last[i].value = (int32_t)((uint32_t)s->last[i].value - s->counters[i].base);
 		if (p->quality < smp->length)
 			s->last[i].quality |= point_quality(sample_type(l, p->quality),
 							    smp->data[p->quality]);

@@ -23,6 +23,16 @@ static const char *const mode_names[] = {
 	NULL,
 };
 
+static const char *const freeze_names[] = {
+	[IEC104_READ] = "read",
+	[IEC104_FREEZE] = "freeze",
+	[IEC104_FREEZE_RESET] = "freeze_reset",
+	[IEC104_RESET] = "reset",
+	NULL,
+};
+
+#define GROUPS_FORM(most) \
+	"'type': ['array', 'null'], 'items': {'type': 'integer', 'minimum': 1, 'maximum': " most "}"
 #define OFFSET(field) offsetof(struct station, field)
 
 static const struct config_key station_keys[] = {
@@ -65,6 +75,16 @@ static const struct config_key station_keys[] = {
 	  .help = "Master: asks for all values when the transfer has started" },
 	{ "counter_interrogation", CONFIG_BOOL, OFFSET(counter_interrogation), "false",
 	  .help = "Master: asks for all counters, too" },
+	{ "interrogation_groups", CONFIG_JSON, OFFSET(groups_cfg), .form = GROUPS_FORM("16"),
+	  .help = "Master: asks for the values of these groups, 1 to 16, in place of all" },
+	{ "counter_groups", CONFIG_JSON, OFFSET(counter_groups_cfg), .form = GROUPS_FORM("4"),
+	  .help = "Master: asks for these groups of counters, 1 to 4, in place of all" },
+	{ "counter_freeze", CONFIG_ENUM, OFFSET(counter_freeze), "read", .names = freeze_names,
+	  .help = "Master: what is done with counters before they are asked for" },
+	{ "counter_interval", CONFIG_REAL, OFFSET(counter_interval_s), "0", .min = 0, .max = 86400,
+	  .help = "Master: seconds between questions for counters; 0: one when the transfer has started" },
+	{ "counter_reset", CONFIG_BOOL, OFFSET(counter_reset), "false",
+	  .help = "Slave: masters may reset counters" },
 	{ "clock_synchronization", CONFIG_BOOL, OFFSET(clock_synchronization), "false",
 	  .help = "Master: sends its time when the transfer has started; slave: compares it with its own, instead of refusing it" },
 	{ "reconnect_interval", CONFIG_REAL, OFFSET(reconnect_s), "1", .min = 0.01, .max = 86400,
@@ -154,6 +174,27 @@ static int parse_address(struct station *s, struct config *c, json_t *cfg)
 	return -EINVAL;
 }
 
+/* A list of groups as bits. */
+static int parse_groups(uint32_t *to, struct config *c, json_t *cfg, const char *key, json_t *list,
+			int most)
+{
+	size_t i;
+	json_t *e;
+
+	if (list && !json_is_null(list) && !json_is_array(list)) {
+		config_fail(c, cfg, key, "expected a list of groups");
+		return -EINVAL;
+	}
+	json_array_foreach(list, i, e) {
+		if (!json_is_integer(e) || json_integer_value(e) < 1 || json_integer_value(e) > most) {
+			config_fail(c, cfg, key, "has groups of 1 to %d", most);
+			return -EINVAL;
+		}
+		*to |= UINT32_C(1) << json_integer_value(e);
+	}
+	return 0;
+}
+
 static int station_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct station *s = n->private_data;
@@ -164,6 +205,10 @@ static int station_parse(struct node *n, struct config *c, json_t *cfg)
 	ret = parse_link(s, c, cfg) ?: ret;
 	ret = peers_parse(&s->peers, c, cfg, s->peers_cfg) ?: ret;
 	ret = parse_points(s, c, cfg) ?: ret;
+	ret = parse_groups(&s->groups, c, cfg, "interrogation_groups", s->groups_cfg,
+			   POINT_GROUPS) ?: ret;
+	ret = parse_groups(&s->counter_groups, c, cfg, "counter_groups", s->counter_groups_cfg,
+			   POINT_COUNTER_GROUPS) ?: ret;
 	if (s->mode == STATION_MASTER && s->peers_cfg) {
 		config_fail(c, cfg, "peers", "is for a slave; a master connects to `address` alone");
 		ret = -EINVAL;
@@ -221,11 +266,14 @@ static int station_stop(struct node *n)
 		close(s->wake_fd);
 	s->listener = s->wake_fd = -1;
 	free(s->last);
+	free(s->counters);
+	free(s->readings);
 	free(s->orders.objects);
 	free(s->orders.steps);
 	free(s->values);
 	free(s->seen);
-	s->last = NULL;
+	s->last = s->readings = NULL;
+	s->counters = NULL;
 	s->orders = (struct station_orders){ 0 };
 	s->values = NULL;
 	s->seen = NULL;
@@ -252,6 +300,8 @@ static int allocate(struct station *s)
 	int ret = inbox_init(&s->inbox, 1, (unsigned)s->queuelen, values);
 
 	s->last = calloc(s->out.count + 1, sizeof(*s->last));
+	s->counters = calloc(s->out.count + 1, sizeof(*s->counters));
+	s->readings = calloc(s->out.count + 1, sizeof(*s->readings));
 	s->values = calloc(values, sizeof(*s->values));
 	s->seen = calloc(s->in.count + 1, sizeof(*s->seen));
 	s->orders.size = (unsigned)s->low_size;
@@ -259,7 +309,7 @@ static int allocate(struct station *s)
 	if (s->mode == STATION_MASTER)
 		s->orders.objects = calloc((size_t)s->low_size * s->out.count + 1,
 					   sizeof(*s->orders.objects));
-	if (!ret && (!s->last || !s->values || !s->seen || !s->orders.steps ||
+	if (!ret && (!s->last || !s->counters || !s->readings || !s->values || !s->seen || !s->orders.steps ||
 		     (s->mode == STATION_MASTER && !s->orders.objects)))
 		ret = -ENOMEM;
 	if (ret) {
@@ -282,6 +332,7 @@ static int station_start(struct node *n)
 	s->ending = s->asleep = s->said_unreachable = false;
 	s->open = s->started = s->seen_count = 0;
 	s->end_ns = s->accept_ns = 0;
+	s->counters_ns = IEC104_NEVER;
 	s->shown = 0;
 	s->target_count = s->target_next = 0;
 	backoff_reset(&s->retry);
@@ -375,6 +426,7 @@ static const struct node_figure station_figures[STATION_FIGURES] = {
 	[STATION_COMMANDS] = { "commands", "Commands that were taken", NODE_COUNTER },
 	[STATION_REFUSED] = { "commands_refused", "Commands that were refused", NODE_COUNTER },
 	[STATION_INTERROGATIONS] = { "interrogations", "Interrogations that were answered", NODE_COUNTER },
+	[STATION_FREEZES] = { "freezes", "Times that counters were frozen or reset", NODE_COUNTER },
 	[STATION_CLOCK_OFFSET] = { "clock_offset_ms", "Milliseconds between this clock and that of the master at its last message", NODE_GAUGE },
 };
 

@@ -43,6 +43,7 @@ enum station_figure {
 	STATION_COMMANDS,
 	STATION_REFUSED,
 	STATION_INTERROGATIONS,
+	STATION_FREEZES,
 	STATION_CLOCK_OFFSET,
 	STATION_FIGURES,
 };
@@ -92,6 +93,14 @@ struct station_role {
 	uint64_t (*tick)(struct station *s, uint64_t now_ns);
 };
 
+/* A counter of a slave: what was frozen, and the number at which it counts from 0. */
+struct station_counter {
+	uint32_t base;
+	bool is_frozen;
+	uint8_t sequence;       /* of the readings that were frozen */
+	struct iec104_object frozen;
+};
+
 /* Samples that a master gives as commands, one after the other. */
 struct station_orders {
 	struct iec104_object *objects; /* [size][points of out] */
@@ -111,7 +120,11 @@ struct station {
 	double t0_s, t1_s, t2_s, t3_s, select_s, command_s, command_age_s, reconnect_s;
 	int64_t k, w;
 	json_t *peers_cfg;
-	bool interrogation, counter_interrogation, clock_synchronization;
+	bool interrogation, counter_interrogation, clock_synchronization, counter_reset;
+	json_t *groups_cfg, *counter_groups_cfg;
+	uint32_t groups, counter_groups; /* master: one bit each; 0: all values at once */
+	int counter_freeze;
+	double counter_interval_s;
 	bool out_sequence, in_sequence, complete;
 	int64_t queuelen;
 	struct iec104_settings link;
@@ -127,6 +140,9 @@ struct station {
 	struct station_connection *connections;
 	unsigned connection_count, open, started;
 	struct iec104_object *last;   /* slave: of each point of `out`, as written last */
+	struct station_counter *counters; /* likewise */
+	struct iec104_object *readings; /* of an answer */
+	uint64_t counters_ns;         /* master: when it asks for counters again */
 	struct station_orders orders; /* master */
 	union signal_data *values;    /* of a sample of `in` */
 	bool *seen;                   /* master: that have come since the last one */

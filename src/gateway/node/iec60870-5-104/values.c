@@ -157,6 +157,30 @@ union signal_data point_from_object(enum iec104_kind kind, const struct iec104_o
 	}
 }
 
+size_t point_group_encode(const struct points *p, bool counters, unsigned group, unsigned *next,
+			  const struct iec104_object *objects, struct iec104_asdu head,
+			  uint8_t to[IEC104_ASDU_MAX])
+{
+	struct iec104_object sent[IEC104_OBJECTS_MAX];
+	const struct iec104_type_info *info = NULL;
+
+	head.count = 0;
+	for (; *next < p->count; ++*next) {
+		const struct point *point = &p->list[p->order[*next]];
+
+		if (!point_is_in(point, counters, group))
+			continue;
+		if (info && (info != point->info || head.count == iec104_asdu_room(info, false)))
+			break;
+		info = point->info;
+		sent[head.count++] = objects[p->order[*next]];
+	}
+	if (!info)
+		return 0;
+	head.type = iec104_type_of((enum iec104_kind)info->kind, false)->type;
+	return iec104_asdu_encode(&head, sent, to);
+}
+
 size_t point_chunk_encode(const struct points *p, const struct point_chunk *chunk,
 			  const struct iec104_object *objects, bool timed,
 			  struct iec104_asdu head, uint8_t to[IEC104_ASDU_MAX])
