@@ -121,6 +121,15 @@ void iec104_link_stop(struct iec104_link *l, uint64_t now_ns)
 	send_function(l, IEC104_STOPDT_ACT);
 }
 
+void iec104_link_deactivate(struct iec104_link *l)
+{
+	if (l->why || l->master || l->state != IEC104_STARTED)
+		return;
+	if (l->unacknowledged)
+		send_acknowledgement(l);
+	set_state(l, IEC104_STOPPED);
+}
+
 /* ---- receiving ---- */
 
 /* The slave has been asked to stop, and has no more to wait for. */

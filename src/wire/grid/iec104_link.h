@@ -88,5 +88,8 @@ bool iec104_link_send(struct iec104_link *l, const uint8_t *asdu, size_t len, ui
 /* Master: starts or stops the data transfer. Nothing if that has happened or is under way. */
 void iec104_link_start(struct iec104_link *l, uint64_t now_ns);
 void iec104_link_stop(struct iec104_link *l, uint64_t now_ns);
+/* Slave: another connection of its redundancy group has started, so that this one is stopped, which
+ * the peer is not told. What was sent is still to be acknowledged. Nothing if it is not started. */
+void iec104_link_deactivate(struct iec104_link *l);
 
 #endif

@@ -7,6 +7,7 @@ Environment: BUSBAR, the program.
 """
 import os
 import random
+import re
 import select
 import signal
 import socket
@@ -514,6 +515,106 @@ paths = ( { in = "x"; out = "f"; } );
     ends_soon(gateway)
 
 
+def redundancy(folder):
+    """One connection of a redundancy group at a time gets data; one that takes over, or comes back,
+    gets what the others have not acknowledged, and nothing is missing."""
+    source = os.path.join(folder, "values.csv")
+    give_rows(source, [[i] for i in range(5000)])
+    gateway = Gateway(folder, "slave", """
+nodes = {
+	sig = { %s };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; apci_k = 8; apci_w = 4; low_priority_queue = 5000; max_clients = 8;
+		redundancy_groups = ( { peers = [ "127.0.0.1", "127.0.0.2" ]; }, { peers = [ "127.0.1.0/24" ]; } );
+		out = { signals = ( { asdu_type = "short-float"; ioa = 101; } ); }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % file_source(source, 100.0, "f"))
+    a, b = connect(source=("127.0.0.1", 0)), connect(source=("127.0.0.2", 0))
+    alone, other = connect(source=("127.0.0.3", 0)), connect(source=("127.0.1.7", 0))
+    for p in (a, alone, other):
+        p.start()
+    seen = {p: [] for p in (a, b, alone, other)}
+
+    def take(p, count, acknowledge=True):
+        for _ in range(count):
+            while True:
+                f = p.frame()
+                check(f is not None, "the connection goes on")
+                if not f[2] & 1:
+                    break
+                if f[2] == 0x43:
+                    p.control(0x83)
+            check(struct.unpack("<H", f[2:4])[0] >> 1 == p.got, "N(S) is the next one")
+            p.got += 1
+            seen[p].append(int(struct.unpack("<f", f[15:19])[0]))
+            if acknowledge:
+                p.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, p.got << 1))
+
+    def silent(p):
+        """Nothing but tests comes."""
+        p.socket.settimeout(0.3)
+        try:
+            return p.frame()[2] & 3 == 3
+        except socket.timeout:
+            return True
+        finally:
+            p.socket.settimeout(20)
+    take(a, 20)
+    # These are not acknowledged when the other one takes over.
+    take(a, 5, False)
+    b.start()
+    take(b, 30)
+    check(seen[b][0] == seen[a][19] + 1, "it begins with what is not acknowledged: %s, %s" % (seen[a][-6:], seen[b][:3]))
+    while a.buffer or select.select([a.socket], [], [], 0)[0]:
+        take(a, 1, False)
+    check(silent(a), "the first one gets nothing more")
+    check(figures(gateway, "x")["switches"] == 1 and figures(gateway, "x")["started"] == 3, "figures")
+    # The acknowledgement of what it has got still counts, and it may be tested.
+    a.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, a.got << 1))
+    a.control(0x43)
+    check(a.frame() == bytes((0x68, 4, 0x83, 0, 0, 0)), "it is still connected")
+    # The active one dies with something under way; samples wait until the first one starts again.
+    take(b, 3, False)
+    last = seen[b][-4]
+    b.socket.close()
+    until(lambda: figures(gateway, "x")["started"] == 2, "its end is seen")
+    take(alone, 60)
+    take(other, 60)
+    start = len(seen[a])
+    a.start()
+    take(a, 60)
+    again = seen[a][start:]
+    check(again[0] <= last + 1, "nothing is missing: %s after %s" % (again[:3], seen[b][-5:]))
+    check(again == list(range(again[0], again[0] + 60)), "and all is in order: %s" % again)
+    # Stopped as it should be, and started by a new connection of the same host.
+    a.control(0x13)
+    frames = []
+    while not frames or frames[-1] != bytes((0x68, 4, 0x23, 0, 0, 0)):
+        frames.append(a.frame())
+        if not frames[-1][2] & 1:
+            a.got += 1
+            seen[a].append(int(struct.unpack("<f", frames[-1][15:19])[0]))
+            a.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, a.got << 1))
+    third = connect(source=("127.0.0.2", 0))
+    seen[third] = []
+    third.start()
+    take(third, 30)
+    check(seen[third][0] == seen[a][-1] + 1, "it goes on where the other one was stopped: %s, %s" % (seen[a][-2:], seen[third][:2]))
+    for p in (alone, other):
+        check(seen[p] == list(range(seen[p][0], seen[p][0] + len(seen[p]))), "others are not disturbed: %s" % seen[p])
+    got = set(seen[a]) | set(seen[b]) | set(seen[third])
+    check(got == set(range(min(got), max(got) + 1)), "no sample is missing: %s" % sorted(set(range(max(got))) - got))
+    s = stats(gateway, "x")
+    check(sum(s["losses"].values()) == s["losses"]["absent"], "only those before the first start are lost: %s" % s["losses"])
+    # What waits at the end is counted.
+    third.socket.close()
+    until(lambda: figures(gateway, "x")["started"] == 2, "its end is seen")
+    before = s["losses"]["absent"]
+    log = ends_soon(gateway)
+    lost = re.search(r"x: (\d+) samples were lost: \1 for a peer that is not there", log)
+    check(lost and int(lost[1]) > before, "what waits is counted: " + log)
+
+
 def hostile(folder):
     """Peers that break the rules lose their connection, and nobody else does."""
     gateway = Gateway(folder, "slave", (RULES % (COUNTER, TIMERS + "max_clients = 4;", folder)).replace(
@@ -733,6 +834,9 @@ SETTINGS = [
     ('in = { signals = ( { asdu_type = "single-command"; ioa = 1; group = 1; } ); };', "commands are not interrogated"),
     ('mode = "master"; address = "a"; counter_groups = [ 5 ]; in = { signals = ( { ioa = 1; asdu_type = "single-point"; } ); };',
      "has groups of 1 to 4"),
+    ('redundancy_groups = ( { peers = [ "a" ]; } );' + SLAVE_OUT, "needs addresses in numbers"),
+    ('mode = "master"; address = "a"; redundancy_groups = ( { peers = [ "::1" ]; } ); in = { signals = '
+     '( { ioa = 1; asdu_type = "single-point"; } ); };', "is for a slave"),
     ('peers = [ "192.0.2.0/33" ];' + SLAVE_OUT, "192.0.2.0/33"),
     ('peers = [ "rtu.example" ];' + SLAVE_OUT, "rtu.example"),
     ("low_priority_queue = 1; out = { signals = ( { ioa = 1; asdu_type = \"single-point\"; }, "
@@ -757,7 +861,7 @@ def settings(folder):
         check(word or ("only masters on this host" in said) == ("address" not in text), "the default is told: " + said)
 
 
-SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, hostile, referee)}
+SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, redundancy, hostile, referee)}
 
 
 def main():

@@ -18,59 +18,6 @@
 /* Reads in one turn, so that a peer cannot keep out the others. */
 #define READS 16
 
-/* ---- queues ---- */
-
-unsigned station_queue_room(const struct station_queue *q)
-{
-	return q->size - q->count;
-}
-
-bool station_queue_put(struct station_queue *q, const uint8_t *asdu, size_t len, bool last)
-{
-	struct station_slot *slot = &q->slots[(q->head + q->count) % q->size];
-
-	if (!station_queue_room(q))
-		return false;
-	slot->len = (uint8_t)len;
-	slot->last = last;
-	memcpy(slot->asdu, asdu, len);
-	q->count++;
-	return true;
-}
-
-static void queue_pop(struct station_queue *q)
-{
-	q->head = (q->head + 1) % q->size;
-	q->count--;
-}
-
-void station_queue_drop(struct station_queue *q)
-{
-	bool last = false;
-
-	while (q->count && !last) {
-		last = q->slots[q->head].last;
-		queue_pop(q);
-	}
-}
-
-/* Samples of which an ASDU waits. */
-static unsigned queue_samples(const struct station_queue *q)
-{
-	unsigned samples = 0;
-
-	for (unsigned i = 0; i < q->count; i++)
-		samples += q->slots[(q->head + i) % q->size].last;
-	return samples;
-}
-
-static int queue_init(struct station_queue *q, unsigned size)
-{
-	q->size = size;
-	q->slots = calloc(size, sizeof(*q->slots));
-	return q->slots ? 0 : -ENOMEM;
-}
-
 /* ---- the link's calls ---- */
 
 static void link_send(void *arg, const uint8_t *frame, size_t len)
@@ -93,8 +40,7 @@ static void link_acknowledged(void *arg, unsigned count)
 {
 	struct station_connection *c = arg;
 
-	c->flight_head = (c->flight_head + count) % (unsigned)c->station->k;
-	c->flight_count -= count;
+	station_flow_acknowledged(&c->flow, count);
 }
 
 static void link_changed(void *arg)
@@ -109,6 +55,10 @@ static void link_changed(void *arg)
 	if (fault_may_log(&s->faults))
 		log_info("%s: %s: the data transfer has %s", s->node->name,
 			 socket_address_print(&c->peer, text), started ? "started" : "stopped");
+	if (!started)
+		station_flow_stopped(&c->flow);
+	else if (station_flow_started(&c->flow))
+		node_figure_add(s->node, STATION_SWITCHES, 1);
 	s->role->changed(c);
 }
 
@@ -138,10 +88,10 @@ int station_connections_new(struct station *s)
 		c->station = s;
 		stream_init(&c->stream, -1);
 		c->sent_ns = calloc((size_t)s->k, sizeof(*c->sent_ns));
-		c->flight = calloc((size_t)s->k, sizeof(*c->flight));
 		c->selected = calloc(s->in.count + 1, sizeof(*c->selected));
-		ret = queue_init(&c->low, (unsigned)s->low_size) ?: queue_init(&c->high, high);
-		if (!c->sent_ns || !c->flight || !c->selected)
+		ret = station_flow_init(&c->flow, &c->link, (unsigned)s->low_size, high,
+					(unsigned)s->k);
+		if (!c->sent_ns || !c->selected)
 			ret = -ENOMEM;
 	}
 	if (!s->connections || ret)
@@ -156,14 +106,20 @@ void station_connections_free(struct station *s)
 
 		stream_close(&c->stream);
 		free(c->sent_ns);
-		free(c->flight);
 		free(c->selected);
-		free(c->low.slots);
-		free(c->high.slots);
+		station_flow_free(&c->flow);
 	}
 	free(s->connections);
 	s->connections = NULL;
 	s->connection_count = 0;
+}
+
+static struct station_group *group_of(struct station *s, const struct socket_address *peer)
+{
+	for (unsigned i = 0; i < s->redundancy_count; i++)
+		if (peers_have(&s->redundancy[i].peers, peer))
+			return &s->redundancy[i].group;
+	return NULL;
 }
 
 void station_connection_begin(struct station_connection *c, uint64_t now_ns)
@@ -171,8 +127,7 @@ void station_connection_begin(struct station_connection *c, uint64_t now_ns)
 	struct station *s = c->station;
 
 	c->connecting = c->shut = false;
-	c->flight_head = c->flight_count = 0;
-	c->low.head = c->low.count = c->high.head = c->high.count = 0;
+	station_flow_begin(&c->flow, group_of(s, &c->peer));
 	memset(c->selected, 0, (s->in.count + 1) * sizeof(*c->selected));
 	iec104_link_begin(&c->link, s->mode == STATION_MASTER, &s->link, c->sent_ns, &link_ops, c,
 			  now_ns);
@@ -185,11 +140,9 @@ void station_connection_end(struct station_connection *c, const char *why)
 {
 	struct station *s = c->station;
 	char text[SOCKET_ADDRESS_MAX];
-	unsigned lost = queue_samples(&c->low);
-
 	/* A peer that has closed after we did has read all. */
-	for (unsigned i = 0; i < c->flight_count && why; i++)
-		lost += c->flight[(c->flight_head + i) % (unsigned)s->k];
+	unsigned lost = station_flow_end(&c->flow, !why);
+
 	if (c->link.why)
 		node_figure_add(s->node, STATION_BREACHES, 1);
 	socket_address_print(&c->peer, text);
@@ -214,7 +167,7 @@ void station_connection_end(struct station_connection *c, const char *why)
 
 bool station_connection_is_empty(const struct station_connection *c)
 {
-	return !c->low.count && !c->high.count && !stream_buffer_filled(&c->stream.out);
+	return !station_flow_waits(&c->flow) && !stream_buffer_filled(&c->stream.out);
 }
 
 bool station_connection_reads(const struct station_connection *c)
@@ -224,18 +177,8 @@ bool station_connection_reads(const struct station_connection *c)
 
 static void send_waiting(struct station_connection *c, uint64_t now_ns)
 {
-	unsigned k = (unsigned)c->station->k;
-
-	while (stream_buffer_filled(&c->stream.out) < OUT_MAX) {
-		struct station_queue *q = c->high.count ? &c->high : &c->low;
-		const struct station_slot *slot = &q->slots[q->head];
-
-		if (!q->count || !iec104_link_send(&c->link, slot->asdu, slot->len, now_ns))
-			return;
-		c->flight[(c->flight_head + c->flight_count++) % k] = slot->last;
-		queue_pop(q);
+	while (stream_buffer_filled(&c->stream.out) < OUT_MAX && station_flow_send(&c->flow, now_ns))
 		node_figure_add(c->station->node, STATION_SENT, 1);
-	}
 }
 
 /* False: the peer sends nothing more, for the reason *why (NULL: it has ended as we have). */

@@ -23,7 +23,7 @@ static bool send_one(struct station *s, unsigned type, const struct iec104_objec
 				       .station = (uint16_t)s->common_address };
 	uint8_t asdu[IEC104_ASDU_MAX];
 
-	return station_queue_put(&s->connections[0].high, asdu, iec104_asdu_encode(&a, o, asdu),
+	return station_queue_put(&s->connections[0].flow.high, asdu, iec104_asdu_encode(&a, o, asdu),
 				 false);
 }
 

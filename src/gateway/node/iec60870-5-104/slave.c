@@ -24,7 +24,7 @@ static void answer(struct question *q, enum iec104_cause cause, bool negative)
 	struct station_connection *c = q->from;
 
 	iec104_asdu_answer(q->bytes, cause, negative);
-	if (!station_queue_put(&c->high, q->bytes, q->len, false) && !c->link.why)
+	if (!station_queue_put(&c->flow.high, q->bytes, q->len, false) && !c->link.why)
 		c->link.why = "it asks faster than it takes the answers (high_priority_queue)";
 }
 
@@ -65,7 +65,7 @@ static void send_all(struct question *q)
 			continue;
 		len = point_chunk_encode(&s->out, chunk, s->last, false,
 					 head(s, IEC104_INTERROGATED, q->asdu.originator), asdu);
-		station_queue_put(&q->from->high, asdu, len, false);
+		station_queue_put(&q->from->flow.high, asdu, len, false);
 	}
 }
 
@@ -80,7 +80,7 @@ static void send_group(struct question *q, bool counters, unsigned group,
 	while ((len = point_group_encode(&s->out, counters, group, &next, objects,
 					 head(s, (enum iec104_cause)(cause + group),
 					      q->asdu.originator), asdu)))
-		station_queue_put(&q->from->high, asdu, len, false);
+		station_queue_put(&q->from->flow.high, asdu, len, false);
 }
 
 /* Whether the question can be answered. */
@@ -90,7 +90,7 @@ static bool may_interrogate(const struct question *q, bool counters, unsigned gr
 
 	return q->asdu.cause != IEC104_DEACTIVATION && !q->object.address &&
 	       has_group(&s->out, counters, group) &&
-	       station_queue_room(&q->from->high) >= s->out.chunk_count + 2;
+	       station_queue_room(&q->from->flow.high) >= s->out.chunk_count + 2;
 }
 
 static void interrogate(struct question *q)
@@ -184,7 +184,7 @@ static void read_one(struct question *q)
 			continue;
 		a.type = iec104_type_of((enum iec104_kind)p->info->kind, false)->type;
 		a.count = 1;
-		if (!station_queue_put(&q->from->high, asdu,
+		if (!station_queue_put(&q->from->flow.high, asdu,
 				       iec104_asdu_encode(&a, &s->last[i], asdu), false))
 			q->from->link.why = "it asks faster than it takes the answers (high_priority_queue)";
 		return;
@@ -413,25 +413,54 @@ static void convert(struct station *s, const struct sample *smp)
 }
 
 /* ASDUs of the sample in s->last to a client; the oldest samples give way. */
-static void queue_sample(struct station *s, struct station_connection *c)
+static void queue_sample(struct station *s, struct station_queue *q, const char *who)
 {
 	uint8_t asdu[IEC104_ASDU_MAX];
-	char text[SOCKET_ADDRESS_MAX];
 	unsigned dropped = 0;
 
-	for (; station_queue_room(&c->low) < s->out.chunk_count; dropped++)
-		station_queue_drop(&c->low);
+	for (; station_queue_room(q) < s->out.chunk_count; dropped++)
+		station_queue_drop(q);
 	for (unsigned i = 0; i < s->out.chunk_count; i++) {
 		size_t len = point_chunk_encode(&s->out, &s->out.chunks[i], s->last, true,
 						head(s, IEC104_PERIODIC, (unsigned)s->originator),
 						asdu);
 
-		station_queue_put(&c->low, asdu, len, i + 1 == s->out.chunk_count);
+		station_queue_put(q, asdu, len, i + 1 == s->out.chunk_count);
 	}
 	if (dropped)
 		node_lose(s->node, NODE_LOSS_FULL, dropped,
-			  "%s takes them too slowly (low_priority_queue)",
-			  socket_address_print(&c->peer, text));
+			  "%s takes them too slowly (low_priority_queue)", who);
+}
+
+static bool queue_for_connections(struct station *s)
+{
+	char text[SOCKET_ADDRESS_MAX];
+	bool any = false;
+
+	for (unsigned i = 0; i < s->connection_count && s->started; i++) {
+		struct station_connection *c = &s->connections[i];
+
+		if (c->flow.group || !station_connection_is_started(c))
+			continue;
+		queue_sample(s, &c->flow.own, socket_address_print(&c->peer, text));
+		any = true;
+	}
+	return any;
+}
+
+/* Of a redundancy group that was started once samples wait until it is started again. */
+static bool queue_for_groups(struct station *s)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < s->redundancy_count; i++) {
+		struct station_group *g = &s->redundancy[i].group;
+
+		if (g->known)
+			queue_sample(s, &g->low, "a redundancy group");
+		any |= g->known;
+	}
+	return any;
 }
 
 int station_slave_write(struct station *s, struct sample *smps[], unsigned cnt)
@@ -441,12 +470,8 @@ int station_slave_write(struct station *s, struct sample *smps[], unsigned cnt)
 	pthread_mutex_lock(&s->lock);
 	for (unsigned k = 0; k < cnt; k++) {
 		convert(s, smps[k]);
-		for (unsigned i = 0; i < s->connection_count && s->started; i++) {
-			if (!station_connection_is_started(&s->connections[i]))
-				continue;
-			queue_sample(s, &s->connections[i]);
-			any = true;
-		}
+		any |= queue_for_connections(s);
+		any |= queue_for_groups(s);
 	}
 	if (any)
 		station_wake(s);

@@ -33,6 +33,9 @@ static const char *const freeze_names[] = {
 
 #define GROUPS_FORM(most) \
 	"'type': ['array', 'null'], 'items': {'type': 'integer', 'minimum': 1, 'maximum': " most "}"
+#define REDUNDANCY_FORM "'type': 'array', 'maxItems': 16, 'items': {'type': 'object', " \
+	"'required': ['peers'], 'additionalProperties': false, 'properties': {'peers': {" CONFIG_TEXTS "}}}"
+#define REDUNDANCY_MAX 16
 #define OFFSET(field) offsetof(struct station, field)
 
 static const struct config_key station_keys[] = {
@@ -65,6 +68,8 @@ static const struct config_key station_keys[] = {
 	  .help = "Slave: addresses or networks of the masters that may connect; all without" },
 	{ "max_clients", CONFIG_INT, OFFSET(clients_max), "8", .min = 1, .max = 1024,
 	  .help = "Slave: masters that are connected at a time" },
+	{ "redundancy_groups", CONFIG_JSON, OFFSET(redundancy_cfg), .form = REDUNDANCY_FORM,
+	  .help = "Slave: masters that share what is sent; one connection of a group at a time gets data" },
 	{ "select_timeout", CONFIG_REAL, OFFSET(select_s), "10", .min = 0.1, .max = 3600,
 	  .help = "Slave: seconds for which a command stays selected" },
 	{ "command_max_age", CONFIG_REAL, OFFSET(command_age_s), "0", .min = 0, .max = 86400,
@@ -195,6 +200,37 @@ static int parse_groups(uint32_t *to, struct config *c, json_t *cfg, const char 
 	return 0;
 }
 
+static int parse_redundancy(struct station *s, struct config *c, json_t *cfg)
+{
+	json_t *list = s->redundancy_cfg, *e;
+	size_t i;
+	int ret = 0;
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list) || json_array_size(list) > REDUNDANCY_MAX) {
+		config_fail(c, cfg, "redundancy_groups", "has to be a list of up to %d groups: ( { peers = [ \"192.0.2.1\" ]; } )",
+			    REDUNDANCY_MAX);
+		return -EINVAL;
+	}
+	if (s->mode == STATION_MASTER) {
+		config_fail(c, cfg, "redundancy_groups", "is for a slave");
+		return -EINVAL;
+	}
+	s->redundancy = calloc(json_array_size(list) + 1, sizeof(*s->redundancy));
+	if (!s->redundancy)
+		return -ENOMEM;
+	json_array_foreach(list, i, e) {
+		if (!json_is_object(e) || json_object_size(e) != 1 || !json_object_get(e, "peers")) {
+			config_fail(c, cfg, "redundancy_groups", "entry %zu has to be { peers = [ ... ]; }", i);
+			return -EINVAL;
+		}
+		ret = peers_parse(&s->redundancy[s->redundancy_count++].peers, c, e,
+				  json_object_get(e, "peers")) ?: ret;
+	}
+	return ret;
+}
+
 static int station_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct station *s = n->private_data;
@@ -205,6 +241,7 @@ static int station_parse(struct node *n, struct config *c, json_t *cfg)
 	ret = parse_link(s, c, cfg) ?: ret;
 	ret = peers_parse(&s->peers, c, cfg, s->peers_cfg) ?: ret;
 	ret = parse_points(s, c, cfg) ?: ret;
+	ret = parse_redundancy(s, c, cfg) ?: ret;
 	ret = parse_groups(&s->groups, c, cfg, "interrogation_groups", s->groups_cfg,
 			   POINT_GROUPS) ?: ret;
 	ret = parse_groups(&s->counter_groups, c, cfg, "counter_groups", s->counter_groups_cfg,
@@ -242,10 +279,41 @@ static void station_destroy(struct node *n)
 	points_free(&s->in);
 	points_free(&s->out);
 	peers_free(&s->peers);
+	for (unsigned i = 0; i < s->redundancy_count; i++)
+		peers_free(&s->redundancy[i].peers);
+	free(s->redundancy);
 	pthread_mutex_destroy(&s->lock);
 }
 
 /* ---- life ---- */
+
+/* What waits for a redundancy group when the node stops. */
+static void groups_end(struct station *s)
+{
+	for (unsigned i = 0; i < s->redundancy_count; i++) {
+		struct station_group *g = &s->redundancy[i].group;
+		unsigned lost = g->low.slots ? station_queue_samples(&g->low) : 0;
+
+		if (lost)
+			node_lose(s->node, NODE_LOSS_ABSENT, lost,
+				  "no master of its redundancy group has taken them");
+		free(g->low.slots);
+		*g = (struct station_group){ 0 };
+	}
+}
+
+/* As many ASDUs as are not acknowledged may be taken back. */
+static int groups_begin(struct station *s)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < s->redundancy_count && !ret; i++)
+		ret = station_queue_init(&s->redundancy[i].group.low, (unsigned)s->low_size,
+					 (unsigned)s->k);
+	if (ret)
+		log_error("%s: no memory for its redundancy groups", s->node->name);
+	return ret;
+}
 
 static int station_stop(struct node *n)
 {
@@ -260,6 +328,7 @@ static int station_stop(struct node *n)
 		pthread_join(s->thread, NULL);
 	s->has_thread = false;
 	station_connections_free(s);
+	groups_end(s);
 	if (s->listener >= 0)
 		close(s->listener);
 	if (s->wake_fd >= 0)
@@ -340,7 +409,7 @@ static int station_start(struct node *n)
 	ret = s->wake_fd < 0 ? s->wake_fd : 0;
 	if (ret)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
-	ret = ret ?: allocate(s) ?: station_connections_new(s);
+	ret = ret ?: allocate(s) ?: station_connections_new(s) ?: groups_begin(s);
 	if (!ret && s->mode == STATION_SLAVE)
 		ret = station_listen(s);
 	if (!ret) {
@@ -427,6 +496,7 @@ static const struct node_figure station_figures[STATION_FIGURES] = {
 	[STATION_REFUSED] = { "commands_refused", "Commands that were refused", NODE_COUNTER },
 	[STATION_INTERROGATIONS] = { "interrogations", "Interrogations that were answered", NODE_COUNTER },
 	[STATION_FREEZES] = { "freezes", "Times that counters were frozen or reset", NODE_COUNTER },
+	[STATION_SWITCHES] = { "switches", "Times that a connection of a redundancy group took over from another one", NODE_COUNTER },
 	[STATION_CLOCK_OFFSET] = { "clock_offset_ms", "Milliseconds between this clock and that of the master at its last message", NODE_GAUGE },
 };
 

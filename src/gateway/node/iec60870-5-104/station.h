@@ -3,7 +3,8 @@
  * The node-type iec60870-5-104: a slave (controlled station) or a master. Private to this folder.
  *
  * points.c values.c   which information object each signal is, and its value
- * connection.c        one connection: the link of wire/grid on a socket, what waits to be sent
+ * flow.c              what waits to be sent, of a connection and of a redundancy group
+ * connection.c        one connection: the link of wire/grid on a socket
  * slave.c master.c    what ASDUs of the other end mean, and what is written
  * run.c               the thread: sockets, time-outs
  * station.c           settings and callbacks of the node-type
@@ -17,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "gateway/node/iec60870-5-104/flow.h"
 #include "gateway/node/iec60870-5-104/points.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
@@ -44,24 +46,13 @@ enum station_figure {
 	STATION_REFUSED,
 	STATION_INTERROGATIONS,
 	STATION_FREEZES,
+	STATION_SWITCHES,
 	STATION_CLOCK_OFFSET,
 	STATION_FIGURES,
 };
 
 struct station;
 struct station_connection;
-
-/* An ASDU that waits to be sent. */
-struct station_slot {
-	uint8_t len;
-	bool last;              /* the last one of a sample */
-	uint8_t asdu[IEC104_ASDU_MAX];
-};
-
-struct station_queue {
-	struct station_slot *slots;
-	unsigned size, head, count;
-};
 
 /* A command that a master has selected; until_ns 0: none. */
 struct station_selection {
@@ -78,11 +69,14 @@ struct station_connection {
 	struct socket_address peer;
 	struct iec104_link link;
 	uint64_t *sent_ns;      /* of the link */
-	bool *flight;           /* of each ASDU that is not acknowledged: was it the last one of
-				 * a sample? A ring of k ... */
-	unsigned flight_head, flight_count;
-	struct station_queue low, high;
+	struct station_flow flow;
 	struct station_selection *selected; /* of each point of `in`; slave */
+};
+
+/* A redundancy group of a slave: masters, by their addresses. */
+struct station_redundancy {
+	struct peers peers;
+	struct station_group group;
 };
 
 /* What slave and master do differently. With the lock. */
@@ -130,6 +124,9 @@ struct station {
 	struct iec104_settings link;
 	struct points in, out;
 	struct peers peers;
+	json_t *redundancy_cfg;
+	struct station_redundancy *redundancy;
+	unsigned redundancy_count;
 
 	struct node *node;
 	const struct station_role *role;
@@ -178,11 +175,6 @@ bool station_connection_turn(struct station_connection *c, bool readable, uint64
 bool station_connection_reads(const struct station_connection *c);
 /* Whether nothing waits to be sent. */
 bool station_connection_is_empty(const struct station_connection *c);
-unsigned station_queue_room(const struct station_queue *q);
-/* False: no room. */
-bool station_queue_put(struct station_queue *q, const uint8_t *asdu, size_t len, bool last);
-/* Drops the oldest sample. */
-void station_queue_drop(struct station_queue *q);
 /* Wakes the thread, after something was queued. */
 void station_wake(struct station *s);
 /* Hands a sample of s->values to the path. False: it has no room, or there is no path. */
