@@ -398,3 +398,18 @@ const char *socket_address_print(const struct socket_address *a,
 	}
 	return buf;
 }
+
+bool socket_address_complete(const char *text, unsigned port, char *to, size_t size)
+{
+	const char *bracket = strchr(text, ']'), *colon = strrchr(text, ':');
+	bool several = colon && strchr(text, ':') != colon;
+	int n;
+
+	if (!bracket && several)
+		n = snprintf(to, size, "[%s]:%u", text, port);
+	else if (colon && (!bracket || colon > bracket))
+		n = snprintf(to, size, "%s", text);
+	else
+		n = snprintf(to, size, "%s:%u", text, port);
+	return n > 0 && (size_t)n < size;
+}

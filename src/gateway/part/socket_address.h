@@ -67,6 +67,10 @@ int socket_address_check(int layer, const char *text, char *why);
 /* AF_INET or AF_INET6 when the host is written in numbers, else AF_UNSPEC. */
 int socket_address_family(const char *text);
 
+/* Puts "host:port" into to[size], of host[:port] and the port that it has by default; an IPv6 address
+ * may be without brackets then. False: it does not fit. */
+bool socket_address_complete(const char *text, unsigned port, char *to, size_t size);
+
 /* Is the host "*" or empty? */
 bool socket_address_is_any(const char *text);
 

@@ -615,6 +615,58 @@ paths = ( { in = "sig"; out = "x"; } );
     check(lost and int(lost[1]) > before, "what waits is counted: " + log)
 
 
+def standby(folder):
+    """A master with two ways to a slave: each is cut again and again, also both at once, and what the
+    slave was given is read as a whole."""
+    source = os.path.join(folder, "values.csv")
+    give_rows(source, [[i] for i in range(20000)])
+    slave_side = Gateway(folder, "slave", """
+nodes = {
+	sig = { %s };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; low_priority_queue = 20000; %s
+		redundancy_groups = ( { peers = [ "127.0.0.1" ]; } );
+		out = { signals = ( { asdu_type = "short-float"; ioa = 101; } ); }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % (file_source(source, 200.0, "f"), TIMERS))
+    ways = [Relay(2405, PORT), Relay(2406, PORT)]
+    master = Gateway(folder, "master", """
+nodes = {
+	x = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; port = 2405; standby = [ "127.0.0.1:2406" ]; %s
+		interrogation = false; in = { signals = ( { asdu_type = "short-float"; ioa = 101; } ); }; };
+	f = { type = "file"; uri = "%s/got.csv"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "x"; out = "f"; } );
+""" % (TIMERS, folder))
+
+    def got():
+        return [int(v[0]) for _, v in rows(folder + "/got.csv")]
+    until(lambda: figures(master, "x")["connections"] == 2 and len(got()) > 20, "both ways are there, and one is used")
+    check(figures(slave_side, "x")["started"] == 1 and figures(slave_side, "x")["connections"] == 2, "one at a time")
+    for i in range(12):
+        before = max(got())
+        used = figures(master, "x")["switches"]
+        if i % 4 == 3:
+            for way in ways:
+                way.cut()
+        else:
+            ways[i % 2].cut()
+        until(lambda: max(got()) > before + 10, lambda: "values go on: %s" % open(master.log).read()[-1500:])
+        until(lambda: figures(master, "x")["connections"] == 2, "the other way comes back")
+        check(i % 4 == 3 or figures(master, "x")["switches"] - used <= 1, "it is changed once at most")
+    check(figures(master, "x")["switches"] >= 3, "the other way was used: %s" % figures(master, "x"))
+    slave_side.ask("/node/sig/stop", "POST")
+    last = stats(slave_side, "sig")["received"] - 1
+    until(lambda: max(got()) == last, lambda: "all arrive: %d of %d" % (max(got()), last))
+    values = set(got())
+    check(values == set(range(min(values), last + 1)), "none is missing: %s" % sorted(set(range(min(values), last)) - values))
+    s = stats(slave_side, "x")
+    check(s["losses"]["absent"] == min(values) and sum(s["losses"].values()) == min(values),
+          "but those before the first start, which are counted: %s, %d" % (s["losses"], min(values)))
+    ends_soon(master)
+    ends_soon(slave_side)
+
+
 def hostile(folder):
     """Peers that break the rules lose their connection, and nobody else does."""
     gateway = Gateway(folder, "slave", (RULES % (COUNTER, TIMERS + "max_clients = 4;", folder)).replace(
@@ -837,6 +889,7 @@ SETTINGS = [
     ('redundancy_groups = ( { peers = [ "a" ]; } );' + SLAVE_OUT, "needs addresses in numbers"),
     ('mode = "master"; address = "a"; redundancy_groups = ( { peers = [ "::1" ]; } ); in = { signals = '
      '( { ioa = 1; asdu_type = "single-point"; } ); };', "is for a slave"),
+    ('standby = [ "a" ];' + SLAVE_OUT, "is for a master"),
     ('peers = [ "192.0.2.0/33" ];' + SLAVE_OUT, "192.0.2.0/33"),
     ('peers = [ "rtu.example" ];' + SLAVE_OUT, "rtu.example"),
     ("low_priority_queue = 1; out = { signals = ( { ioa = 1; asdu_type = \"single-point\"; }, "
@@ -861,7 +914,7 @@ def settings(folder):
         check(word or ("only masters on this host" in said) == ("address" not in text), "the default is told: " + said)
 
 
-SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, redundancy, hostile, referee)}
+SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, redundancy, standby, hostile, referee)}
 
 
 def main():

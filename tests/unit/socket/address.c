@@ -4,10 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "gateway/config/config.h"
+#include "gateway/part/peers.h"
 #include "gateway/part/socket_address.h"
 
 static char why[SOCKET_WHY_MAX], text[SOCKET_ADDRESS_MAX];
@@ -172,6 +175,64 @@ static void knows_multicast(void **state)
 	assert_false(socket_address_is_multicast(&a));
 }
 
+static void a_port_is_added_where_there_is_none(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "host", "host:7" }, { "host:8", "host:8" }, { "192.0.2.1", "192.0.2.1:7" },
+		{ "*:9", "*:9" }, { "::1", "[::1]:7" }, { "[::1]", "[::1]:7" }, { "[::1]:8", "[::1]:8" },
+	};
+	char to[20];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_true(socket_address_complete(cases[i][0], 7, to, sizeof(to)));
+		assert_string_equal(to, cases[i][1]);
+	}
+	assert_true(socket_address_complete("seventeen-letters", 7, to, sizeof(to)));
+	assert_false(socket_address_complete("eighteen-letters-x", 7, to, sizeof(to)));
+}
+
+/* Does a list with `network` have `address`? -1: it is no network. */
+static int peers_with(const char *network, const char *address)
+{
+	char host[80];
+	json_t *list = json_pack("[s]", network);
+	struct socket_address from;
+	struct config *c = NULL;
+	struct peers p = { 0 };
+	int ret;
+
+	assert_int_equal(config_load_text("peers", "a = 1;", 6, &c), 0);
+	snprintf(host, sizeof(host), strchr(address, ':') ? "[%s]:1" : "%s:1", address);
+	assert_int_equal(socket_address_resolve(LAYER_TCP_CLIENT, host, AF_UNSPEC, &from, why), 0);
+	ret = peers_parse(&p, c, config_root(c), list) ? -1 : peers_have(&p, &from);
+	peers_free(&p);
+	config_destroy(c);
+	json_decref(list);
+	return ret;
+}
+
+static void peers_are_addresses_and_networks(void **state)
+{
+	static const struct {
+		const char *network, *address;
+		int has;
+	} cases[] = {
+		{ "192.0.2.1", "192.0.2.1", 1 }, { "192.0.2.1", "192.0.2.2", 0 },
+		{ "192.0.2.0/24", "192.0.2.255", 1 }, { "192.0.2.0/24", "192.0.3.0", 0 },
+		{ "192.0.2.128/25", "192.0.2.127", 0 }, { "192.0.2.128/25", "192.0.2.128", 1 },
+		{ "0.0.0.0/0", "198.51.100.7", 1 }, { "0.0.0.0/0", "2001:db8::1", 0 },
+		{ "192.0.2.1", "::ffff:192.0.2.1", 1 }, { "::ffff:192.0.2.0/120", "192.0.2.9", 1 },
+		{ "2001:db8::/33", "2001:db8:7fff::1", 1 }, { "2001:db8::/33", "2001:db8:8000::1", 0 },
+		{ "::/0", "192.0.2.1", 1 },
+		{ "192.0.2.0/33", "192.0.2.1", -1 }, { "192.0.2.0/", "192.0.2.1", -1 },
+		{ "192.0.2.0/-1", "192.0.2.1", -1 }, { "host", "192.0.2.1", -1 },
+		{ "192.0.2.0/24x", "192.0.2.1", -1 }, { "", "192.0.2.1", -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(peers_with(cases[i].network, cases[i].address), cases[i].has);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +243,8 @@ int main(void)
 		cmocka_unit_test(resolves_what_it_is_told),
 		cmocka_unit_test(knows_the_same_peer_again),
 		cmocka_unit_test(knows_multicast),
+		cmocka_unit_test(a_port_is_added_where_there_is_none),
+		cmocka_unit_test(peers_are_addresses_and_networks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

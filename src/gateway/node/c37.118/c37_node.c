@@ -138,30 +138,12 @@ static const struct config_key c37_out_keys[] = {
 
 /* ---- settings ---- */
 
-/* host[:port] with the port. False: it does not fit. */
-static bool complete(char to[C37_ADDRESS_MAX], const char *address)
-{
-	const char *bracket = strchr(address, ']'), *colon = strrchr(address, ':');
-	bool has_port = colon && (!bracket || colon > bracket) &&
-			(bracket || strchr(address, ':') == colon);
-	int n;
-
-	/* An IPv6 address without brackets. */
-	if (!bracket && colon && strchr(address, ':') != colon)
-		n = snprintf(to, C37_ADDRESS_MAX, "[%s]:%d", address, C37_PORT);
-	else if (has_port)
-		n = snprintf(to, C37_ADDRESS_MAX, "%s", address);
-	else
-		n = snprintf(to, C37_ADDRESS_MAX, "%s:%d", address, C37_PORT);
-	return n < C37_ADDRESS_MAX;
-}
-
 static int parse_address(struct config *c, json_t *group, const char *key, int layer,
 			 const char *text, char to[C37_ADDRESS_MAX])
 {
 	char why[SOCKET_WHY_MAX];
 
-	if (!complete(to, text)) {
+	if (!socket_address_complete(text, C37_PORT, to, C37_ADDRESS_MAX)) {
 		config_fail(c, group, key, "is too long");
 		return -EINVAL;
 	}

@@ -73,7 +73,7 @@ static const struct iec104_link_ops link_ops = {
 
 int station_connections_new(struct station *s)
 {
-	unsigned count = s->mode == STATION_MASTER ? 1 : (unsigned)s->clients_max;
+	unsigned count = s->mode == STATION_MASTER ? s->remote_count : (unsigned)s->clients_max;
 	/* An interrogation is answered at once, with its confirmation and its end. */
 	unsigned high = MAX((unsigned)s->high_size, 2 * (s->out.chunk_count + 4));
 	int ret = 0;
@@ -86,6 +86,7 @@ int station_connections_new(struct station *s)
 
 		s->connection_count++;
 		c->station = s;
+		c->remote = s->mode == STATION_MASTER ? &s->remotes[i] : NULL;
 		stream_init(&c->stream, -1);
 		c->sent_ns = calloc((size_t)s->k, sizeof(*c->sent_ns));
 		c->selected = calloc(s->in.count + 1, sizeof(*c->selected));

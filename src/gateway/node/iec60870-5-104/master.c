@@ -16,6 +16,15 @@
 
 enum step { STEP_DONE, STEP_SELECT, STEP_EXECUTE };
 
+/* The connection whose data transfer is started; the first one if none is. */
+static struct station_connection *active(struct station *s)
+{
+	for (unsigned i = 1; i < s->connection_count; i++)
+		if (station_connection_is_started(&s->connections[i]))
+			return &s->connections[i];
+	return &s->connections[0];
+}
+
 static bool send_one(struct station *s, unsigned type, const struct iec104_object *o)
 {
 	const struct iec104_asdu a = { .type = (uint8_t)type, .cause = IEC104_ACTIVATION, .count = 1,
@@ -23,8 +32,36 @@ static bool send_one(struct station *s, unsigned type, const struct iec104_objec
 				       .station = (uint16_t)s->common_address };
 	uint8_t asdu[IEC104_ASDU_MAX];
 
-	return station_queue_put(&s->connections[0].flow.high, asdu, iec104_asdu_encode(&a, o, asdu),
-				 false);
+	return station_queue_put(&active(s)->flow.high, asdu, iec104_asdu_encode(&a, o, asdu), false);
+}
+
+/* ---- which connection ---- */
+
+static bool is_usable(const struct station_connection *c)
+{
+	return c->stream.fd >= 0 && !c->connecting && !c->shut && !c->link.why;
+}
+
+void station_master_choose(struct station *s, uint64_t now_ns)
+{
+	struct station_connection *chosen = NULL;
+
+	if (s->ending)
+		return;
+	for (unsigned i = 0; i < s->connection_count; i++) {
+		struct station_connection *c = &s->connections[i];
+
+		if (is_usable(c) && c->link.state != IEC104_STOPPED)
+			return;
+		if (is_usable(c) && !chosen)
+			chosen = c;
+	}
+	if (!chosen)
+		return;
+	if (s->was_active && s->was_active != chosen)
+		node_figure_add(s->node, STATION_SWITCHES, 1);
+	s->was_active = chosen;
+	iec104_link_start(&chosen->link, now_ns);
 }
 
 /* ---- commands ---- */
@@ -263,6 +300,9 @@ static void master_changed(struct station_connection *c)
 {
 	struct station *s = c->station;
 
+	/* One that stands by has ended. */
+	if (!station_connection_is_started(c) && s->started)
+		return;
 	if (s->in.count)
 		forget_seen(s);
 	if (station_connection_is_started(c))

@@ -22,15 +22,8 @@
 #define STATE_NS (20 * MS)
 /* What waits is sent until so long after the node was asked to stop. */
 #define END_NS NSEC_PER_SEC
-#define TARGETS_MAX 8
 
 /* ---- connections ---- */
-
-static void host_and_port(const struct station *s, char *to, size_t size)
-{
-	snprintf(to, size, strchr(s->address, ':') ? "[%s]:%lld" : "%s:%lld", s->address,
-		 (long long)s->port);
-}
 
 int station_listen(struct station *s)
 {
@@ -38,7 +31,8 @@ int station_listen(struct station *s)
 	struct socket_address own;
 	int ret;
 
-	host_and_port(s, text, sizeof(text));
+	snprintf(text, sizeof(text), strchr(s->address, ':') ? "[%s]:%lld" : "%s:%lld", s->address,
+		 (long long)s->port);
 	ret = socket_address_resolve(LAYER_TCP_SERVER, text, AF_UNSPEC, &own, why);
 	if (ret) {
 		log_error("%s: address: %s", s->node->name, why);
@@ -93,73 +87,83 @@ static void accept_one(struct station *s, uint64_t now_ns)
 
 /* ---- a master connects ---- */
 
-static void cannot_reach(struct station *s, const char *why, uint64_t now_ns)
+static void cannot_reach(struct station_connection *c, const char *why, uint64_t now_ns)
 {
-	struct station_connection *c = &s->connections[0];
+	struct station *s = c->station;
+	struct station_remote *r = c->remote;
 
 	stream_close(&c->stream);
 	c->connecting = false;
-	if (!s->said_unreachable)
-		log_info("%s: cannot reach %s, port %lld: %s; trying again every %g s at least",
-			 s->node->name, s->address, (long long)s->port, why, s->reconnect_s);
-	s->said_unreachable = true;
-	if (++s->target_next < s->target_count)
-		s->retry.at_ns = now_ns; /* the next address of the name, at once */
+	if (!r->said_unreachable)
+		log_info("%s: cannot reach %s: %s; trying again every %g s at least", s->node->name,
+			 r->address, why, s->reconnect_s);
+	r->said_unreachable = true;
+	if (++r->target_next < r->target_count)
+		r->retry.at_ns = now_ns; /* the next address of the name, at once */
 	else
-		backoff_plan(&s->retry, (uint64_t)(s->reconnect_s * 1e9), now_ns);
+		backoff_plan(&r->retry, (uint64_t)(s->reconnect_s * 1e9), now_ns);
 }
 
-static void connected(struct station *s, uint64_t now_ns)
+static void connected(struct station_connection *c, uint64_t now_ns)
 {
-	struct station_connection *c = &s->connections[0];
+	struct station *s = c->station;
 	char text[SOCKET_ADDRESS_MAX];
 
-	backoff_reset(&s->retry);
-	s->said_unreachable = false;
+	backoff_reset(&c->remote->retry);
+	c->remote->said_unreachable = false;
 	if (fault_may_log(&s->faults))
 		log_info("%s: connected to %s", s->node->name,
 			 socket_address_print(&c->peer, text));
 	station_connection_begin(c, now_ns);
-	iec104_link_start(&c->link, now_ns);
+	station_master_choose(s, now_ns);
 }
 
 /* Begins to connect; without the lock while the name is looked up. */
-static void attempt(struct station *s)
+static void attempt(struct station_connection *c)
 {
-	struct station_connection *c = &s->connections[0];
-	char text[SOCKET_ADDRESS_MAX + 32], why[SOCKET_WHY_MAX];
+	struct station *s = c->station;
+	struct station_remote *r = c->remote;
+	char why[SOCKET_WHY_MAX];
 	int fd, found = 1;
 
-	if (s->target_next >= s->target_count) {
-		host_and_port(s, text, sizeof(text));
+	if (r->target_next >= r->target_count) {
 		pthread_mutex_unlock(&s->lock);
-		found = socket_address_resolve_all(LAYER_TCP_CLIENT, text, AF_UNSPEC, s->targets,
-						   TARGETS_MAX, why);
+		found = socket_address_resolve_all(LAYER_TCP_CLIENT, r->address, AF_UNSPEC,
+						   r->targets, STATION_TARGETS, why);
 		pthread_mutex_lock(&s->lock);
-		s->target_count = found > 0 ? (unsigned)found : 0;
-		s->target_next = 0;
+		r->target_count = found > 0 ? (unsigned)found : 0;
+		r->target_next = 0;
 	}
 	if (found <= 0) {
-		cannot_reach(s, why, clock_now_ns());
+		cannot_reach(c, why, clock_now_ns());
 		return;
 	}
-	c->peer = s->targets[s->target_next];
+	c->peer = r->targets[r->target_next];
 	fd = socket(c->peer.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	stream_init(&c->stream, fd);
 	c->until_ns = clock_now_ns() + (uint64_t)(s->t0_s * 1e9);
 	if (fd >= 0)
 		socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, s->node->name, "TCP_NODELAY");
 	if (fd >= 0 && !connect(fd, &c->peer.sa, c->peer.len))
-		connected(s, clock_now_ns());
+		connected(c, clock_now_ns());
 	else if (fd >= 0 && errno == EINPROGRESS)
 		c->connecting = true;
 	else
-		cannot_reach(s, strerror(errno), clock_now_ns());
+		cannot_reach(c, strerror(errno), clock_now_ns());
 }
 
-static void connecting(struct station *s, bool ready, uint64_t now_ns)
+static void attempts(struct station *s, uint64_t now_ns)
 {
-	struct station_connection *c = &s->connections[0];
+	for (unsigned i = 0; i < s->remote_count && !s->ending; i++) {
+		struct station_connection *c = &s->connections[i];
+
+		if (c->stream.fd < 0 && backoff_is_due(&c->remote->retry, now_ns))
+			attempt(c);
+	}
+}
+
+static void connecting(struct station_connection *c, bool ready, uint64_t now_ns)
+{
 	socklen_t len = sizeof(int);
 	int err = 0;
 
@@ -167,11 +171,11 @@ static void connecting(struct station *s, bool ready, uint64_t now_ns)
 		if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &err, &len))
 			err = errno;
 		if (err)
-			cannot_reach(s, strerror(err), now_ns);
+			cannot_reach(c, strerror(err), now_ns);
 		else
-			connected(s, now_ns);
+			connected(c, now_ns);
 	} else if (now_ns >= c->until_ns) {
-		cannot_reach(s, "it does not answer within apci_t0", now_ns);
+		cannot_reach(c, "it does not answer within apci_t0", now_ns);
 	}
 }
 
@@ -210,13 +214,15 @@ static void turn(struct station *s, struct station_connection *c, short revents,
 	if (c->stream.fd < 0)
 		return;
 	if (c->connecting) {
-		connecting(s, revents, now_ns);
+		connecting(c, revents, now_ns);
 		return;
 	}
 	if (!station_connection_turn(c, revents & (POLLIN | POLLHUP | POLLERR), now_ns, &why)) {
 		station_connection_end(c, why);
-		if (s->mode == STATION_MASTER)
-			backoff_plan(&s->retry, (uint64_t)(s->reconnect_s * 1e9), now_ns);
+		if (c->remote) {
+			backoff_plan(&c->remote->retry, (uint64_t)(s->reconnect_s * 1e9), now_ns);
+			station_master_choose(s, now_ns);
+		}
 		return;
 	}
 	if (s->end_ns)
@@ -235,8 +241,9 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 		due = MIN(due, now_ns + STATE_NS);
 	if (s->end_ns)
 		due = MIN(due, s->end_ns);
-	else if (s->mode == STATION_MASTER && s->connections[0].stream.fd < 0 && s->retry.at_ns)
-		due = MIN(due, s->retry.at_ns);
+	for (unsigned i = 0; i < s->remote_count && !s->end_ns; i++)
+		if (s->connections[i].stream.fd < 0 && s->remotes[i].retry.at_ns)
+			due = MIN(due, s->remotes[i].retry.at_ns);
 	if (s->accept_ns > now_ns)
 		due = MIN(due, s->accept_ns);
 	for (unsigned i = 0; i < s->connection_count; i++) {
@@ -321,22 +328,19 @@ void *station_run(void *station)
 	struct pollfd *fds = calloc(n + 2, sizeof(*fds));
 	uint64_t now = clock_now_ns();
 
-	s->targets = calloc(TARGETS_MAX, sizeof(*s->targets));
 	pthread_mutex_lock(&s->lock);
-	if (!fds || !s->targets)
+	if (!fds)
 		log_error("%s: no memory", s->node->name);
-	if (s->mode == STATION_MASTER)
-		s->retry.at_ns = now;
-	while (fds && s->targets) {
+	for (unsigned i = 0; i < s->remote_count; i++)
+		s->remotes[i].retry.at_ns = now;
+	while (fds) {
 		uint64_t role_ns = s->role->tick(s, now);
 
 		for (unsigned i = 0; i < n; i++)
 			turn(s, &s->connections[i], fds[i].revents, now);
 		if (fds[n].revents && s->listener >= 0)
 			accept_one(s, now);
-		if (s->mode == STATION_MASTER && !s->ending && s->connections[0].stream.fd < 0 &&
-		    backoff_is_due(&s->retry, now))
-			attempt(s);
+		attempts(s, now);
 		tell_state(s);
 		if (is_over(s, now))
 			break;
@@ -349,6 +353,5 @@ void *station_run(void *station)
 	finish(s);
 	pthread_mutex_unlock(&s->lock);
 	free(fds);
-	free(s->targets);
 	return NULL;
 }

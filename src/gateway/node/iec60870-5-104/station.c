@@ -35,6 +35,9 @@ static const char *const freeze_names[] = {
 	"'type': ['array', 'null'], 'items': {'type': 'integer', 'minimum': 1, 'maximum': " most "}"
 #define REDUNDANCY_FORM "'type': 'array', 'maxItems': 16, 'items': {'type': 'object', " \
 	"'required': ['peers'], 'additionalProperties': false, 'properties': {'peers': {" CONFIG_TEXTS "}}}"
+#define STANDBY_FORM "'type': 'array', 'maxItems': 7, 'items': {'type': 'string', " \
+	"'minLength': 1, 'maxLength': 130, 'pattern': '^[A-Za-z0-9_.-]+(:[0-9]{1,5})?$|^[0-9a-fA-F:]+$|^\\\\[[0-9a-fA-F:]+\\\\](:[0-9]{1,5})?$'}"
+#define STANDBY_MAX 7
 #define REDUNDANCY_MAX 16
 #define OFFSET(field) offsetof(struct station, field)
 
@@ -43,6 +46,8 @@ static const struct config_key station_keys[] = {
 	  .help = "slave: the controlled station, which listens; master: the controlling one, which connects" },
 	{ "address", CONFIG_STRING, OFFSET(address),
 	  .help = "Slave: where to listen, 0.0.0.0 for all interfaces, default 127.0.0.1; master: the host of the slave" },
+	{ "standby", CONFIG_JSON, OFFSET(standby_cfg), .form = STANDBY_FORM,
+	  .help = "Master: further hosts, host[:port], of the same slave, which take over when the connection ends" },
 	{ "port", CONFIG_INT, OFFSET(port), "2404", .min = 1, .max = 65535, .help = "TCP port" },
 	{ "ca", CONFIG_INT, OFFSET(common_address), "1", .min = 1, .max = 65534,
 	  .help = "Common address of the slave" },
@@ -200,6 +205,54 @@ static int parse_groups(uint32_t *to, struct config *c, json_t *cfg, const char 
 	return 0;
 }
 
+static int add_remote(struct station *s, struct config *c, json_t *cfg, const char *key,
+		      const char *text)
+{
+	struct station_remote *r = &s->remotes[s->remote_count];
+	char why[SOCKET_WHY_MAX];
+
+	if (!socket_address_complete(text, (unsigned)s->port, r->address, sizeof(r->address))) {
+		config_fail(c, cfg, key, "is too long");
+		return -EINVAL;
+	}
+	if (socket_address_check(LAYER_TCP_CLIENT, r->address, why)) {
+		config_fail(c, cfg, key, "%s", why);
+		return -EINVAL;
+	}
+	s->remote_count++;
+	return 0;
+}
+
+/* The slaves to which a master connects. */
+static int parse_remotes(struct station *s, struct config *c, json_t *cfg)
+{
+	size_t count = json_array_size(s->standby_cfg), i;
+	json_t *e;
+	int ret = 0;
+
+	if (s->standby_cfg && (!json_is_array(s->standby_cfg) || count > STANDBY_MAX)) {
+		config_fail(c, cfg, "standby", "has to be a list of up to %d hosts", STANDBY_MAX);
+		return -EINVAL;
+	}
+	if (s->mode != STATION_MASTER) {
+		if (s->standby_cfg)
+			config_fail(c, cfg, "standby", "is for a master");
+		return s->standby_cfg ? -EINVAL : 0;
+	}
+	s->remotes = calloc(count + 1, sizeof(*s->remotes));
+	if (!s->remotes)
+		return -ENOMEM;
+	ret = add_remote(s, c, cfg, "address", s->address);
+	json_array_foreach(s->standby_cfg, i, e) {
+		if (!json_is_string(e)) {
+			config_fail(c, cfg, "standby", "entry %zu is no text", i);
+			return -EINVAL;
+		}
+		ret = add_remote(s, c, cfg, "standby", json_string_value(e)) ?: ret;
+	}
+	return ret;
+}
+
 static int parse_redundancy(struct station *s, struct config *c, json_t *cfg)
 {
 	json_t *list = s->redundancy_cfg, *e;
@@ -238,6 +291,7 @@ static int station_parse(struct node *n, struct config *c, json_t *cfg)
 
 	s->node = n;
 	s->role = s->mode == STATION_MASTER ? &station_master : &station_slave;
+	ret = ret ?: parse_remotes(s, c, cfg);
 	ret = parse_link(s, c, cfg) ?: ret;
 	ret = peers_parse(&s->peers, c, cfg, s->peers_cfg) ?: ret;
 	ret = parse_points(s, c, cfg) ?: ret;
@@ -282,6 +336,7 @@ static void station_destroy(struct node *n)
 	for (unsigned i = 0; i < s->redundancy_count; i++)
 		peers_free(&s->redundancy[i].peers);
 	free(s->redundancy);
+	free(s->remotes);
 	pthread_mutex_destroy(&s->lock);
 }
 
@@ -398,13 +453,19 @@ static int station_start(struct node *n)
 
 	s->node = n;
 	s->faults.node = n;
-	s->ending = s->asleep = s->said_unreachable = false;
+	s->ending = s->asleep = false;
+	s->was_active = NULL;
 	s->open = s->started = s->seen_count = 0;
 	s->end_ns = s->accept_ns = 0;
 	s->counters_ns = IEC104_NEVER;
 	s->shown = 0;
-	s->target_count = s->target_next = 0;
-	backoff_reset(&s->retry);
+	for (unsigned i = 0; i < s->remote_count; i++) {
+		struct station_remote *r = &s->remotes[i];
+
+		r->target_count = r->target_next = 0;
+		r->said_unreachable = false;
+		backoff_reset(&r->retry);
+	}
 	s->wake_fd = wakeup_open_signal();
 	ret = s->wake_fd < 0 ? s->wake_fd : 0;
 	if (ret)
@@ -496,7 +557,7 @@ static const struct node_figure station_figures[STATION_FIGURES] = {
 	[STATION_REFUSED] = { "commands_refused", "Commands that were refused", NODE_COUNTER },
 	[STATION_INTERROGATIONS] = { "interrogations", "Interrogations that were answered", NODE_COUNTER },
 	[STATION_FREEZES] = { "freezes", "Times that counters were frozen or reset", NODE_COUNTER },
-	[STATION_SWITCHES] = { "switches", "Times that a connection of a redundancy group took over from another one", NODE_COUNTER },
+	[STATION_SWITCHES] = { "switches", "Times that a connection took over from another one", NODE_COUNTER },
 	[STATION_CLOCK_OFFSET] = { "clock_offset_ms", "Milliseconds between this clock and that of the master at its last message", NODE_GAUGE },
 };
 

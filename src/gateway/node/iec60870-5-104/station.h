@@ -60,8 +60,19 @@ struct station_selection {
 	struct iec104_object object;
 };
 
+/* The slave to which a connection of a master leads. */
+#define STATION_TARGETS 8
+struct station_remote {
+	char address[SOCKET_ADDRESS_MAX + 32]; /* host and port */
+	struct backoff retry;
+	bool said_unreachable;
+	struct socket_address targets[STATION_TARGETS];
+	unsigned target_count, target_next;
+};
+
 struct station_connection {
 	struct station *station;
+	struct station_remote *remote; /* of a master */
 	struct stream stream;
 	bool connecting;        /* a master's, until until_ns */
 	uint64_t until_ns;
@@ -124,7 +135,7 @@ struct station {
 	struct iec104_settings link;
 	struct points in, out;
 	struct peers peers;
-	json_t *redundancy_cfg;
+	json_t *redundancy_cfg, *standby_cfg;
 	struct station_redundancy *redundancy;
 	unsigned redundancy_count;
 
@@ -136,6 +147,9 @@ struct station {
 	pthread_mutex_t lock;   /* with those below */
 	struct station_connection *connections;
 	unsigned connection_count, open, started;
+	struct station_remote *remotes; /* master: of each connection */
+	unsigned remote_count;
+	struct station_connection *was_active; /* master: that was started last */
 	struct iec104_object *last;   /* slave: of each point of `out`, as written last */
 	struct station_counter *counters; /* likewise */
 	struct iec104_object *readings; /* of an answer */
@@ -154,10 +168,6 @@ struct station {
 	int wake_fd, listener;
 	uint64_t end_ns;        /* when it gives up what waits; 0: the node is not to stop */
 	uint64_t accept_ns;     /* no connection is accepted before */
-	struct backoff retry;
-	bool said_unreachable;
-	struct socket_address *targets;
-	unsigned target_count, target_next;
 };
 
 /* connection.c; with the lock */
@@ -192,6 +202,8 @@ int station_slave_write(struct station *s, struct sample *smps[], unsigned cnt);
 int station_master_write(struct station *s, struct sample *smps[], unsigned cnt);
 /* Forgets the commands that were not carried out. With the lock. */
 void station_master_forget(struct station *s, const char *why);
+/* Starts the data transfer of a connection, if no other one has it. With the lock. */
+void station_master_choose(struct station *s, uint64_t now_ns);
 
 /* run.c */
 int station_listen(struct station *s); /* logs */
