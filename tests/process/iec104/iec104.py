@@ -758,17 +758,18 @@ def referee(folder):
     source = os.path.join(folder, "values.csv")
     with open(source, "w"):
         pass
-    give_rows(source, [[i] * 6 for i in range(2000)])
+    give_rows(source, [[i] * 7 for i in range(2000)])
     gateway = Gateway(folder, "slave", """
 nodes = {
 	sig = { %s };
 	x = { type = "iec60870-5-104"; address = "127.0.0.1"; ca = 41025; low_priority_queue = 20000;
-		out = { signals = ( { asdu_type = "single-point"; ioa = 1; }, { asdu_type = "double-point"; ioa = 2; },
+		out = { signals = ( { asdu_type = "single-point"; ioa = 1; }, { asdu_type = "double-point"; ioa = 2; group = 2; },
 			{ asdu_type = "scaled-int"; ioa = 3; }, { asdu_type = "short-float"; with_timestamp = true; ioa = 70000; },
-			{ asdu_type = "bitstring"; ioa = 5; }, { asdu_type = "normalized-float"; ioa = 6; } ); }; };
+			{ asdu_type = "bitstring"; ioa = 5; }, { asdu_type = "normalized-float"; ioa = 6; },
+			{ asdu_type = "integrated-total"; ioa = 7; group = 3; } ); }; };
 };
 paths = ( { in = "sig"; out = "x"; } );
-""" % file_source(source, 100.0, "6f"))
+""" % file_source(source, 100.0, "7f"))
     p = connect()
     p.socket.sendall(bytes(s.IEC104_U_Message(startdt_act=1)))
     check(s.iec104_decode(p.frame()).startdt_con == 1, "the start is confirmed")
@@ -777,6 +778,11 @@ paths = ( { in = "sig"; out = "x"; } );
     p.send(bytes(s.IEC104_I_Message_SingleIOA(cot=s.IEC104_COT_ACT, common_asdu_address=41025,
                                               origin_address=9,
                                               io=s.IEC104_IO_C_IC_NA_1_IOA(information_object_address=0, qoi=20)))[6:])
+    # Group 2, then group 3 of the counters: frozen, and read.
+    for io in (s.IEC104_IO_C_IC_NA_1_IOA(information_object_address=0, qoi=22),
+               s.IEC104_IO_C_CI_NA_1_IOA(information_object_address=0, rqt=3, frz=1),
+               s.IEC104_IO_C_CI_NA_1_IOA(information_object_address=0, rqt=3, frz=0)):
+        p.send(bytes(s.IEC104_I_Message_SingleIOA(cot=s.IEC104_COT_ACT, common_asdu_address=41025, io=io))[6:])
     while len(scaled) < 20:
         frame = p.frame()
         m = s.iec104_decode(frame)
@@ -790,8 +796,11 @@ paths = ( { in = "sig"; out = "x"; } );
         if m.type_id == s.IEC104_IO_ID_M_ME_NB_1 and m.cot == 1:
             scaled.append(m.io[0].scaled_value)
     check(scaled == list(range(scaled[0], scaled[0] + 20)), "scaled values: %s" % scaled)
-    for kind, cause in ((1, 1), (3, 1), (11, 1), (36, 1), (7, 1), (9, 1), (1, 20), (13, 20), (100, 7), (100, 10)):
+    for kind, cause in ((1, 1), (3, 1), (11, 1), (36, 1), (7, 1), (9, 1), (1, 20), (13, 20), (100, 7), (100, 10),
+                        (3, 22), (15, 40), (101, 7), (101, 10)):
         check((kind, cause) in seen, "type %d with cause %d: %s" % (kind, cause, sorted(seen)))
+    check([(m.io[0].rqt, m.io[0].frz) for m in seen[(101, 7)]] == [(3, 1), (3, 0)], "freezing and reading are confirmed")
+    check((1, 22) not in seen and seen[(15, 40)][0].io[0].information_object_address == 7, "the group and no other")
     check(seen[(100, 7)][0].origin_address == 9 and seen[(36, 1)][0].io[0].information_object_address == 70000,
           "addresses")
     ends_soon(gateway)
