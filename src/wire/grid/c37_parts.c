@@ -79,8 +79,8 @@ static size_t write_part(const struct c37_frame *head, unsigned index, struct c3
 	return c37_end(&out);
 }
 
-size_t c37_parts_write(const struct c37_frame *head, struct c37_bytes body, size_t part, uint8_t *to,
-		       size_t size)
+size_t c37_parts_write(const struct c37_frame *head, struct c37_bytes body, size_t part,
+		       uint8_t *to, size_t size)
 {
 	size_t most = part - C37_FRAME_MIN - INDEX, used = 0;
 	struct c37_bytes rest = { body.at + INDEX, body.len - INDEX };

@@ -36,7 +36,7 @@ void c37_parts_free(struct c37_parts *p);
  * Writes the configuration whose body is `body` (with its index of 0) as frames of at most `part`
  * bytes (C37_PART_MIN or more), one behind the other. Their length; 0: there is no room.
  */
-size_t c37_parts_write(const struct c37_frame *head, struct c37_bytes body, size_t part, uint8_t *to,
-		       size_t size);
+size_t c37_parts_write(const struct c37_frame *head, struct c37_bytes body, size_t part,
+		       uint8_t *to, size_t size);
 
 #endif

@@ -211,7 +211,7 @@ int modbus_tcp_decode(const uint8_t *data, size_t len, struct modbus_frame *f, c
 {
 	size_t rest;
 
-	/* Each field is looked at as soon as it is there: a stream of something else ends at once. */
+	/* Each field is looked at as soon as it is there: what is something else ends at once. */
 	if (len >= 4 && get_16(data + 2)) {
 		*why = "its protocol identifier is not 0";
 		return -1;

@@ -56,7 +56,7 @@ struct modbus_pdu {
 	uint8_t function;
 	enum modbus_table table;
 	struct modbus_range read, write;
-	bool masks;                  /* the register is to become (it & and_mask) | (or_mask & ~and_mask) */
+	bool masks;                  /* register = (register & and_mask) | (or_mask & ~and_mask) */
 	uint16_t and_mask, or_mask;
 	const uint8_t *values;       /* what is written; for modbus_pdu_value() */
 };
@@ -66,8 +66,8 @@ struct modbus_pdu {
 enum modbus_refusal modbus_pdu_decode(const uint8_t *pdu, size_t len, struct modbus_pdu *p);
 /* Of what is written, value `i` below p->write.count; not with p->masks. */
 uint16_t modbus_pdu_value(const struct modbus_pdu *p, unsigned i);
-/* Writes the answer to the request `pdu`, which was decoded as *p and carried out; values[] are those
- * that were read. Its length. */
+/* Writes the answer to the request `pdu`, which was decoded as *p and carried out; values[] are
+ * those that were read. Its length. */
 size_t modbus_answer_encode(const struct modbus_pdu *p, const uint8_t *pdu,
 			    const uint16_t values[], uint8_t to[MODBUS_PDU_BYTES]);
 size_t modbus_refusal_encode(uint8_t function, enum modbus_refusal code,

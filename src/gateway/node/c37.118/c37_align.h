@@ -35,7 +35,7 @@ struct c37_align {
 
 	uint32_t away;         /* streams that bring nothing now, so that no step waits for them */
 	uint32_t ordered;      /* streams none of whose frames overtakes another one */
-	int64_t last_ns[C37_STREAMS_MAX]; /* time of the last frame of each stream; INT64_MIN: none */
+	int64_t last_ns[C37_STREAMS_MAX]; /* of the last frame of each stream; INT64_MIN: none */
 	struct c37_step steps[C37_STEPS_MAX];
 	unsigned count;
 	uint32_t used[C37_STEPS_MAX / 32]; /* places */

@@ -41,8 +41,8 @@ static inline unsigned c37_udp_receivers(const struct c37_udp *u)
 void c37_udp_send(struct c37_udp *u, const uint8_t *frame, size_t len);
 /* Takes what has come at u->fd, and answers; `answer` has room for C37_ANSWER_MAX bytes. */
 void c37_udp_take(struct c37_udp *u, uint8_t *answer);
-/* Sends the configuration to destinations when it is due. When it is due next; UINT64_MAX: there are
- * none. */
+/* Sends the configuration to destinations when it is due. When it is due next; UINT64_MAX: there
+ * are none. */
 uint64_t c37_udp_tick(struct c37_udp *u, uint64_t now_ns, uint8_t *answer);
 
 /* A socket for data to port `port` of the host of a connection. A negative errno: none. */

@@ -108,8 +108,8 @@ static struct station_flown *flown(struct station_flow *f, unsigned i)
 	return &f->flight[(f->flight_head + i) % f->k];
 }
 
-/* What is not acknowledged waits again, in its order; the link still waits for its acknowledgements.
- * Whether there was any. */
+/* What is not acknowledged waits again, in its order; the link still waits for its
+ * acknowledgements. Whether there was any. */
 static bool take_back(struct station_flow *f)
 {
 	unsigned before = f->low->count;

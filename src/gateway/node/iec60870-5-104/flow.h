@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection has to send, and what it has sent and the peer has not acknowledged. Connections
- * of one redundancy group (IEC 60870-5-104 edition 2, clause 10) share the samples that wait: one of
- * them at a time sends data, the one that was started last. What it has sent and is not acknowledged
- * when another one takes over, or when it ends, waits again in front of the others, so that nothing is
- * lost; it may arrive twice. No socket, no clock and no thread.
+ * What a connection has to send, and what it has sent and the peer has not acknowledged.
+ * Connections of one redundancy group (IEC 60870-5-104 edition 2, clause 10) share the samples that
+ * wait: one of them at a time sends data, the one that was started last. What it has sent and is
+ * not acknowledged when another one takes over, or when it ends, waits again in front of the
+ * others, so that nothing is lost; it may arrive twice. No socket, no clock and no thread.
  */
 #ifndef GATEWAY_NODE_IEC60870_5_104_FLOW_H
 #define GATEWAY_NODE_IEC60870_5_104_FLOW_H
@@ -70,7 +70,8 @@ void station_flow_free(struct station_flow *f);
 
 /* Of a new connection; `group` may be NULL. */
 void station_flow_begin(struct station_flow *f, struct station_group *group);
-/* The connection has ended. `delivered`: the peer has got all that was sent. Samples that are lost. */
+/* The connection has ended. `delivered`: the peer has got all that was sent. Samples that are
+ * lost. */
 unsigned station_flow_end(struct station_flow *f, bool delivered);
 /* The link has started to send data, or does not any more. True: it has taken over from another
  * one, which was started or had not had all acknowledgements. */

@@ -142,8 +142,9 @@ static enum modbus_refusal read_values(struct modbus_server *v, const struct mod
 				       uint16_t to[])
 {
 	bool of_node;
-	enum modbus_refusal refusal = modbus_store_read(&v->m->store, p->table, &p->read, to, &of_node);
+	enum modbus_refusal refusal;
 
+	refusal = modbus_store_read(&v->m->store, p->table, &p->read, to, &of_node);
 	if (refusal || !of_node)
 		return refusal;
 	if (!v->has_values)
@@ -289,7 +290,8 @@ static struct client *find_place(struct modbus_server *v)
 		}
 	}
 	if (idle)
-		close_client(v, idle, "it asks for nothing, and another client needs the place (max_clients)");
+		close_client(v, idle,
+			     "it asks for nothing, and another client needs the place (max_clients)");
 	return idle;
 }
 
@@ -401,7 +403,8 @@ static void serve_line(struct modbus_server *v, bool silence)
 		at += n > 0 ? (size_t)n : 1;
 	}
 	if (skipped)
-		fault_note(&v->faults, FAULT_MALFORMED, 1, "%zu bytes of the line are no frame", skipped);
+		fault_note(&v->faults, FAULT_MALFORMED, 1, "%zu bytes of the line are no frame",
+			   skipped);
 	v->filled -= at;
 	memmove(v->in, v->in + at, v->filled);
 }
@@ -449,8 +452,9 @@ static void fill(struct modbus_server *v, uint64_t now_ns)
 		if (k->stream.fd >= 0)
 			v->fds[i].events = stream_events(&k->stream, takes_requests(k), false);
 	}
-	v->fds[n] = (struct pollfd){ .fd = v->line >= 0 ? v->line : v->accept_ns > now_ns ? -1 : v->listener,
-				     .events = POLLIN };
+	v->fds[n] = (struct pollfd){ .fd = v->listener, .events = POLLIN };
+	if (v->line >= 0 || v->accept_ns > now_ns)
+		v->fds[n].fd = v->line;
 	v->fds[n + 1] = (struct pollfd){ .fd = v->wake_fd, .events = POLLIN };
 }
 
@@ -640,7 +644,8 @@ static const char *find_fault(const struct modbus_node *m, const struct sample *
 		uint16_t words[MODBUS_VALUE_MAX] = { 0 };
 
 		*signal = map->signal;
-		why = modbus_value_write(map, text_type(l, map->signal), &s->data[map->signal], words);
+		why = modbus_value_write(map, text_type(l, map->signal), &s->data[map->signal],
+					 words);
 	}
 	return why;
 }

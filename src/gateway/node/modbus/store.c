@@ -98,5 +98,6 @@ enum modbus_refusal modbus_store_check(const struct modbus_store *s, enum modbus
 	for (unsigned i = r->address; i < end; i++)
 		if (w->owners[i] != CLIENTS && w->owners[i] != CLIENTS_NEXT)
 			return MODBUS_NO_ADDRESS;
-	return end < w->size && w->owners[end] == CLIENTS_NEXT ? MODBUS_NO_ADDRESS : MODBUS_ACCEPTED;
+	return end < w->size && w->owners[end] == CLIENTS_NEXT ? MODBUS_NO_ADDRESS :
+								  MODBUS_ACCEPTED;
 }

@@ -16,7 +16,8 @@ struct modbus_words {
 
 struct modbus_store {
 	struct modbus_words tables[MODBUS_TABLES];
-	/* Registers that do not exist are read as 0, if they are before the last one of their table. */
+	/* Registers that do not exist are read as 0, if they are before the last one of their
+	 * table. */
 	bool zero_gaps;
 };
 
