@@ -450,7 +450,8 @@ int c37_client_start(struct c37_stream *s)
 		.status = in->status,
 		.drops_invalid = in->drop_invalid,
 		.timeout_ns = (uint64_t)(in->timeout_s * 1e9),
-		.track.sequence = c->node->sequence,
+		/* Joined streams have no numbers of their own. */
+		.track.sequence = c->join ? 0 : c->node->sequence,
 	};
 	l->wake_fd = wakeup_open_signal();
 	l->rx = malloc(RX_BYTES);
