@@ -410,6 +410,8 @@ paths = ( { in = "x"; out = "f"; } );
         end_soon(g[0])
         g.clear()
     for d in devices:
+        # Its thread waits there.
+        d.listener.shutdown(socket.SHUT_RDWR)
         d.listener.close()
 
 
