@@ -6,7 +6,8 @@ In a network namespace of its own a gateway publishes sampled values (4,800 samp
 2, and 14,400 in messages of 6) and GOOSE (a change each 10 ms); dumpcap notes at the other end of a cable
 (veth, in another namespace) when the kernel had each frame. The plan is the time in the message itself: of
 sampled values refrTm of the last sample, of GOOSE t. Both come from the generator of the gateway, whose
-times are planned ones. Each stream runs for SECONDS (60).
+times are planned ones; a stream makes up steps that are late by up to a second. Each stream runs for
+SECONDS (60).
 
 Beside each stream, in the same seconds, cyclictest (rt-tests) sleeps with the same interval and says how
 late the host wakes it: the floor. CHRT=1 runs gateway and cyclictest with real-time priority.
@@ -159,7 +160,7 @@ def stream_config(rate, asdus, seconds):
     return """
 stats = 0.0; hugepages = 0; idle_stop = true;
 nodes = {
-	lines = { type = "signal"; signal = "sine"; values = %d; rate = %d; origin = "planned"; limit = %d; };
+	lines = { type = "signal"; signal = "sine"; values = %d; rate = %d; origin = "planned"; limit = %d; catch_up = 1.0; };
 	mu = { type = "iec61850-9-2"; interface = "end0"; dst_address = "01:0c:cd:04:00:01";
 		out = { sv_id = "MU01"; smp_mod = "samples_per_second"; smp_rate = %d; smp_synch = "global_clock"; asdus = %d;
 			signals = { count = %d; iec_type = "int32"; quality = true; }; }; };
