@@ -37,7 +37,7 @@ static const char usage[] =
 	"  -o K=V     a setting of the node iec61850-9-2, such as app_id=16385 or\n"
 	"             out.simulation=true; dots in the key lead into groups\n"
 	"  -n         print the configuration of a gateway that does this, and end\n"
-	"  -h         this text\n";
+	"  -h, --help this text\n";
 
 struct play {
 	const char *id, *record, *interface, *code, *channel_list, *synch;
@@ -334,12 +334,15 @@ static int take_option(char **argv, int opt, struct play *p)
 
 int cli_sv_play(int argc, char **argv)
 {
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
+					       { NULL, 0, NULL, 0 } };
 	struct play p = { .id = "BUSBAR01", .synch = "local_clock", .seconds = -1,
 			  .node = json_object() };
 	int opt, status = -1;
 
 	log_init(LOG_INFO);
-	while (status < 0 && (opt = getopt(argc, argv, "i:v:c:s:lt:o:nh")) != -1)
+	while (status < 0 &&
+	       (opt = getopt_long(argc, argv, "i:v:c:s:lt:o:nh", longs, NULL)) != -1)
 		status = take_option(argv, opt, &p);
 	if (status < 0 && argc - optind != 2) {
 		fputs(usage, stderr);

@@ -30,7 +30,7 @@ static const char usage[] =
 	"  -o K=V     a setting of the node iec61850-9-2, such as app_id=16385; dots in the key\n"
 	"             lead into groups\n"
 	"  -n         print the configuration of a gateway that does this, and end\n"
-	"  -h         this text\n";
+	"  -h, --help this text\n";
 
 struct record_options {
 	const char *id, *format, *source, *file;
@@ -42,9 +42,11 @@ struct record_options {
 
 static int parse(int argc, char **argv, struct record_options *o)
 {
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
+					       { NULL, 0, NULL, 0 } };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "i:v:f:t:o:nh")) != -1) {
+	while ((opt = getopt_long(argc, argv, "i:v:f:t:o:nh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
 			o->id = optarg;

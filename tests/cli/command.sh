@@ -33,6 +33,9 @@ check "bench names are checked alike" 2 "did you mean 'floor'" "$BUSBAR" bench f
 for command in devices exec bench; do
 	check "$command has --help" 0 "usage: busbar $command" "$BUSBAR" "$command" --help
 done
+for command in list record play; do
+	check "sv $command has --help" 0 "usage: busbar sv $command" "$BUSBAR" sv "$command" --help
+done
 check "floor refuses one CPU twice" 2 'two different CPU' "$BUSBAR" bench floor --cpus 0,0
 check "floor refuses an unknown name" 2 "no measurement 'nonsense'" "$BUSBAR" bench floor nonsense
 exit "$failed"

@@ -22,7 +22,7 @@ static const struct config_key can_keys[] = {
 	{ "interface_name", CONFIG_STRING, OFFSET(bus.interface), .required = true,
 	  .help = "Name of the network interface, such as can0" },
 	{ "sample_rate", CONFIG_REAL, OFFSET(sample_rate), .min = 0, .max = 1e12,
-	  .help = "Says nothing, as in VILLASnode: samples come when frames do" },
+	  .help = "Has no effect, as in VILLASnode: samples come when frames do" },
 	{ "fd", CONFIG_BOOL, OFFSET(bus.fd), "false",
 	  .help = "Frames are sent as those of CAN FD, and such ones are received, too" },
 	{ "bitrate_switch", CONFIG_BOOL, OFFSET(bitrate_switch), "true",

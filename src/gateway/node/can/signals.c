@@ -48,9 +48,9 @@ const struct config_key can_signal_keys[CAN_SIGNAL_KEYS] = {
 	  .help = "Of a float signal: it is what the bits say times factor plus offset" },
 	{ "offset", CONFIG_REAL, OFFSET(offset), "0.0", .help = "See factor" },
 	{ "min", CONFIG_REAL, OFFSET(min),
-	  .help = "The smallest value of the signal; smaller ones are counted, and not sent" },
+	  .help = "The smallest value of the signal; smaller ones that are received are counted; in place of those that are written, it is sent" },
 	{ "max", CONFIG_REAL, OFFSET(max),
-	  .help = "The greatest value of the signal; greater ones are counted, and not sent" },
+	  .help = "The greatest value of the signal; greater ones that are received are counted; in place of those that are written, it is sent" },
 	{ "frame_length", CONFIG_INT, OFFSET(frame_length), "0", .min = 1, .max = CANFD_MAX_DLEN,
 	  .help = "Of out: the frame has so many bytes at least; by default as far as its signals reach" },
 };
