@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections to other people's servers (brokers, databases), for node-types. A node-type
- * brings the calls of its library (struct outside_ops) and a table of keys; this room has all
- * else: connecting in the background and again after a loss, messages in the node's format,
- * samples that wait to be read, messages that wait to be sent, the policy when there is no
- * room, confirmations, the state of the node, and its figures.
+ * brings its protocol or the calls of its library (struct outside_ops) and a table of keys; this
+ * room has all else: connecting in the background and again after a loss, messages in the
+ * node's format, samples that wait to be read, messages that wait to be sent, the policy when
+ * there is no room, confirmations, the state of the node, and its figures.
  *
- * Who calls the library: one thread at a time, with the connection locked. A thread of the node
- * connects, and does what is due while nobody else does. The thread of a path that reads the
+ * One thread at a time makes the calls of struct outside_ops, with the connection locked. A
+ * thread of the node connects, and does what is due while no other thread does. The thread of a path that reads the
  * node takes its place: then a message needs no other thread on its way. The thread of a path
  * that writes sends by itself while nothing waits. With OUTSIDE_MAY_WAIT all calls are made by
  * the thread of the node.
