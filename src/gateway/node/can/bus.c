@@ -38,7 +38,7 @@ static int set(int fd, int option, const void *value, size_t size, char why[CAN_
 
 static int set_filters(int fd, const struct can_bus_settings *s, char why[CAN_WHY_MAX])
 {
-	/* What is with data, standard and extended. */
+	/* Lets through all frames with data, standard and extended ones. */
 	const struct can_filter all = { .can_id = 0, .can_mask = CAN_RTR_FLAG };
 	const can_err_mask_t errors = ALL_ERRORS;
 	int ret = s->all ? set(fd, CAN_RAW_FILTER, &all, sizeof(all), why, "filters") :
@@ -57,7 +57,7 @@ static int set_options(int fd, const struct can_bus_settings *s, char why[CAN_WH
 	if (!ret && s->fd)
 		ret = set(fd, CAN_RAW_FD_FRAMES, &one, sizeof(one), why,
 			  "fd: the kernel has no CAN FD");
-	/* Works without these, too. */
+	/* These settings are optional: the node works when the kernel refuses them. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof(receive));
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));

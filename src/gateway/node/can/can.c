@@ -136,7 +136,7 @@ static int node_check(struct node *n, struct config *c, json_t *cfg)
 	return p->in.count ? find_trigger(p, c) : 0;
 }
 
-/* What the path writes is known now. */
+/* Called when the signals that the path writes are known. */
 static int node_check_signals(struct node *n, struct config *c, json_t *cfg)
 {
 	struct can_node *p = n->private_data;

@@ -29,7 +29,7 @@ enum can_figure {
 	CAN_CLIPPED_VALUES,
 	CAN_WAITS,
 	CAN_DOWNS,
-	/* Of error frames. */
+	/* Counters of error frames. */
 	CAN_ERROR_FRAMES,
 	CAN_BUS_OFF,
 	CAN_RESTARTED,
@@ -53,7 +53,7 @@ enum can_figure {
 struct can_bus_settings {
 	const char *interface;
 	bool fd, loopback, receive_own;
-	/* Frames that are received; `all`: all with data. */
+	/* Which frames the kernel lets through; `all`: all frames with data. */
 	const struct can_filter *filters;
 	unsigned filter_count;
 	bool all;
@@ -68,7 +68,7 @@ struct can_arrival {
 
 /* A table, so that tests have another bus than the kernel's. No call waits. */
 struct can_bus_ops {
-	/* A socket that is bound to no interface. Or a negative errno with the reason. */
+	/* Opens a socket that is bound to no interface. A negative errno with the reason in why. */
 	int (*open)(const struct can_bus_settings *s, char why[CAN_WHY_MAX]);
 	/*
 	 * Binds it to the interface, unless it is bound to this one already (*index, which is 0
@@ -101,7 +101,7 @@ struct can_node {
 
 	/* Settings. */
 	struct can_bus_settings bus;
-	double sample_rate;      /* as VILLASnode has it; says nothing */
+	double sample_rate;      /* accepted because VILLASnode has it; no effect */
 	bool bitrate_switch;
 	int64_t reconnect_ms;
 	int trigger;
@@ -120,13 +120,13 @@ struct can_node {
 	pthread_mutex_t lock;
 	struct backoff retry;      /* with the lock */
 	unsigned index;            /* with the lock */
-	int was;                   /* with the lock: why it is down; 0: nothing was said */
+	int was;                   /* with the lock: the errno that was logged last; 0: none */
 	_Atomic uint64_t retry_ns; /* when to look again; 0: now */
 	atomic_bool up, bus_off;
-	atomic_int shown;          /* enum node_state that the node has; -1: none of ours */
+	atomic_int shown;          /* the enum node_state that this file has set; -1: none */
 	_Atomic uint64_t said_ns;  /* a line about errors on the bus */
 
-	/* Of the thread that reads. */
+	/* Used by the thread that reads. */
 	struct can_arrival arrival;
 	uint32_t overruns;
 	union signal_data *values; /* of all signals */
@@ -134,10 +134,10 @@ struct can_node {
 	unsigned unseen;           /* messages */
 	const struct can_message *trigger_message;
 
-	/* Of the thread that writes. */
+	/* Used by the thread that writes. */
 	uint8_t *frames;           /* CANFD_MTU of each message */
 	uint64_t drained_ns;
-	bool stuck;                /* a frame waited in vain: the next ones do not, until one is sent */
+	bool stuck;                /* a frame waited in vain: no other waits until one is sent */
 };
 
 /* traffic.c. The first one 0 or a negative errno after a message in the log; close undoes a part,
@@ -155,7 +155,7 @@ static inline bool can_reads(const struct can_node *c)
 
 /* errors.c: an error frame. */
 void can_take_error(struct can_node *c, const struct can_received *r);
-/* One line about it. Pure. */
+/* Prints one line about an error frame. Pure. */
 void can_error_print(const struct can_received *r, char *buf, size_t size);
 
 /* signals.c */

@@ -8,7 +8,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Not in older headers. */
+/* Older kernel headers do not define this flag. */
 #ifndef CAN_ERR_CNT
 #define CAN_ERR_CNT 0x00000200U
 #endif
@@ -100,7 +100,7 @@ void can_take_error(struct can_node *c, const struct can_received *r)
 			continue;
 		node_figure_add(c->node, k->figure, 1);
 		state |= k->figure >= CAN_BUS_OFF && k->figure <= CAN_ACTIVE;
-		/* A sound bus has these, too. */
+		/* Lost arbitration is usual on a sound bus. */
 		common &= k->class == CAN_ERR_LOSTARB;
 	}
 	if (r->id & CAN_ERR_CNT) {

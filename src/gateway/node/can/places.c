@@ -182,7 +182,7 @@ static enum can_written write_integer(const struct can_map *m, int64_t v, uint8_
 {
 	int64_t to = v;
 
-	/* Of 64 bits without a sign all patterns are possible, as they are read. */
+	/* An unsigned field of 64 bits can hold every pattern, so nothing is clipped. */
 	if (m->is_signed || m->length < CAN_VALUE_BITS) {
 		to = MAX(to, smallest(m));
 		to = to > 0 && (uint64_t)to > greatest(m) ? (int64_t)greatest(m) : to;
@@ -350,7 +350,7 @@ const char *can_frame_decode(const void *bytes, size_t size, struct can_received
 	uint32_t id;
 	uint8_t len;
 
-	/* The head is the same in both. */
+	/* struct can_frame and struct canfd_frame have the same head. */
 	static_assert(offsetof(struct can_frame, data) == offsetof(struct canfd_frame, data), "head");
 	static_assert(offsetof(struct can_frame, len) == offsetof(struct canfd_frame, len), "head");
 	if (size != CAN_MTU && size != CANFD_MTU)

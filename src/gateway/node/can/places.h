@@ -75,7 +75,7 @@ const struct can_map *can_find_overlap(const struct can_map maps[], unsigned cou
 const struct can_message *can_message_find(const struct can_message messages[], unsigned count,
 					   uint32_t id);
 
-/* What a socket gave. */
+/* A frame that a socket has received. */
 struct can_received {
 	uint32_t id;            /* with CAN_EFF_FLAG, without the other flags */
 	bool error, remote;     /* not a frame with data */

@@ -81,7 +81,7 @@ static void warn_unused(struct config *c, const json_t *at, const char *const ke
 uint32_t can_id_parse(struct config *c, const json_t *at, const char *key, int64_t id)
 {
 	const json_t *said = json_object_get(at, "can_extended");
-	/* The kernel, VILLASnode and DBC files mark extended ones so. */
+	/* The kernel, VILLASnode and DBC files mark extended identifiers by this bit. */
 	bool marked = id & CAN_EFF_FLAG, extended;
 	uint32_t bits = (uint32_t)id & ~CAN_EFF_FLAG;
 

@@ -15,11 +15,11 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* One read() looks at this many frames at most, so that it ends though others send. */
+/* One read() looks at this many frames at most, so that it ends on a busy bus. */
 #define FRAMES_MAX 64
 /* The queue of the interface has no descriptor that tells of room: so often a frame is tried. */
 #define AGAIN_NS 250000
-/* So often a node that is only written looks for error frames. */
+/* Interval at which a node that is only written looks for error frames. */
 #define DRAIN_NS (NSEC_PER_SEC / 10)
 
 /* ---- the interface ---- */
@@ -38,7 +38,7 @@ static void show(struct can_node *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* With the lock. 0 or why it is not there, as attach(). */
+/* With the lock. Tries to bind the socket to the interface; returns what attach() returns. */
 static int try_attach(struct can_node *c, char why[CAN_WHY_MAX])
 {
 	uint64_t now = clock_now_ns();
@@ -57,7 +57,7 @@ static int try_attach(struct can_node *c, char why[CAN_WHY_MAX])
 	return ret;
 }
 
-/* With the lock. Says how an attempt ended, if the last one did not end likewise. */
+/* With the lock. Logs how an attempt ended, if the attempt before ended otherwise. */
 static void say_attempt(struct can_node *c, int ret, const char *why)
 {
 	if (-ret == c->was)
@@ -134,7 +134,7 @@ static void expect_all(struct can_node *c)
 	c->unseen = c->in.message_count;
 }
 
-/* Whether the message completes a sample. */
+/* Does the message complete a sample? */
 static bool completes(struct can_node *c, const struct can_message *m)
 {
 	bool *seen = &c->seen[m - c->in.messages];
@@ -157,7 +157,7 @@ static bool take_message(struct can_node *c, const struct can_received *r, struc
 	const struct can_message *m = can_message_find(c->in.messages, c->in.message_count, r->id);
 	unsigned outside;
 
-	/* With very many identifiers, or without reading, the kernel lets others through. */
+	/* If the identifiers are too many for filters, other frames come, too. */
 	if (!m)
 		return false;
 	node_figure_add(c->node, CAN_FRAMES_RECEIVED, 1);
@@ -188,7 +188,7 @@ static void note_overruns(struct can_node *c)
 	fault_note(&c->faults, FAULT_OVERRUN, lost, "frames for which the kernel had no room");
 }
 
-/* What has come; `s` NULL: only error frames count. True: `s` is a sample now. */
+/* Handles c->arrival; with `s` NULL only error frames. True: `s` is a complete sample. */
 static bool take_arrival(struct can_node *c, struct sample *s)
 {
 	struct can_received r;

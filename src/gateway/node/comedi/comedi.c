@@ -258,7 +258,7 @@ static int daq_poll_fds(struct node *n, int fds[], int max)
 	return 2;
 }
 
-/* For room in the kernel's buffer. */
+/* A write may wait for room in the kernel's buffer. */
 static bool daq_may_wait(struct node *n)
 {
 	return true;

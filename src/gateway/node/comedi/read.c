@@ -54,7 +54,7 @@ int daq_read_start(struct node *n)
 	return 0;
 }
 
-/* What the board has converted meanwhile is nobody's loss. */
+/* Scans that the board has converted during a pause do not count as lost. */
 void daq_resume(struct node *n)
 {
 	struct daq_node *d = n->private_data;
@@ -65,7 +65,7 @@ void daq_resume(struct node *n)
 	if (!d->in.streams || !d->dev)
 		return;
 	daq_cancel(d, &d->in);
-	/* If it does not begin, the next read says so. */
+	/* If the command does not begin, the next read() reports it. */
 	start_command(n);
 }
 

@@ -121,7 +121,7 @@ static int begin(struct daq_node *d)
 	return 0;
 }
 
-/* Until the board has taken enough; a negative errno: it does not, or has ended. */
+/* Waits until the board has taken the scan. A negative errno: it takes none, or has ended. */
 static int put_patiently(struct daq_node *d)
 {
 	struct pollfd p = { .fd = d->fd, .events = POLLOUT };
@@ -131,7 +131,7 @@ static int put_patiently(struct daq_node *d)
 	int ret;
 
 	while ((ret = put_bytes(d, d->out.buffer, d->out.scan_size, &done)) == -EAGAIN) {
-		/* Behind a part of a scan all that follow would be shifted: it begins again. */
+		/* After a part of a scan all later ones would be shifted: it begins again. */
 		if (atomic_load(&d->wait.interrupts) - asked >= INTERRUPTS ||
 		    clock_monotonic_ns_slow() - since_ns > STUCK_NS)
 			return done ? -ETIMEDOUT : -EAGAIN;
@@ -157,7 +157,7 @@ static bool write_stream(struct node *n)
 			node_refuse(n, NODE_LOSS_STUCK, 1, "the board takes nothing");
 			return false;
 		}
-		/* It had no scan to convert when one was due, and has ended the command. */
+		/* The board had no scan to convert when one was due, and has ended the command. */
 		node_figure_add(n, DAQ_UNDERRUNS, 1);
 		if (fault_may_log(&d->faults))
 			log_warn("node %s: out: the board has run out of samples (%s) and begins again; write at %g Hz, or raise out.bufsize (%d KiB)",

@@ -11,7 +11,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* The list in a direction, or as everywhere on the node. */
+/* The list of signals of a direction, or that of the node. */
 static const json_t *signals_of(const struct node_direction *d, const json_t *cfg)
 {
 	return json_object_get(signal_list_is_given(d->cfg, "signals") ? d->cfg : cfg, "signals");

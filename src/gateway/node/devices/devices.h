@@ -14,7 +14,7 @@
 
 #define DEVICE_VALUES 48
 
-/* A setting; which member counts the key says. */
+/* A setting; the type of its key says which member holds it. */
 union device_value {
 	bool on;
 	int64_t number;

@@ -42,7 +42,7 @@ static const struct config_key ethercat_keys[] = {
 	KEY(0, "rate", CONFIG_REAL, .fallback = "1000.0", .min = 1e-3, .max = 1e5,
 	    .help = "Cycles of the bus per second"),
 };
-/* An EL3008 and an EL4038. */
+/* Product codes of an EL3008 and an EL4038. */
 static const struct config_key ethercat_in_keys[] = { TERMINAL(1, "2", "196882514") };
 static const struct config_key ethercat_out_keys[] = { TERMINAL(6, "1", "264646738") };
 

@@ -87,7 +87,7 @@ static int open_reader(struct reader *r, const char *path, const struct fmu_limi
 	if (r->locale)
 		r->former = uselocale(r->locale);
 	r->archive = archive_read_new();
-	/* Only the reader that goes by the directory at the end: that one knows links. */
+	/* Only the reader that uses the directory at the end of the archive: it recognises links. */
 	if (r->archive && archive_read_support_format_zip_seekable(r->archive) == ARCHIVE_OK &&
 	    archive_read_open_fd(r->archive, r->fd, BLOCK) == ARCHIVE_OK)
 		return 0;

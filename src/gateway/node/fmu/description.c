@@ -130,7 +130,7 @@ static char *copy_text(struct parse *p, const char *name, const char *text)
 		fail(p, "%s is %s", name, text && *text ? "too long" : "missing");
 		return NULL;
 	}
-	/* By character references; they would look like further lines of the log. */
+	/* Character references can bring line breaks, which would look like lines of the log. */
 	for (const char *at = text; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f) {
 			fail(p, "%s has a control character", name);

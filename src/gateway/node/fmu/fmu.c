@@ -88,7 +88,7 @@ struct fmu_node {
 	atomic_bool running, ended;
 	struct inbox inbox;
 	struct waker room;          /* wakes a writer that waits for the reader */
-	bool gave_up;               /* it has waited in vain */
+	bool gave_up;               /* the writer has waited in vain */
 	struct timer timer;
 	bool has_inbox, has_timer, resumed;
 	uint64_t warnings_noted, partial_noted;
@@ -159,7 +159,7 @@ static int fail(struct config *c, const json_t *at, const char *key, const char 
 	return -EINVAL;
 }
 
-/* The settings, or what the model says. */
+/* Takes times and tolerance from the settings, else from the model. */
 static int set_experiment(struct fmu_node *f, struct config *c, const json_t *cfg)
 {
 	const struct fmu_description *d = &f->about;
@@ -215,7 +215,7 @@ static int describe_side(struct fmu_node *f, struct fmu_side *s, struct config *
 	return ret;
 }
 
-/* Everything that modelDescription.xml decides. */
+/* Sets all that depends on modelDescription.xml. */
 static int describe(struct fmu_node *f, struct config *c, const json_t *cfg, bool late)
 {
 	int ret = set_experiment(f, c, cfg);
@@ -291,7 +291,7 @@ static int fmu_prepare(struct node *n)
 	struct fmu_node *f = n->private_data;
 
 	f->by_clock = f->pace == PACE_CLOCK || (f->pace == PACE_AUTO && !n->is_destination);
-	/* The timer waits. */
+	/* read() waits by itself, for the timer. */
 	n->in.waits_itself = f->by_clock;
 	if (!f->by_clock)
 		return 0;
@@ -312,11 +312,11 @@ static double time_at(const struct fmu_node *f, uint64_t step)
 
 static bool is_over(const struct fmu_node *f)
 {
-	/* Half a step: rounding. */
+	/* Half a step allows for rounding. */
 	return time_at(f, f->steps + 1) > f->experiment.stop + 0.5 * f->step;
 }
 
-/* The simulation is over; `why`, if it is not as planned. */
+/* Ends the simulation; `why`: the reason of an end that was not planned, else NULL. */
 static void end(struct fmu_node *f, const struct fmu_why *why)
 {
 	if (why) {
@@ -356,7 +356,7 @@ static int set_inputs(struct fmu_node *f, const union fmu_value *values, struct 
 	return ret;
 }
 
-/* One step. False: the simulation has ended. */
+/* Makes one step. False: the simulation has ended. */
 static bool step(struct fmu_node *f)
 {
 	struct fmu_why why;
@@ -444,7 +444,7 @@ static void deliver(struct fmu_node *f)
 	inbox_wake(&f->inbox);
 }
 
-/* A step with the inputs of f->written. False: it was not taken. */
+/* Makes a step with the inputs of f->written. False: the model did not take the inputs. */
 static bool step_by_sample(struct fmu_node *f)
 {
 	struct fmu_why why;
@@ -570,7 +570,7 @@ static int wait_for_tick(struct fmu_node *f)
 	ticks = timer_wait_step(&f->timer, &late_ns);
 	if (ticks < 0)
 		return (int)ticks;
-	/* Of a pause only the step that was taken counts. */
+	/* After a pause only the step that was taken counts as late. */
 	if (f->resumed)
 		late_ns = timer_step_age_ns(&f->timer);
 	f->resumed = false;
@@ -623,7 +623,7 @@ static int fmu_read(struct node *n, struct sample *smps[], unsigned cnt, unsigne
 	ret = inbox_read(&f->inbox, n, &f->faults, smps, cnt);
 	if (ret > 0)
 		waker_wake(&f->room);
-	/* What was there before the end comes first. */
+	/* Samples that came before the end are read first. */
 	return ended && ret <= 0 ? -ENODATA : ret;
 }
 

@@ -46,7 +46,7 @@ __attribute__((format(printf, 3, 4))) static inline int fmu_why(struct fmu_why *
 
 /* ---- archive.c ---- */
 
-/* What an archive may take. */
+/* Limits of an archive. */
 struct fmu_limits {
 	uint64_t bytes;       /* of all that is unpacked */
 	uint64_t description; /* of modelDescription.xml */
@@ -189,7 +189,7 @@ struct fmu_experiment {
 /* Loads the binary of `folder`. `i` has name, about, faults and logging. 0 or a negative errno with
  * *why; fmu_instance_close() in any case. */
 int fmu_instance_load(struct fmu_instance *i, const char *folder, struct fmu_why *why);
-/* Whether the binary has what gets (or sets) variables of these types. */
+/* Checks that the binary has the functions that get (or set) variables of these types. */
 int fmu_instance_check(struct fmu_instance *i, const struct fmu_group groups[], unsigned count,
 		       bool sets, struct fmu_why *why);
 /* Makes the instance and initialises it. */
@@ -199,7 +199,7 @@ int fmu_instance_get(struct fmu_instance *i, struct fmu_group groups[], unsigned
 		     union fmu_value values[], struct fmu_why *why);
 int fmu_instance_set(struct fmu_instance *i, struct fmu_group groups[], unsigned count,
 		     const union fmu_value values[], struct fmu_why *why);
-/* From `time` to `until`. 1: the model ends the simulation. */
+/* Makes a step from `time` to `until`. 1: the model ends the simulation. */
 int fmu_instance_step(struct fmu_instance *i, double time, double until, struct fmu_why *why);
 void fmu_instance_close(struct fmu_instance *i);
 
@@ -225,7 +225,7 @@ void fmu_side_free(struct fmu_side *s);
 /* `parameters` of the node. The caller frees *starts. */
 int fmu_starts_parse(struct fmu_start **starts, unsigned *count, struct config *c,
 		     const json_t *cfg, const struct fmu_description *d);
-/* Whether `parameters` has the right form, where the model is not there. */
+/* Checks the form of `parameters` while the model cannot be read. */
 int fmu_starts_check(struct config *c, const json_t *cfg);
 
 /* The value of a signal as the variable has it. NULL, or why it cannot have it. */

@@ -51,7 +51,7 @@ struct fmu_functions {
 	fmi3_do_step *do_step3;
 	bool simulates; /* initialisation is over */
 	struct fmi2_callbacks callbacks;
-	_Atomic(struct fmu_instance *) owner; /* NULL: it has gone, behind a fatal error */
+	_Atomic(struct fmu_instance *) owner; /* NULL: the node is gone, after a fatal error */
 };
 
 /* ---- callbacks ---- */
@@ -252,7 +252,7 @@ int fmu_instance_check(struct fmu_instance *i, const struct fmu_group groups[], 
 
 /* ---- calls ---- */
 
-/* What a status means: 0, or a negative errno with *why; -EAGAIN: the model goes on. */
+/* Judges a status: 0, or a negative errno with *why; -EAGAIN: the model can go on. */
 static int judge(struct fmu_instance *i, enum fmi_status status, const char *function,
 		 struct fmu_why *why)
 {
@@ -391,7 +391,7 @@ static union fmu_value fetch(const void *values, unsigned at, enum fmu_type type
 		v.i = ((const int64_t *)values)[at];
 		break;
 	case FMU_BOOLEAN:
-		/* Not as bool: the FMU may leave any byte there. */
+		/* Not read as a bool: the FMU may leave any byte there. */
 		v.i = version == 2 ? ((const int *)values)[at] != 0 :
 				     ((const uint8_t *)values)[at] != 0;
 		break;
@@ -513,7 +513,7 @@ void fmu_instance_close(struct fmu_instance *i)
 	struct fmu_functions *f = i->functions;
 	struct fmu_why why;
 
-	/* Behind a fatal error nothing may be called, and its threads may still run. */
+	/* After a fatal error nothing may be called, and threads of the FMU may still run. */
 	if (i->component && i->state == FMU_READY && f->simulates)
 		judge(i, f->terminate(i->component), "Terminate", &why);
 	if (i->component && i->state != FMU_DEAD)

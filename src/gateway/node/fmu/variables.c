@@ -87,7 +87,7 @@ void fmu_value_to_signal(const struct fmu_variable *v, union fmu_value from, enu
 {
 	bool real = is_float(v);
 
-	/* What is above the greatest integer. */
+	/* Above the greatest signed integer: an integer signal shows that one, a float the value. */
 	if (v->type == FMU_UINT64 && from.i < 0) {
 		if (type == SIGNAL_FLOAT || type == SIGNAL_COMPLEX)
 			from.f = (double)(uint64_t)from.i, real = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting to the broker, and what it says about the connection. */
+/* Connects to the broker, and handles its answer to the connection. */
 #define LOG_ROOM "gateway/mqtt"
 #include "gateway/node/mqtt/mqtt.h"
 
@@ -14,12 +14,12 @@
 
 /* ---- the numbers of messages ---- */
 
-/* The broker has kept nothing. */
+/* The broker has kept no session. */
 static void forget_session(struct mqtt_node *m)
 {
 	memset(m->out_ids, MQTT_ID_FREE, sizeof(m->out_ids));
 	memset(m->in_ids, 0, sizeof(m->in_ids));
-	/* Not those of the last process, which the broker may remember. */
+	/* Begins at another number than the last process, whose numbers the broker may remember. */
 	m->last_id = (uint16_t)clock_now_ns();
 }
 
@@ -28,7 +28,7 @@ void mqtt_start_session(struct mqtt_node *m, bool kept)
 	m->in_flight = 0;
 	if (!kept)
 		forget_session(m);
-	/* Their messages are sent again. */
+	/* The messages with these numbers are sent again. */
 	for (unsigned i = 0; i <= UINT16_MAX; i++)
 		if (m->out_ids[i])
 			m->out_ids[i] |= MQTT_ID_OLD;
@@ -96,7 +96,7 @@ void mqtt_close(struct outside *o)
 {
 	struct mqtt_node *m = mqtt_of(o);
 
-	/* What the socket takes at once. */
+	/* Says goodbye, as far as the socket takes it at once. */
 	if (m->phase != MQTT_CONNECTING && !mqtt_put_empty(&m->stream.out, MQTT_DISCONNECT))
 		stream_flush(&m->stream, NULL);
 	if (m->stream.tls)
@@ -118,7 +118,7 @@ int mqtt_refused(struct mqtt_node *m, const char *what, uint8_t code)
 			    mqtt_code_text(code, m->version));
 }
 
-/* The broker's limits. */
+/* Takes the limits that the broker announces. */
 static int take_limits(struct mqtt_node *m, const struct mqtt_packet *p)
 {
 	struct outside *o = &m->outside;

@@ -21,7 +21,7 @@ enum {
 
 enum mqtt_phase { MQTT_CONNECTING, MQTT_SUBSCRIBING, MQTT_UP };
 
-/* The state of a number of a message. */
+/* The state of a packet identifier. */
 enum {
 	MQTT_ID_FREE,
 	MQTT_ID_SENT,
@@ -53,7 +53,7 @@ struct mqtt_node {
 	uint8_t in_ids[(UINT16_MAX + 1) / 8]; /* QoS 2: a bit for each message whose PUBREL is due */
 	uint16_t last_id;
 
-	/* Of the connection */
+	/* State of the connection */
 	enum mqtt_phase phase;
 	struct stream stream;
 	struct outside_input in;

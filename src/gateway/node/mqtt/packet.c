@@ -160,7 +160,7 @@ static void read_publish(struct cursor *c, struct mqtt_packet *p, uint8_t first,
 		p->id = (uint16_t)take_16(c);
 	if (v5)
 		take_properties(c, p);
-	/* A number in place of a topic is sent only to those who allow it. */
+	/* The node allows no topic aliases, so each message has its topic. */
 	c->bad |= !topic || p->qos == 3 || (p->qos && !p->id);
 	p->data = c->at;
 	p->len = (size_t)(c->end - c->at);

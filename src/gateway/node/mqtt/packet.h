@@ -59,7 +59,7 @@ int mqtt_packet_read(struct mqtt_packet *p, const struct mqtt_head *h, const uin
 		     bool v5);
 /* The id (0: none) of a PUBLISH of whose body `len` bytes have come. 1, 0 or -EPROTO, as above. */
 int mqtt_publish_id(const struct mqtt_head *h, const uint8_t *body, size_t len, uint16_t *id);
-/* What a code means. */
+/* The meaning of a reason code, as a text. */
 const char *mqtt_code_text(uint8_t code, bool v5);
 
 struct mqtt_connect {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent and received while a connection lasts. */
+/* Sends and receives packets while a connection lasts. */
 #define LOG_ROOM "gateway/mqtt"
 #include "gateway/node/mqtt/mqtt.h"
 
@@ -20,7 +20,7 @@ static int put_one(struct mqtt_node *m, const struct mqtt_publish *p)
 	uint8_t *state = &m->out_ids[p->id];
 	bool is_released = *state == (MQTT_ID_RELEASED | MQTT_ID_OLD);
 
-	/* In the last connection the broker has confirmed this one. */
+	/* The broker has confirmed this message in the last connection. */
 	if (p->again && !*state)
 		return 0;
 	if (p->qos) {

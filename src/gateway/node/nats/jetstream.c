@@ -33,7 +33,7 @@
 #define PAUSE_NS (NSEC_PER_SEC / 10)
 /* Bytes of an answer to a question. */
 #define ANSWER_MAX (1 << 20)
-/* Of a subject for an acknowledgement. */
+/* Bytes of a subject for an acknowledgement, at most. */
 #define REPLY_MAX 800
 /* Numbers of subscriptions. */
 #define SID_ANSWERS 1
@@ -287,7 +287,7 @@ int nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg
 			 (unsigned long long)random[0], (unsigned long long)random[1]);
 	}
 	snprintf(reply, sizeof(reply), "%s.%llu", m->js.inbox, (unsigned long long)msg->tag);
-	/* By this a stream knows a message that it has stored. */
+	/* By this id a stream recognises a message that it has stored. */
 	snprintf(head, sizeof(head), "NATS/1.0\r\nNats-Msg-Id: %s-%llu\r\n\r\n", m->js.id,
 		 (unsigned long long)msg->tag);
 	return nats_publish(m, m->pub[0], reply, head, msg->data, msg->len);
@@ -404,7 +404,7 @@ static int take_status(struct nats_node *m, const struct nats_frame *f)
 	m->js.awaited = 0;
 	if (code == STATUS_NOT_FOUND || code == STATUS_TIMEOUT)
 		return 0;
-	/* Too many of something: after a while there are fewer. */
+	/* A limit of the server is exceeded, which passes after a while. */
 	if (code == STATUS_CONFLICT && strcasestr(shown, "exceeded"))
 		return 0;
 	return outside_fail(&m->outside, -EIO, "the consumer %.100s: %d%s", m->js.durable, code,
@@ -421,7 +421,7 @@ static int take_message(struct nats_node *m, const struct nats_frame *f)
 	if (!number)
 		return take_status(m, f);
 	js->awaited--;
-	/* More than was asked for: the server will send it again. */
+	/* The server has sent more than was asked for: it will send the message again. */
 	if (js->unread_count == NATS_UNREAD_MAX || f->reply.len > REPLY_MAX)
 		return 0;
 	if (is_duplicate(js, number))
@@ -455,7 +455,7 @@ static int pull(struct nats_node *m)
 		return 0;
 	if (now - m->js.asked_ns > (uint64_t)(EXPIRES_NS + SLACK_NS))
 		m->js.awaited = 0;
-	/* All that comes has to find room. */
+	/* Asks only for as many messages as find room. */
 	if (m->js.awaited > BATCH_LOW ||
 	    m->js.unread_count + MAX(m->js.awaited, INT64_C(0)) + BATCH > NATS_UNREAD_MAX)
 		return 0;

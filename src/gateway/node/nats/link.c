@@ -10,7 +10,7 @@
 
 #include "util/clock.h"
 
-/* A line of the node. */
+/* Bytes of a line that the node writes, at most. */
 #define LINE_SIZE 1024
 /* After so many times `keepalive` without an answer the server is given up. */
 #define SILENT_MAX 3
@@ -73,7 +73,7 @@ static void take_pong(struct nats_node *m)
 		outside_confirm(&m->outside, tag, true);
 }
 
-/* Are there messages of which nobody has asked whether the server has them? */
+/* Are there written messages that no PING has followed yet? */
 static bool must_ask(const struct nats_node *m)
 {
 	return !m->js.enabled && !m->ping_count && m->outside.unconfirmed.messages;
@@ -139,7 +139,7 @@ static int take_error(struct nats_node *m, const struct nats_piece *text)
 	return m->refused ? 0 : outside_fail(&m->outside, -EACCES, "%s", m->refusal);
 }
 
-/* What a server says of itself; it may say it again. */
+/* Takes INFO, which a server may send several times. */
 static int take_info(struct nats_node *m, const struct nats_piece *text)
 {
 	json_t *info = json_loadb(text->at, text->len, 0, NULL);

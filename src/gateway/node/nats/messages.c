@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent and received while a connection lasts. */
+/* Sends and receives messages while a connection lasts. */
 #define LOG_ROOM "gateway/nats"
 #include "gateway/node/nats/nats.h"
 
@@ -20,7 +20,7 @@ static int publish(struct nats_node *m, const struct outbox_message *msg)
 	return ret;
 }
 
-/* Of a message that was just written: the server is asked whether it has it, now or soon. */
+/* After a message was written: asks the server, now or soon, whether it has the message. */
 static int ask(struct nats_node *m)
 {
 	if (m->js.enabled || m->ping_count)

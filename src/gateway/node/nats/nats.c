@@ -294,7 +294,7 @@ static int nats_stop(struct node *n)
 	struct nats_node *m = n->private_data;
 
 	outside_stop(n);
-	/* Not while its thread hangs in the library. */
+	/* A thread that has not ended in time still uses the data of the stream. */
 	if (!m->outside.has_thread)
 		nats_jetstream_stop(m);
 	return 0;

@@ -93,7 +93,7 @@ struct nats_node {
 	char target[300];
 	struct nats_jetstream js;
 
-	/* Of the connection */
+	/* State of the connection */
 	struct stream stream;
 	struct outside_input in;
 	uint64_t until_ns;          /* connecting */
@@ -121,7 +121,7 @@ int nats_publish(struct nats_node *m, const char *subject, const char *reply, co
 		 const void *data, size_t len);
 /* Asks whether the server is there, and has what was sent. */
 int nats_ping(struct nats_node *m);
-/* Of turn(): asks when it is due, which is told by the other one. */
+/* For turn(): asks the server when that is due; the other function tells when. */
 int nats_keep(struct nats_node *m);
 uint64_t nats_due_ns(const struct nats_node *m);
 /* The next frame, which stays until the next read: 1; 0: it has not come completely. */
@@ -147,16 +147,16 @@ int nats_message(struct nats_node *m, const struct nats_frame *f);
 
 /* jetstream.c */
 int nats_jetstream_parse(struct nats_node *m, struct config *c, json_t *cfg);
-/* Of open(): finds or makes the stream and the consumer. */
+/* For open(): finds or makes the stream and the consumer. */
 int nats_jetstream_setup(struct nats_node *m);
 int nats_jetstream_publish(struct nats_node *m, const struct outbox_message *msg);
 /* A message has come. */
 int nats_jetstream_message(struct nats_node *m, const struct nats_frame *f);
-/* Of turn() */
+/* For turn(): acknowledges messages, and asks for more. */
 int nats_jetstream_turn(struct nats_node *m);
-/* Of close(): the server gets the acknowledgements, and the stream is closed. */
+/* For close(): sends the acknowledgements that wait, and closes the stream. */
 void nats_jetstream_close(struct nats_node *m);
-/* Of start() and stop(): nothing was read. 0 or -ENOMEM. */
+/* For start() and stop(): forgets what was read. 0 or -ENOMEM. */
 int nats_jetstream_start(struct nats_node *m);
 void nats_jetstream_stop(struct nats_node *m);
 

@@ -10,7 +10,7 @@
 #include "util/container_of.h"
 #include "util/num.h"
 
-/* One more than a line has. */
+/* One more than the most words of a valid line. */
 #define WORDS_MAX 7
 #define VERSION "NATS/1.0"
 #define TAG_DIGITS_MAX 18

@@ -77,9 +77,9 @@ static const struct {
 
 static struct {
 	pthread_mutex_t lock;
-	char user[80];          /* "": nobody has it */
+	char user[80];          /* the node that has the engine; "": none */
 	struct calls calls;
-	void (*allow_folders)(uint16_t on); /* may be NULL */
+	void (*allow_folders)(uint16_t on); /* NULL in older versions of the library */
 } engine = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 __attribute__((format(printf, 3, 4)))
@@ -93,7 +93,7 @@ static int fail(int error, char why[ENGINE_WHY], const char *fmt, ...)
 	return error;
 }
 
-/* What the library says about its last call; its number goes back to 0. */
+/* Takes the library's error of its last call, and resets it to 0. */
 static int judge(char why[ENGINE_WHY])
 {
 	int32_t number = engine.calls.error_number();
@@ -124,13 +124,13 @@ static int load(const char *library, char why[ENGINE_WHY])
 		memcpy((char *)&calls + rows[i].offset, &symbol, sizeof(symbol));
 	}
 	engine.calls = calls;
-	/* Only newer versions have it. */
+	/* Only newer versions of the library have this function. */
 	symbol = dlsym(handle, "DSS_Set_AllowChangeDir");
 	memcpy(&engine.allow_folders, &symbol, sizeof(symbol));
 	return 0;
 }
 
-/* Older versions go into the folder of the file and stay there; the gateway shall not. */
+/* Older versions change the working folder to that of the file: this changes it back. */
 static int compile(const char *file, char why[ENGINE_WHY])
 {
 	int folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), ret;
@@ -240,7 +240,7 @@ int engine_monitor_read(const char *name, unsigned channels, double record[], ch
 		return fail(-EBADMSG, why, "it has %d channels, and had %u", (int)engine.calls.channels(),
 			    channels);
 	if (engine.calls.records() < 1) {
-		/* As after a snapshot, which the library does not record by itself. */
+		/* In some modes, such as snapshot, the library does not record by itself. */
 		engine.calls.sample_all();
 		engine.calls.save_all();
 		engine.calls.monitor(name);

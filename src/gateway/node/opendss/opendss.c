@@ -288,7 +288,7 @@ static int prepare_samples(struct node *n)
 			  n->name, d->record_count, n->in.signals->count);
 		return -EINVAL;
 	}
-	/* Of one monitor at a time: hour and second are in each. */
+	/* Has room for one monitor at a time, whose record begins with hour and second. */
 	d->record = calloc(d->record_count + 2, sizeof(*d->record));
 	return d->record ? inbox_init(&d->inbox, 1, (unsigned)d->queuelen, d->record_count) : -ENOMEM;
 }
@@ -316,7 +316,7 @@ static int opendss_start(struct node *n)
 	return ret;
 }
 
-/* NULL, or what is wrong. */
+/* Reads one value of a sample. NULL, or what is wrong with it. */
 static const char *value_of(const struct sample *s, const struct signal_list *l, unsigned i, double *v)
 {
 	switch (text_type(l, i)) {
@@ -391,7 +391,7 @@ static int read_monitors(struct opendss_node *d, struct sample *out, char why[EN
 	return 0;
 }
 
-/* The result of a step, for the path that reads; it may be lost for want of room. */
+/* Queues the result of a step for the path that reads; without room it is lost and counted. */
 static int publish(struct node *n, const struct sample *s, char why[ENGINE_WHY])
 {
 	struct opendss_node *d = n->private_data;
@@ -448,7 +448,7 @@ static int opendss_write(struct node *n, struct sample *smps[], unsigned cnt, un
 	return done;
 }
 
-/* For the solution. */
+/* A write waits for the solution. */
 static bool opendss_may_wait(struct node *n)
 {
 	return true;

@@ -58,7 +58,7 @@ static bool is_at(const char *device, const struct sensor_filter *filter)
 	snprintf(path, sizeof(path), "%s/../../busnum", real);
 	read_file(path, number, sizeof(number));
 	fits = filter->bus < 0 || (*number && strtol(number, NULL, 10) == filter->bus);
-	/* Behind hubs it is 1.2.3: of each the port. */
+	/* Behind hubs devpath is 1.2.3: the port on each hub. */
 	snprintf(path, sizeof(path), "%s/../../devpath", real);
 	read_file(path, number, sizeof(number));
 	dot = strrchr(number, '.');
@@ -68,7 +68,7 @@ static bool is_at(const char *device, const struct sensor_filter *filter)
 	return fits;
 }
 
-/* What it is, SENSOR_AUTO: something else. */
+/* The model of a HID device; SENSOR_AUTO: it is no known thermometer. */
 static enum sensor_model model_of(const char *device)
 {
 	char path[PATH_MAX], text[1000], id[64], name[200] = "", place[200] = "";
@@ -99,7 +99,7 @@ int sensor_find(const char *sys, const struct sensor_filter *filter, char path[S
 	dir = opendir(folder);
 	if (!dir)
 		return -ENODEV;
-	/* Of several that fit the one of the smallest name, so that it is always the same. */
+	/* Of several devices that fit, the smallest name wins, so that the choice is stable. */
 	for (struct dirent *d; (d = readdir(dir));) {
 		enum sensor_model is;
 
@@ -122,7 +122,7 @@ int sensor_find(const char *sys, const struct sensor_filter *filter, char path[S
 	return 0;
 }
 
-/* Answers that came too late for the question before. */
+/* Drops answers that came too late for the question before. */
 static void forget_old(int fd)
 {
 	uint8_t old[SENSOR_ANSWER];

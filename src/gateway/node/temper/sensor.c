@@ -12,7 +12,7 @@ static int number_at(const uint8_t *at)
 	return (int16_t)(at[0] << 8 | at[1]);
 }
 
-/* Of the sensor SHT1x, with the formulas of its maker. */
+/* Relative humidity of the sensor SHT1x, by the formulas of its maker. */
 static double humidity(int raw, double celsius)
 {
 	double linear = -2.0468 + 0.0367 * raw - 1.5955e-6 * raw * raw;

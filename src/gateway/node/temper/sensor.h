@@ -29,7 +29,7 @@ extern const uint8_t sensor_question[SENSOR_QUESTION];
 unsigned sensor_decode(enum sensor_model model, const uint8_t answer[SENSOR_ANSWER],
 		       double values[SENSOR_VALUES]);
 
-/* Which device is meant; -1: any. */
+/* Selects a device; -1: any bus or port. */
 struct sensor_filter {
 	int64_t bus, port;
 };

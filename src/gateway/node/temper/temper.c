@@ -45,7 +45,7 @@ static const char *const models[] = { "auto", "temper1", "temper2", "temperhum",
 
 #define OFFSET(field) offsetof(struct temper_node, field)
 
-/* Unpacked into the node, too. */
+/* The values of this group are stored in the node, too. */
 static const struct config_key calibration_keys[] = {
 	{ "scale", CONFIG_REAL, OFFSET(scale), "1.0", .min = -1e6, .max = 1e6,
 	  .help = "A temperature is scale times what the device says, plus offset" },
