@@ -2,6 +2,7 @@
 /* `busbar sv record`: a gateway from a node `iec61850-9-2` to a node `file`. */
 #define LOG_ROOM "sv"
 #include <getopt.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,10 @@ static int record(struct record_options *o)
 	bool capture = !stat(o->source, &st);
 	json_t *config;
 
+	if (!capture && !o->print && !if_nametoindex(o->source)) {
+		log_error("%s: neither a capture file nor a network interface", o->source);
+		return CLI_FAILED;
+	}
 	if (capture && !look_into_capture(o))
 		return CLI_FAILED;
 	if (!capture && !o->has_variant)

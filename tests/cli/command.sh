@@ -36,6 +36,8 @@ done
 for command in list record play; do
 	check "sv $command has --help" 0 "usage: busbar sv $command" "$BUSBAR" sv "$command" --help
 done
+check "sv record needs a file or an interface" 1 'neither a capture file nor' \
+	"$BUSBAR" sv record ./nothing ./nothing.csv
 check "floor refuses one CPU twice" 2 'two different CPU' "$BUSBAR" bench floor --cpus 0,0
 check "floor refuses an unknown name" 2 "no measurement 'nonsense'" "$BUSBAR" bench floor nonsense
 exit "$failed"

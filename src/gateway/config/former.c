@@ -26,8 +26,6 @@ static const struct {
 	{ "fmuWritefirst", "it is called `fmu_writing_turn`" },
 };
 
-#define BROKER \
-	"use exec with the broker's own programs that read and write lines"
 #define DEVICE \
 	"use exec or shmem (libbusbar-shmem) with a program that reads the device"
 #define OTHER_PROTOCOL \
