@@ -165,6 +165,21 @@ paths = ( { in = "a"; }, { in = "b"; } );
     g.end((0, 3))
 
 
+def mute(kind):
+    """A broker that does not answer the connection takes no processor until it is given up."""
+    server = servers.Double(kind.port, "silent")
+    g = servers.Gateway(kind.folder, "mute", """
+nodes = { a = { type = "mqtt"; keepalive = 5; connect_timeout = 8.0; %s }; };
+paths = ( { in = "a"; } );
+""" % kind.node("in", "x", "json"))
+    servers.until(lambda: g.ask("/node/a")["stats"]["figures"]["unreachable"], "it is given up")
+    with open("/proc/%d/stat" % g.process.pid) as f:
+        used = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    check(used < 0.5 or g.sanitized(), "it waits without a processor: %.2f s" % used)
+    g.end()
+    server.close()
+
+
 if __name__ == "__main__":
-    sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long, "topics": topics, "session": session,
+    sys.exit(servers.main({"3.1.1": Mqtt, "5": Mqtt5, "0": Mqtt0}, {"long": long, "topics": topics, "session": session, "mute": mute,
                                                                   "huge": huge}))

@@ -271,6 +271,7 @@ unsigned mqtt_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *
 {
 	struct mqtt_node *m = mqtt_of(o);
 
-	*until_ns = due_ns(m);
+	/* Until the broker has answered the connection, connect_timeout is the limit. */
+	*until_ns = m->phase == MQTT_CONNECTING ? UINT64_MAX : due_ns(m);
 	return outside_stream_wait(&m->stream, &m->in, fds, until_ns);
 }
