@@ -6,8 +6,10 @@ import base64
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import servers
@@ -207,6 +209,92 @@ def mute(kind):
         server.close()
 
 
+class Hostile:
+    """A server of JetStream that answers what the node asks for; `does` (self, connection, what, reply)
+    has what it does with messages ("pub") and with questions for them ("pull"); `hello`: what it says
+    behind its INFO."""
+
+    def __init__(self, port, does, hello=b""):
+        self.does = does
+        self.hello = hello
+        self.counts = {"pub": 0, "pull": 0}
+        self.listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                c = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(c,), daemon=True).start()
+
+    def serve(self, c):
+        try:
+            c.sendall(b'INFO {"version":"2.9.0","headers":true,"max_payload":1048576}\r\n' + self.hello)
+            f = c.makefile("rb")
+            for line in f:
+                words = line.split()
+                if words[0] == b"PING":
+                    c.sendall(b"PONG\r\n")
+                elif words[0] in (b"PUB", b"HPUB"):
+                    f.read(int(words[-1]) + 2)
+                    self.take(c, words)
+        except (OSError, IndexError, ValueError):
+            c.close()
+
+    def take(self, c, words):
+        reply = words[2]
+        for what, answer in ((b"STREAM.INFO", b'{"created":"x","state":{"last_seq":0}}'),
+                             (b"CONSUMER.INFO", b'{"config":{"ack_policy":"explicit"}}')):
+            if what in words[1]:
+                c.sendall(b"MSG %s 1 %d\r\n%s\r\n" % (reply, len(answer), answer))
+                return
+        what = "pull" if b"MSG.NEXT" in words[1] else "pub"
+        self.counts[what] += 1
+        self.does(self, c, what, reply)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+JETSTREAM = 'host = "127.0.0.1"; jetstream = { stream = "s"; durable = "d"; }; '
+
+
+def refuses(kind):
+    """A server that refuses each question for messages at once is not asked all the time; and messages
+    that come before anybody has asked for them are not taken."""
+    def does(server, c, what, reply):
+        if what == "pull":
+            head = b"NATS/1.0 409 Exceeded MaxWaiting\r\n\r\n"
+            c.sendall(b"HMSG %s 2 %d %d\r\n%s\r\n" % (reply, len(head), len(head), head))
+    server = Hostile(kind.port, does, b"MSG y 2 $JS.ACK.s.d.1.7.1.1.1 14\r\n{\"data\":[1.0]}\r\n")
+    g = Gateway(kind.folder, "refuses", nodes(kind, {"i": JETSTREAM + 'in = { subscribe = "x"; signals = "1f"; };'}))
+    servers.until(lambda: server.counts["pull"] > 5, "it asks again")
+    count, since = server.counts["pull"], time.monotonic()
+    time.sleep(0.5)
+    more = (server.counts["pull"] - count) / (time.monotonic() - since)
+    check(more < 30, "questions: %.0f each second" % more)
+    check(g.ask("/node/i")["stats"]["received"] == 0, "what nobody asked for is not read")
+    g.end()
+    server.close()
+
+
+def jumps(kind):
+    """Numbers of a stream that jump with each message take no time, and the gateway ends in time."""
+    def does(server, c, what, reply):
+        if what == "pull":
+            c.sendall(b"".join(b"MSG %s 2 $JS.ACK.s.d.1.%d.1.1.1 1\r\nx\r\n" % (reply, ((server.counts["pull"] << 12) + i) << 20)
+                               for i in range(1, 1000)))
+    server = Hostile(kind.port, does)
+    g = Gateway(kind.folder, "jumps", nodes(kind, {"i": JETSTREAM + 'in = { subscribe = "x"; signals = "1f"; };'}))
+    servers.until(lambda: g.ask("/node/i")["stats"]["figures"]["malformed"] > 900, "they are counted")
+    check(cpu_seconds(g) < 0.5 or g.sanitized(), "without much work: %.2f s" % cpu_seconds(g))
+    g.end()
+    server.close()
+
+
 def nkey(prefix, data):
     """The text of a key: its kind, its bytes, a check sum (CRC-16 of XMODEM)."""
     raw = bytes(prefix) + data
@@ -269,4 +357,4 @@ def credentials(kind):
 if __name__ == "__main__":
     sys.exit(servers.main({"core": Core, "jetstream": JetStream}, {
         "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent, "mute": mute,
-        "credentials": credentials}))
+        "credentials": credentials, "refuses": refuses, "jumps": jumps}))

@@ -157,7 +157,8 @@ static int await_pong(struct nats_node *m)
 		ret = nats_await(m, &f);
 		if (!ret && f.op == NATS_PONG)
 			return 0;
-		ret = ret ?: nats_message(m, &f);
+		/* Of a stream, nobody has asked for messages yet. */
+		ret = ret ?: m->js.enabled ? nats_take(m, &f) : nats_message(m, &f);
 	}
 	return ret;
 }

@@ -348,6 +348,24 @@ void nats_jetstream_stop(struct nats_node *m)
 	m->js.taken = NULL;
 }
 
+/* Numbers from `first` on, NATS_REMEMBERED at most, are those of messages that were not taken. */
+static void forget_taken(struct nats_jetstream *js, uint64_t first, uint64_t count)
+{
+	for (; count && first % 8; first++, count--)
+		js->taken[first % NATS_REMEMBERED / 8] &= (uint8_t)~(1u << first % 8);
+	/* A server may jump with each message. */
+	while (count >= 8) {
+		uint64_t at = first % NATS_REMEMBERED / 8;
+		uint64_t bytes = MIN(count / 8, NATS_REMEMBERED / 8 - at);
+
+		memset(js->taken + at, 0, bytes);
+		first += 8 * bytes;
+		count -= 8 * bytes;
+	}
+	for (; count; first++, count--)
+		js->taken[first % NATS_REMEMBERED / 8] &= (uint8_t)~(1u << first % 8);
+}
+
 /* Was the message with this number of the stream taken already? It is now. */
 static bool is_duplicate(struct nats_jetstream *js, uint64_t number)
 {
@@ -358,11 +376,9 @@ static bool is_duplicate(struct nats_jetstream *js, uint64_t number)
 		return false;
 	if (number <= js->highest && *byte & bit)
 		return true;
-	if (number > js->highest + NATS_REMEMBERED)
-		memset(js->taken, 0, NATS_REMEMBERED / 8);
-	else
-		for (uint64_t n = js->highest + 1; n < number; n++)
-			js->taken[n % NATS_REMEMBERED / 8] &= (uint8_t)~(1u << n % 8);
+	if (number > js->highest + 1)
+		forget_taken(js, js->highest + 1,
+			     MIN(number - js->highest - 1, (uint64_t)NATS_REMEMBERED));
 	*byte |= bit;
 	js->highest = MAX(js->highest, number);
 	return false;
@@ -402,6 +418,8 @@ static int take_status(struct nats_node *m, const struct nats_frame *f)
 		return 0;
 	nats_piece_shown(&text, shown, sizeof(shown));
 	m->js.awaited = 0;
+	/* A server that refuses at once is not asked all the time. */
+	m->js.pull_from_ns = MAX(m->js.pull_from_ns, m->js.asked_ns + PAUSE_NS);
 	if (code == STATUS_NOT_FOUND || code == STATUS_TIMEOUT)
 		return 0;
 	/* A limit of the server is exceeded, which passes after a while. */
