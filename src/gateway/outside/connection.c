@@ -65,8 +65,9 @@ bool outside_is_ending(const struct outside *o)
 
 void outside_lock(struct outside *o)
 {
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	o->taken = 0;
+	o->unconfirmed.looks = 0;
 }
 
 void outside_unlock(struct outside *o)

@@ -144,6 +144,7 @@ uint64_t outbox_confirm(struct outbox *o, uint64_t tag, bool all_before)
 
 	/* Tags of messages that are to be sent once more do not count. */
 	for (; at < o->sent && (r = find(o, &at)) && at < o->sent; at += r->size) {
+		o->looks++;
 		if (r->tag == tag || (all_before && r->tag < tag))
 			samples += confirm(o, r);
 		if (r->tag == tag)

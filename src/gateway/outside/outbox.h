@@ -27,6 +27,7 @@ struct outbox {
 	uint64_t sent;      /* messages behind it are to be sent once more (outbox_repeat()) */
 	unsigned messages;  /* that are not confirmed */
 	uint64_t samples;   /* of them */
+	uint64_t looks;     /* at messages by outbox_confirm(), until the owner sets it to 0 */
 };
 
 /* `size`: bytes, with about 40 for each message. 0 or -ENOMEM. */

@@ -38,7 +38,7 @@ void outside_init(struct node *n, const struct outside_ops *ops)
 	o->target = "the server";
 	pthread_mutex_init(&o->pump, NULL);
 	pthread_mutex_init(&o->lock, NULL);
-	pthread_cond_init(&o->room, NULL);
+	pthread_mutex_init(&o->entry, NULL);
 }
 
 void outside_destroy(struct node *n)
@@ -50,7 +50,7 @@ void outside_destroy(struct node *n)
 		return;
 	format_destroy(o->scan);
 	format_destroy(o->print);
-	pthread_cond_destroy(&o->room);
+	pthread_mutex_destroy(&o->entry);
 	pthread_mutex_destroy(&o->lock);
 	pthread_mutex_destroy(&o->pump);
 }
@@ -128,7 +128,7 @@ static void close_connection(struct outside *o)
 	/* Whoever waits for the server comes out. */
 	wakeup_post(o->pump_fd);
 	pthread_mutex_lock(&o->pump);
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	was_up = atomic_exchange(&o->up, false);
 	o->was_up = was_up && !atomic_load(&o->broken);
 	node_figure_set(o->node, OUTSIDE_CONNECTED, 0);
@@ -162,7 +162,7 @@ static void await_connection(struct outside *o)
 	pthread_mutex_unlock(&o->pump);
 	if (atomic_load(&o->up) || atomic_load(&o->broken))
 		return;
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	outside_fail_silent(o);
 	outside_break(o);
 	pthread_mutex_unlock(&o->lock);
@@ -191,7 +191,7 @@ static void attempt(struct outside *o)
 		plan_attempt(o);
 		return;
 	}
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	o->opened = true;
 	if (!ret)
 		outside_is_up(o);
@@ -235,7 +235,7 @@ static void finish(struct outside *o)
 		bool empty;
 
 		outside_work(o);
-		pthread_mutex_lock(&o->lock);
+		outside_hold(o);
 		empty = !o->waiting.messages && !o->unconfirmed.messages;
 		pthread_mutex_unlock(&o->lock);
 		if (empty)

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "gateway/base/dial.h"
+#include "gateway/base/waker.h"
 #include "gateway/outside/outbox.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
@@ -130,7 +131,8 @@ struct outside {
 	pthread_mutex_t pump;       /* held by who waits for the server and calls turn() */
 
 	pthread_mutex_t lock;       /* of the connection; for calls of ops and what follows */
-	pthread_cond_t room;        /* in the outbox */
+	pthread_mutex_t entry;      /* of those who want it; outside_hold() */
+	struct waker room;          /* in the outbox, for the thread that writes */
 	bool made_room;             /* since it was told last */
 	bool opened;
 	bool was_up;                /* when the node stopped */

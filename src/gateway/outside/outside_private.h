@@ -10,6 +10,15 @@ static inline struct outside *outside_of(struct node *n)
 	return n->private_data;
 }
 
+/* Locks o->lock. Who waits for it comes before a thread that has just unlocked it: while a server
+ * sends without end, one turn follows the other. */
+static inline void outside_hold(struct outside *o)
+{
+	pthread_mutex_lock(&o->entry);
+	pthread_mutex_lock(&o->lock);
+	pthread_mutex_unlock(&o->entry);
+}
+
 /* connection.c: does the state of the node say so? */
 bool outside_is_connected(const struct outside *o);
 /* locked: the connection is to be closed and made again, because of o->why. */

@@ -11,8 +11,8 @@
 
 /* A long message does not keep its memory. */
 #define KEPT_BYTES 262144
-/* Reads, before others have their turn. */
-#define READS_MAX 16
+/* Reads, before others have their turn: what takes some 10 ms, such as an INFO of NATS. */
+#define READS_MAX 4
 #define READ_SIZE 65536
 /* Bytes of answers that wait for a server that does not take them, before nothing more is read. */
 #define ANSWERS_MAX 1048576
@@ -106,7 +106,7 @@ static int fill(struct outside *o, struct stream *s, struct outside_input *in)
 	}
 	if (stream_buffer_reserve(b, READ_SIZE))
 		return outside_fail(o, -ENOMEM, "%s", strerror(ENOMEM));
-	n = outside_stream_recv(o, s, b->at + b->end, b->size - b->end);
+	n = outside_stream_recv(o, s, b->at + b->end, READ_SIZE);
 	if (n <= 0)
 		return (int)n;
 	b->end += (size_t)n;

@@ -16,11 +16,12 @@ void outside_work(struct outside *o)
 {
 	int ret;
 
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	if (o->opened && !atomic_load_explicit(&o->broken, memory_order_relaxed)) {
 		o->why[0] = 0;
 		o->taken = 0;
 		o->taken_samples = 0;
+		o->unconfirmed.looks = 0;
 		ret = o->ops->turn ? o->ops->turn(o) : 0;
 		if (!ret && atomic_load_explicit(&o->up, memory_order_relaxed))
 			ret = outside_flush(o);
@@ -48,7 +49,7 @@ void outside_pump(struct outside *o, uint64_t until_ns)
 	uint64_t due_ns = UINT64_MAX;
 	unsigned count = 0;
 
-	pthread_mutex_lock(&o->lock);
+	outside_hold(o);
 	if (o->opened && o->ops->wait && !atomic_load(&o->broken))
 		count = o->ops->wait(o, fds, &due_ns);
 	pthread_mutex_unlock(&o->lock);

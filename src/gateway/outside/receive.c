@@ -19,6 +19,9 @@
 #define SLEEP_NS UINT64_C(100000000)
 /* Messages of so many bytes are read in a turn: some 10 ms in the slowest formats. */
 #define TURN_BYTES 262144
+/* Looks for messages that the server confirms: some milliseconds. A server can confirm others than
+ * the oldest, also such that were never sent. */
+#define TURN_LOOKS 1048576
 /* After the last read, the thread of the node waits so long before it takes the place of the
  * thread that reads. */
 #define LEAD_NS UINT64_C(100000000)
@@ -61,7 +64,8 @@ void outside_malformed(struct outside *o, const char *fmt, ...)
 
 bool outside_is_enough(const struct outside *o)
 {
-	return o->taken >= TURN_BYTES || o->taken_samples >= o->queuelen / 2;
+	return o->taken >= TURN_BYTES || o->taken_samples >= o->queuelen / 2 ||
+	       o->unconfirmed.looks >= TURN_LOOKS;
 }
 
 unsigned outside_room(struct outside *o)

@@ -66,7 +66,7 @@ void outside_send_stop(struct outside *o)
 void outside_tell_room(struct outside *o)
 {
 	if (o->made_room && o->full == OUTSIDE_BLOCK)
-		pthread_cond_broadcast(&o->room);
+		waker_wake(&o->room);
 	o->made_room = false;
 }
 
@@ -171,15 +171,19 @@ void outside_reject_all(struct outside *o, uint64_t tag, const char *why)
 
 /* ---- writing ---- */
 
-/* Waits for room, with the lock. False: not any longer. */
+/* Waits for room, with the lock, which others have meanwhile. False: not any longer. */
 static bool wait_for_room(struct outside *o, uint64_t end_ns)
 {
-	struct timespec until = timespec_from_ns(end_ns);
+	unsigned generation = waker_prepare(&o->room);
+	uint64_t now = clock_monotonic_ns_slow();
 
-	if (atomic_load(&o->write_interrupted) || outside_is_ending(o))
+	if (atomic_load(&o->write_interrupted) || outside_is_ending(o) || now >= end_ns)
 		return false;
 	wakeup_post(o->pump_fd);
-	return !pthread_cond_clockwait(&o->room, &o->lock, CLOCK_MONOTONIC, &until);
+	pthread_mutex_unlock(&o->lock);
+	waker_wait(&o->room, generation, end_ns - now);
+	outside_hold(o);
+	return true;
 }
 
 /* Puts a message to those that wait, by the policy. -1, or why it is lost. */
@@ -291,7 +295,8 @@ int outside_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned 
 		}
 		done += (unsigned)count;
 		m = (struct outbox_message){ o->buf, used, (unsigned)count, 0 };
-		pthread_mutex_lock(&o->lock);
+		if (unlikely(pthread_mutex_trylock(&o->lock)))
+			outside_hold(o);
 		loss = post(o, &m);
 		if (unlikely(loss >= 0))
 			node_refuse(n, (enum node_loss)loss, (unsigned)count, "%s",
@@ -317,9 +322,7 @@ void outside_interrupt(struct node *n)
 	atomic_store(&o->write_interrupted, true);
 	inbox_interrupt(&o->inbox, true);
 	wakeup_post(o->pump_fd);
-	pthread_mutex_lock(&o->lock);
-	pthread_cond_broadcast(&o->room);
-	pthread_mutex_unlock(&o->lock);
+	waker_wake(&o->room);
 }
 
 void outside_rearm(struct node *n)

@@ -295,6 +295,43 @@ def jumps(kind):
     server.close()
 
 
+def flood(kind):
+    """Servers that send without end what asks for no samples, also confirmations of messages that
+    nobody has sent: a path goes on to write meanwhile, and the gateway ends with all counted."""
+    answer = b'{"stream":"s","seq":1}'
+    for node, data in (('host = "127.0.0.1"; ', b"+OK\r\n"),
+                       ('host = "127.0.0.1"; ', b'INFO {"a":[' + b"[]," * 20000 + b"0]}\r\n"),
+                       (JETSTREAM, b"MSG %%s 1 %d\r\n%s\r\n" % (len(answer), answer))):
+        def send(c, reply):
+            many = (data % (reply.rsplit(b".", 1)[0] + b".99999999999999999") if b"%s" in data else data) * (
+                65536 // len(data) + 1)
+            try:
+                while True:
+                    c.sendall(many)
+            except OSError:
+                pass
+
+        def does(server, c, what, reply):
+            if what == "pub" and server.counts["pub"] == (8000 if b"%s" in data else 10):
+                threading.Thread(target=send, args=(c, reply), daemon=True).start()
+        server = Hostile(kind.port, does)
+        g = Gateway(kind.folder, "flood", """
+nodes = { sig = { type = "signal"; signal = "counter"; rate = 20000.0; values = 1; };
+	o = { type = "nats"; format = "villas.binary"; %sout = { publish = "x"; }; };
+};
+paths = ( { in = "sig"; out = "o"; } );
+""" % node)
+        servers.until(lambda: server.counts["pub"] >= (8000 if b"%s" in data else 10), "it begins")
+        time.sleep(0.2)
+        sent = g.ask("/node/o")["stats"]["sent"]
+        servers.until(lambda: g.ask("/node/o")["stats"]["sent"] > sent + 50, lambda: "a path writes while it sends %s: %s" % (
+            data[:30], g.ask("/node/o")["stats"]), 4)
+        since = time.monotonic()
+        g.end((0, 3))
+        check(time.monotonic() - since < servers.ENDS_IN, "it ends in time")
+        server.close()
+
+
 def nkey(prefix, data):
     """The text of a key: its kind, its bytes, a check sum (CRC-16 of XMODEM)."""
     raw = bytes(prefix) + data
@@ -357,4 +394,4 @@ def credentials(kind):
 if __name__ == "__main__":
     sys.exit(servers.main({"core": Core, "jetstream": JetStream}, {
         "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent, "mute": mute,
-        "credentials": credentials, "refuses": refuses, "jumps": jumps}))
+        "credentials": credentials, "refuses": refuses, "jumps": jumps, "flood": flood}))
