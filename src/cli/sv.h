@@ -21,5 +21,8 @@ json_t *sv_variant_signals(const struct sv_variant *v);
 int cli_sv_list(int argc, char **argv);
 int cli_sv_record(int argc, char **argv);
 int cli_sv_play(int argc, char **argv);
+/* The words of the command become texts of a configuration, which are UTF-8. False: one is not;
+ * reported. */
+bool sv_check_words(int argc, char **argv);
 
 #endif

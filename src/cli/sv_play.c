@@ -338,7 +338,7 @@ int cli_sv_play(int argc, char **argv)
 					       { NULL, 0, NULL, 0 } };
 	struct play p = { .id = "BUSBAR01", .synch = "local_clock", .seconds = -1,
 			  .node = json_object() };
-	int opt, status = -1;
+	int opt, status = sv_check_words(argc, argv) ? -1 : CLI_USAGE;
 
 	log_init(LOG_INFO);
 	while (status < 0 &&

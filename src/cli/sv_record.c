@@ -211,7 +211,7 @@ int cli_sv_record(int argc, char **argv)
 	int status;
 
 	log_init(LOG_INFO);
-	status = parse(argc, argv, &o);
+	status = sv_check_words(argc, argv) ? parse(argc, argv, &o) : CLI_USAGE;
 	if (status < 0)
 		status = record(&o);
 	json_decref(o.node);

@@ -65,3 +65,17 @@ json_t *sv_variant_signals(const struct sv_variant *v)
 		json_array_append_new(list, make_signal('U', i, v->voltages));
 	return list;
 }
+
+bool sv_check_words(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		json_t *text = json_string(argv[i]);
+
+		json_decref(text);
+		if (text)
+			continue;
+		fprintf(stderr, "busbar sv %s: argument %d is no UTF-8\n", argv[0], i);
+		return false;
+	}
+	return true;
+}

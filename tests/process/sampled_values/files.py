@@ -153,6 +153,10 @@ def refusals(folder, capture, record, frames):
     check("2 streams" in sv("record", more, out, status=1), "a stream has to be chosen")
     sv("record", "-i", "MU9", more, os.path.join(folder, "nine.cff"))
     compare(os.path.join(folder, "nine.cff"), "the record of the second stream")
+    for words in (("record", capture, folder + "/\udcff.cff"), ("play", "-n", "-i", "\udcff", record, "lo")):
+        check("is no UTF-8" in sv(*words, status=2), "a name that no configuration can have is refused")
+    shutil.copy(capture, folder + "/\udcff.pcap")
+    check("MU7" in sv("list", folder + "/\udcff.pcap"), "whatever the name of a capture is, its streams are listed")
 
 
 def main():
