@@ -295,6 +295,24 @@ def jumps(kind):
     server.close()
 
 
+def long(kind):
+    """A message beyond in.max_message is counted and not read, which would take seconds and a gigabyte;
+    what follows is read."""
+    def does(server, c, what, reply):
+        if what == "pull" and server.counts["pull"] == 1:
+            data = b'{"data":[' + b"1," * 15000000 + b"1]}"
+            for i, d in ((1, data), (2, b'{"data":[1.0]}')):
+                c.sendall(b"MSG %s 2 $JS.ACK.s.d.1.%d.1.1.1 %d\r\n%s\r\n" % (reply, i, len(d), d))
+    server = Hostile(kind.port, does)
+    g = Gateway(kind.folder, "long", nodes(kind, {"i": JETSTREAM + 'in = { subscribe = "x"; signals = "1f"; };'}))
+    servers.until(lambda: g.ask("/node/i")["stats"]["received"] == 1, "the second one is read")
+    check(g.ask("/node/i")["stats"]["figures"]["oversized"] == 1, "the first one is counted")
+    servers.until(lambda: server.counts["pub"] == 2, "both are acknowledged")
+    check(g.resident_kb() < 150000 or g.sanitized(), "memory: %d KiB" % g.resident_kb())
+    g.end()
+    server.close()
+
+
 def flood(kind):
     """Servers that send without end what asks for no samples, also confirmations of messages that
     nobody has sent: a path goes on to write meanwhile, and the gateway ends with all counted."""
@@ -394,4 +412,4 @@ def credentials(kind):
 if __name__ == "__main__":
     sys.exit(servers.main({"core": Core, "jetstream": JetStream}, {
         "groups": groups, "permissions": permissions, "tokens": tokens, "later": later, "silent": silent, "mute": mute,
-        "credentials": credentials, "refuses": refuses, "jumps": jumps, "flood": flood}))
+        "credentials": credentials, "refuses": refuses, "jumps": jumps, "long": long, "flood": flood}))

@@ -445,7 +445,7 @@ static int take_message(struct nats_node *m, const struct nats_frame *f)
 	if (is_duplicate(js, number))
 		node_figure_add(m->outside.node, NATS_DUPLICATES, 1);
 	else
-		outside_received(&m->outside, f->data.at, f->data.len);
+		nats_received(m, f);
 	at = (js->unread_first + js->unread_count) % NATS_UNREAD_MAX;
 	js->unread[at].put = outside_samples_put(&m->outside);
 	js->unread[at].reply = strndup(f->reply.at, f->reply.len);

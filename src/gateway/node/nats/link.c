@@ -171,3 +171,13 @@ int nats_take(struct nats_node *m, const struct nats_frame *f)
 		return 0;
 	}
 }
+
+void nats_received(struct nats_node *m, const struct nats_frame *f)
+{
+	if (f->data.len > (size_t)m->in_message_max)
+		fault_note(&m->outside.faults, FAULT_TRUNCATED, 1,
+			   "a message has %zu bytes, in.max_message is %lld; it is not read",
+			   f->data.len, (long long)m->in_message_max);
+	else
+		outside_received(&m->outside, f->data.at, f->data.len);
+}

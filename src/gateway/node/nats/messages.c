@@ -64,7 +64,7 @@ int nats_message(struct nats_node *m, const struct nats_frame *f)
 		return nats_take(m, f);
 	if (m->js.enabled)
 		return nats_jetstream_message(m, f);
-	outside_received(&m->outside, f->data.at, f->data.len);
+	nats_received(m, f);
 	return 0;
 }
 

@@ -54,6 +54,8 @@ static const struct config_key nats_in_keys[] = {
 	  .help = "Subject, or list of subjects, to read from; * stands for a part, > for the rest" },
 	{ "queue_group", CONFIG_STRING, OFFSET(queue_group),
 	  .help = "Each message goes to one of the readers of this group" },
+	{ "max_message", CONFIG_INT, OFFSET(in_message_max), "1048576", .min = 64,
+	  .max = NATS_MESSAGE_MAX, .help = "Bytes of a message, at most" },
 	OUTSIDE_IN_KEYS,
 };
 
@@ -333,6 +335,7 @@ static void nats_print(struct node *n, char *buf, size_t size)
 
 static const struct node_figure nats_figures[] = {
 	OUTSIDE_FIGURE_TABLE,
+	[FAULT_TRUNCATED] = { "oversized", "Messages longer than in.max_message", NODE_COUNTER },
 	[NATS_DUPLICATES] = { "duplicates", "Messages of a stream that came again and were not read",
 			      NODE_COUNTER },
 };

@@ -81,7 +81,7 @@ struct nats_node {
 	json_t *url_cfg, *subscribe, *publish, *ssl, *jetstream_cfg;
 	const char *host, *username, *password, *password_file, *token, *token_file, *credentials;
 	const char *queue_group;
-	int64_t port;
+	int64_t port, in_message_max;
 	double keepalive_s;
 	bool no_echo;
 	struct outside_tls tls;
@@ -130,6 +130,8 @@ int nats_next(struct nats_node *m, struct nats_frame *f);
 int nats_await(struct nats_node *m, struct nats_frame *f);
 /* Does what a frame asks for that is no message. */
 int nats_take(struct nats_node *m, const struct nats_frame *f);
+/* Has the samples of a message read, unless it is too long. */
+void nats_received(struct nats_node *m, const struct nats_frame *f);
 
 /* connect.c */
 int nats_open(struct outside *o);
