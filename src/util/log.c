@@ -2,7 +2,6 @@
 /* Log lines to standard error, one write each so that processes do not mix. */
 #include "util/log.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "util/cancel.h"
 #include "util/container_of.h"
 #include "util/log_private.h"
+#include "util/plain_text.h"
 
 /* How long a line waits for a slow reader of standard error. */
 #define PATIENCE_MS 100
@@ -155,10 +155,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 		format_line(level, room, message, &now, line + len,
 			    sizeof(line) - 1 - len);
 	len = strlen(line);
-	/* Control characters in a message could make several lines of one. */
-	for (char *c = line; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+	plain_text(line);
 	if (!sink || !sink(level, line)) {
 		line[len++] = '\n';
 		print_line(line, len, &now);

@@ -50,6 +50,13 @@ static void a_line_names_level_room_and_message(void **unused)
 	assert_null(strchr(last, '\n'));
 }
 
+/* U+009B begins a command to a terminal, as escape and [ do. */
+static void control_characters_of_a_message_are_not_printed(void **unused)
+{
+	log_warn("%s", "a\x1b[2Jb\nc\x7f" "d\xc2\x9b" "2Je \xc3\x9b \xc2\xa0.");
+	assert_non_null(strstr(last, "test/log: a?[2Jb?c?d??2Je \xc3\x9b \xc2\xa0."));
+}
+
 static int evaluated;
 
 static int side_effect(void)
@@ -350,6 +357,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_of_strangers_are_limited_and_counted),
+		cmocka_unit_test_setup(control_characters_of_a_message_are_not_printed, setup),
 		cmocka_unit_test_setup(a_line_names_level_room_and_message, setup),
 		cmocka_unit_test_setup(what_is_below_the_level_is_not_even_evaluated, setup),
 		cmocka_unit_test_setup(errno_is_kept_and_can_be_printed, setup),
