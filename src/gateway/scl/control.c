@@ -205,8 +205,10 @@ static int find_in_point(struct scl *s, const struct scl_control *c,
 {
 	const char *name = c->kind == SCL_GOOSE ? "GSE" : "SMV";
 	struct scl_element *e = NULL;
+	unsigned long looks = 0;
 
 	while ((e = scl_child(point, name, e))) {
+		looks++;
 		if (!is_address_of(e, c))
 			continue;
 		if (*found)
@@ -215,7 +217,7 @@ static int find_in_point(struct scl *s, const struct scl_control *c,
 					c->path, c->ied, (*found)->line);
 		*found = e;
 	}
-	return 0;
+	return scl_note_looks(s, point->line, looks);
 }
 
 /* The GSE or SMV of the control block; NULL: the file has none. */
@@ -315,7 +317,7 @@ int scl_control_read(struct scl *s, struct scl_control *c, char why[SCL_WHY_MAX]
 	/* As before, if it is read a second time. */
 	*c = (struct scl_control){ .kind = c->kind, .ied = c->ied, .path = c->path, .line = c->line,
 				   .element = c->element, .node = c->node };
-	ret = read_names(s, c);
+	ret = scl_note_looks(s, c->line, 0) ?: read_names(s, c);
 	ret = ret ? ret : read_address(s, c);
 	if (!ret && c->kind == SCL_SAMPLED_VALUES)
 		ret = read_sampling(s, c);

@@ -5,6 +5,7 @@
  * DAType).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,6 @@ static const struct scl_basic basics[] = {
 /* While the data of one FCDA are made. */
 struct making {
 	struct scl *s;
-	struct scl_element *templates;
 	const char *constraint;  /* fc */
 	unsigned line;           /* of the FCDA */
 	unsigned left;           /* so many more data the data set may have */
@@ -80,6 +80,58 @@ static struct scl_data *take_data(struct making *m, unsigned count)
 
 /* ---- templates ---- */
 
+static int compare_types(const void *a, const void *b)
+{
+	const struct scl_element *x = *(struct scl_element *const *)a,
+		*y = *(struct scl_element *const *)b;
+	int order = strcmp(x->name, y->name) ?: strcmp(scl_text_of(x, "id"), scl_text_of(y, "id"));
+
+	return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Files have thousands of types, and each value of a data set needs some. */
+static int sort_types(struct scl *s, const struct scl_element *templates)
+{
+	unsigned count = 0;
+
+	for (const struct scl_element *e = templates->first; e; e = e->next)
+		count++;
+	s->types = scl_tree_alloc(&s->tree, (count + 1) * sizeof(*s->types));
+	if (!s->types)
+		return scl_fail_memory(s);
+	for (struct scl_element *e = templates->first; e; e = e->next)
+		s->types[s->type_count++] = e;
+	qsort(s->types, count, sizeof(*s->types), compare_types);
+	return 0;
+}
+
+/* *out, NULL: there is none. 0, or -EINVAL if there are several. */
+static int find_template(struct scl *s, const char *kind, const char *id,
+			 struct scl_element **out)
+{
+	unsigned low = 0, high = s->type_count;
+
+	*out = NULL;
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+		const struct scl_element *e = s->types[middle];
+
+		if ((strcmp(e->name, kind) ?: strcmp(scl_text_of(e, "id"), id)) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < s->type_count && scl_is(s->types[low], kind) &&
+	       !strcmp(scl_text_of(s->types[low], "id"), id); low++) {
+		if (*out)
+			return scl_fail(s, s->types[low]->line,
+					"a second %s with id \"%.80s\", which is in line %u, too",
+					kind, id, (*out)->line);
+		*out = s->types[low];
+	}
+	return 0;
+}
+
 /* The template `id`, named by the attribute `by` of `e`. */
 static int find_type(struct making *m, const struct scl_element *e, const char *by,
 		     const char *kind, struct scl_element **out)
@@ -89,7 +141,7 @@ static int find_type(struct making *m, const struct scl_element *e, const char *
 
 	if (!id)
 		return scl_fail(m->s, e->line, "%s has no %s", e->name, by);
-	ret = scl_find_one(m->s, m->templates, kind, "id", id, out);
+	ret = find_template(m->s, kind, id, out);
 	if (ret || *out)
 		return ret;
 	return scl_fail(m->s, e->line, "there is no %s '%.80s', which %s '%.60s' names", kind, id,
@@ -341,36 +393,57 @@ static int walk_path(struct walk *w)
 	return ret;
 }
 
+/* A prefix, class and instance. */
+#define NODE_NAME_MAX (3 * SCL_VALUE_MAX + 1)
+
+/* Is it a logical node of this name? As scl_node_name(), without its memory. */
+static bool is_node_called(const struct scl_element *e, const char *name)
+{
+	const char *class = scl_text_of(e, "lnClass");
+	const char *parts[] = { scl_text_of(e, "prefix"), *class ? class : "LLN0",
+				scl_text_of(e, "inst") };
+
+	if (!scl_is(e, "LN") && !scl_is(e, "LN0"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		size_t len = strlen(parts[i]);
+
+		if (strncmp(name, parts[i], len))
+			return false;
+		name += len;
+	}
+	return !*name;
+}
+
 /* The logical node of the device that an FCDA names. */
 static int find_node(struct scl *s, const struct scl_control *c, const struct scl_element *fcda,
 		     const struct scl_element **out)
 {
 	const char *inst = scl_text_of(fcda, "ldInst"), *class = scl_text_of(fcda, "lnClass");
-	const char *wanted = scl_tree_print(&s->tree, "%s%s%s", scl_text_of(fcda, "prefix"), class,
-					    scl_text_of(fcda, "lnInst"));
+	char wanted[NODE_NAME_MAX];
 	const struct scl_element *server = scl_around(c->node, "Server");
 	struct scl_element *device;
+	unsigned long looks = 0;
 	int ret;
 
+	snprintf(wanted, sizeof(wanted), "%s%s%s", scl_text_of(fcda, "prefix"), class,
+		 scl_text_of(fcda, "lnInst"));
 	if (!server)
 		return scl_fail(s, c->line, "the control block stands in no Server");
 	ret = scl_find_one(s, server, "LDevice", "inst", inst, &device);
-	if (ret || !wanted)
-		return ret ? ret : scl_fail_memory(s);
+	if (ret)
+		return ret;
 	if (!device)
 		return scl_fail(s, fcda->line, "IED %.80s has no LDevice '%.60s', which FCDA names",
 				c->ied, inst);
 	for (struct scl_element *e = device->first; e; e = e->next) {
-		const char *name = scl_is(e, "LN") || scl_is(e, "LN0") ? scl_node_name(s, e) : "";
-
-		if (!name)
-			return scl_fail_memory(s);
-		if (strcmp(name, wanted))
+		looks++;
+		if (!is_node_called(e, wanted))
 			continue;
 		*out = e;
-		return 0;
+		return scl_note_looks(s, device->line, looks);
 	}
-	return scl_fail(s, fcda->line,
+	return scl_note_looks(s, device->line, looks) ?: scl_fail(s, fcda->line,
 			"LDevice '%.60s' of IED %.80s has no logical node '%.80s', which FCDA names",
 			inst, c->ied, wanted);
 }
@@ -420,14 +493,16 @@ static int make_data(struct making *m, const struct scl_control *c, const struct
 int scl_read_data(struct scl *s, struct scl_control *c, const struct scl_element *set)
 {
 	struct making m = { .s = s, .left = SCL_DATA_MAX };
+	const struct scl_element *templates = scl_child(s->tree.root, "DataTypeTemplates", NULL);
 	struct scl_element *fcda = NULL;
 	unsigned count = 0;
 	int ret = 0;
 
-	m.templates = scl_child(s->tree.root, "DataTypeTemplates", NULL);
-	if (!m.templates)
+	if (!templates)
 		return scl_fail(s, s->tree.root->line,
 				"the file has no DataTypeTemplates, so the types of data are not known");
+	if (!s->types && sort_types(s, templates))
+		return -ENOMEM;
 	while ((fcda = scl_child(set, "FCDA", fcda)))
 		count++;
 	m.line = set->line;

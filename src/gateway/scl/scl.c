@@ -32,15 +32,23 @@ int scl_fail_memory(struct scl *s)
 	return -ENOMEM;
 }
 
+int scl_note_looks(struct scl *s, unsigned line, unsigned long count)
+{
+	s->looked += count;
+	return s->looked <= SCL_LOOKS_MAX ? 0 :
+	       scl_fail(s, line, "finding what the file names takes too long; it has too many elements side by side");
+}
+
 int scl_find_one(struct scl *s, const struct scl_element *parent, const char *name,
 		 const char *attribute, const char *value, struct scl_element **out)
 {
-	struct scl_element *e = NULL;
+	unsigned long looks = 0;
 
 	*out = NULL;
-	while ((e = scl_child(parent, name, e))) {
-		const char *has = scl_attribute(e, attribute);
+	for (struct scl_element *e = parent ? parent->first : NULL; e; e = e->next) {
+		const char *has = scl_is(e, name) ? scl_attribute(e, attribute) : NULL;
 
+		looks++;
 		if (!has || strcmp(has, value))
 			continue;
 		if (*out)
@@ -49,7 +57,7 @@ int scl_find_one(struct scl *s, const struct scl_element *parent, const char *na
 					name, attribute, value, (*out)->line);
 		*out = e;
 	}
-	return 0;
+	return looks ? scl_note_looks(s, parent->line, looks) : 0;
 }
 
 const struct scl_element *scl_around(const struct scl_element *e, const char *name)

@@ -10,6 +10,9 @@ struct scl {
 	const char *name; /* of the file */
 	struct scl_control *controls;
 	unsigned count;
+	struct scl_element **types; /* templates of data types, by kind and id; NULL: not sorted yet */
+	unsigned type_count;
+	unsigned long looked;       /* at so many elements, to find others */
 	char *why;        /* where a reason goes, while a function of scl.h runs */
 };
 
@@ -17,6 +20,11 @@ struct scl {
 int scl_fail(struct scl *s, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int scl_fail_memory(struct scl *s); /* -ENOMEM */
+
+/* Elements that are looked at in all, to find others; some seconds. */
+#define SCL_LOOKS_MAX 100000000ul
+/* Counts `count` more of them. 0; -EINVAL: they are too many. */
+int scl_note_looks(struct scl *s, unsigned line, unsigned long count);
 
 /* The only element of `parent` that has this value: *out, NULL: there is none. 0, or -EINVAL if
  * there are several. */

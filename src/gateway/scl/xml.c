@@ -15,6 +15,7 @@
 extern const struct scl_xml_ops scl_xml;
 
 #define NAMESPACE "http://www.iec.ch/61850/2003/SCL"
+#define ATTRIBUTES_MAX 100 /* of an element; SCL has fewer than 20 */
 #define SEPARATOR '\n' /* no character of a name */
 
 /* What stands in others is not read. */
@@ -101,7 +102,9 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	}
 	r->has_text = find(with_text, ARRAY_SIZE(with_text), known);
 	r->text_len = 0;
-	for (; *attributes; attributes += 2) {
+	if (XML_GetSpecifiedAttributeCount(r->parser) > 2 * ATTRIBUTES_MAX)
+		stop(r, "an element has more than 100 attributes");
+	for (; *attributes && !r->why; attributes += 2) {
 		if (strchr(attributes[0], SEPARATOR))
 			continue;
 		if (strlen(attributes[1]) > SCL_VALUE_MAX)

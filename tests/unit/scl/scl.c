@@ -365,7 +365,7 @@ static void what_is_no_scl_file_is_refused(void **state)
 
 static void values_that_are_too_long_are_refused(void **state)
 {
-	char text[3000], letters[SCL_VALUE_MAX + 2];
+	char text[3000], letters[SCL_VALUE_MAX + 2], *at;
 
 	memset(letters, 'a', sizeof(letters) - 1);
 	letters[sizeof(letters) - 1] = '\0';
@@ -373,6 +373,11 @@ static void values_that_are_too_long_are_refused(void **state)
 	fails_to_read(text, "longer than 1000 bytes");
 	snprintf(text, sizeof(text), "<SCL><P>%s</P></SCL>", letters);
 	fails_to_read(text, "longer than 1000 bytes");
+	at = stpcpy(text, "<SCL><IED ");
+	for (unsigned i = 0; i < 101; i++)
+		at += sprintf(at, "a%u='' ", i);
+	strcpy(at, "/></SCL>");
+	fails_to_read(text, "more than 100 attributes");
 }
 
 /* Each type has ten members of the next one: a thousand million values. */
@@ -394,6 +399,42 @@ static void types_that_grow_without_bound_are_refused(void **state)
 	assert_true(read_wrong(changed("type=\"Vector\"", "type=\"T1\""), SCL_GOOSE, "LD0/LLN0.trip", why));
 	assert_non_null(strstr(why, "more than 4096 values"));
 	assert_true(read_wrong(changed("type=\"Vector\"", "type=\"T0\""), SCL_GOOSE, "LD0/LLN0.trip", why));
+}
+
+static void put(char **at, const char *text, unsigned times)
+{
+	while (times--)
+		*at = stpcpy(*at, text);
+}
+
+/* Each entry of the data set looks for its logical node, of which there are many with long names. */
+static void finding_logical_nodes_takes_no_memory(void **state)
+{
+	enum { NODES = 800, ENTRIES = 2000, LONG = 250 };
+	char *text = malloc((NODES + ENTRIES) * 400), *at = text, prefix[LONG + 1], why[SCL_WHY_MAX];
+	struct scl_control *c;
+	struct scl *s;
+
+	assert_non_null(text);
+	memset(prefix, 'p', LONG);
+	prefix[LONG] = '\0';
+	put(&at, "<SCL><IED name='I'><AccessPoint><Server><LDevice inst='D'><LN0 lnType='N'><DataSet name='s'>", 1);
+	put(&at, "<FCDA ldInst='D' lnClass='GGIO' lnInst='1' doName='Ind' daName='stVal' fc='ST'/>\n",
+	    ENTRIES);
+	put(&at, "</DataSet><GSEControl name='g' datSet='s' appID='g'/></LN0>", 1);
+	for (unsigned i = 0; i < NODES; i++)
+		at += sprintf(at, "<LN prefix='%s' lnClass='GGIO' inst='%u' lnType='N'/>", prefix, i);
+	put(&at, "<LN lnClass='GGIO' inst='1' lnType='N'/></LDevice></Server></AccessPoint></IED><DataTypeTemplates>"
+		 "<LNodeType id='N'><DO name='Ind' type='O'/></LNodeType>"
+		 "<DOType id='O'><DA name='stVal' bType='BOOLEAN' fc='ST'/></DOType>"
+		 "</DataTypeTemplates></SCL>", 1);
+	s = read_good(text);
+	assert_false(scl_find(s, SCL_GOOSE, NULL, "D/LLN0.g", &c, why));
+	if (scl_control_read(s, c, why))
+		fail_msg("%s", why);
+	assert_int_equal(c->count, ENTRIES);
+	scl_free(s);
+	free(text);
 }
 
 static const char *file;
@@ -423,6 +464,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(what_is_no_scl_file_is_refused, load),
 		cmocka_unit_test_setup(values_that_are_too_long_are_refused, load),
 		cmocka_unit_test_setup(types_that_grow_without_bound_are_refused, load),
+		cmocka_unit_test(finding_logical_nodes_takes_no_memory),
 	};
 
 	if (argc != 2)
