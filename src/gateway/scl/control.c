@@ -166,8 +166,14 @@ static int take_address_part(struct scl *s, struct scl_control *c, const struct 
 	return again ? scl_fail(s, p->line, "the address has a second %.40s", type) : 0;
 }
 
-/* MinTime and MaxTime: seconds with a multiplier. */
-static int take_time(struct scl *s, const struct scl_element *at, const char *name, double *out)
+/* MinTime and MaxTime: seconds with a multiplier. A publisher would send without a pause if they
+ * were too short. */
+#define TIME_MAX_S 3600
+#define MIN_TIME_MIN_S 0.0001
+#define MAX_TIME_MIN_S 0.001
+
+static int take_time(struct scl *s, const struct scl_element *at, const char *name, double min_s,
+		     double *out)
 {
 	const struct scl_element *e = scl_child(at, name, NULL);
 	const char *unit = scl_text_of(e, "unit"), *multiplier = scl_text_of(e, "multiplier");
@@ -177,7 +183,8 @@ static int take_time(struct scl *s, const struct scl_element *at, const char *na
 	if (!e)
 		return 0;
 	*out = strtod(text, &end);
-	if (end == text || *end || !(*out > 0 && *out < 1e9))
+	/* strtod() takes hexadecimal numbers, too. */
+	if (end == text || *end || strpbrk(text, "xX") || !(*out > 0))
 		return scl_fail(s, e->line, "%s \"%.40s\" is no time", name, text);
 	if (*unit && strcmp(unit, "s"))
 		return scl_fail(s, e->line, "%s has the unit \"%.20s\", which is not s", name,
@@ -190,6 +197,9 @@ static int take_time(struct scl *s, const struct scl_element *at, const char *na
 		return scl_fail(s, e->line,
 				"%s has the multiplier \"%.20s\", which is none of m and u", name,
 				multiplier);
+	if (*out < min_s || *out > TIME_MAX_S)
+		return scl_fail(s, e->line, "%s is %g s, which is not from %g s to %d s", name, *out,
+				min_s, TIME_MAX_S);
 	return 0;
 }
 
@@ -250,8 +260,8 @@ static int read_address(struct scl *s, struct scl_control *c)
 	address = scl_child(at, "Address", NULL);
 	while (address && !ret && (p = scl_child(address, "P", p)))
 		ret = take_address_part(s, c, p);
-	ret = ret ? ret : take_time(s, at, "MinTime", &c->min_s);
-	ret = ret ? ret : take_time(s, at, "MaxTime", &c->max_s);
+	ret = ret ? ret : take_time(s, at, "MinTime", MIN_TIME_MIN_S, &c->min_s);
+	ret = ret ? ret : take_time(s, at, "MaxTime", MAX_TIME_MIN_S, &c->max_s);
 	if (!ret && c->min_s > 0 && c->max_s > 0 && c->min_s > c->max_s)
 		return scl_fail(s, at->line, "MinTime is longer than MaxTime");
 	return ret;
