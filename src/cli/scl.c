@@ -6,12 +6,16 @@
 #define LOG_ROOM "scl"
 #include <ctype.h>
 #include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "gateway/part/routed.h"
 #include "gateway/scl/scl.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/plain_text.h"
 
 static const char usage[] =
 	"usage: busbar scl [options] FILE\n"
@@ -33,22 +37,30 @@ struct request {
 	bool read, write;
 	const char *ied, *control, *interface;
 	struct scl *scl;
+	json_t *names; /* of nodes that were printed, and how often */
 };
 
 static const char *const mode_names[] = { "per_nominal_period", "samples_per_second",
 					  "seconds_per_sample" };
 
-/* As a text of libconfig. */
+/* As a text of libconfig, in which no variable of the environment is meant. */
 static void print_text(const char *text)
 {
+	unsigned control = 0;
+
 	putchar('"');
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+	for (const char *c = text; *c; c++) {
+		control = control ? control : plain_text_control(c);
+		if (control) {
+			printf("\\x%02x", (unsigned char)*c);
+			control--;
+			continue;
+		}
 		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if (*c < ' ')
-			printf("\\x%02x", *c);
-		else
-			putchar(*c);
+			putchar('\\');
+		if (*c == '$' && c[1] == '{')
+			putchar('$');
+		putchar(*c);
 	}
 	putchar('"');
 }
@@ -60,21 +72,26 @@ static void print_key(const char *indent, const char *key, const char *text)
 	puts(";");
 }
 
-/* A name of a node. */
-static void print_name(const struct scl_control *c)
+/* A name of a node: with a number behind it if another control block has the same one. */
+static void print_name(const struct request *r, const struct scl_control *c)
 {
-	const char *parts[] = { c->ied, c->path };
+	char name[4 * SCL_VALUE_MAX + 100], *at;
+	json_int_t number;
 
-	printf("\t");
-	if (!isalpha((unsigned char)*c->ied))
-		putchar('n');
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (i)
-			putchar('_');
-		for (const char *p = parts[i]; *p; p++)
-			putchar(isalnum((unsigned char)*p) ? *p : '_');
+	snprintf(name, sizeof(name) - 30, "%s%s_%s", isalpha((unsigned char)*c->ied) ? "" : "n",
+		 c->ied, c->path);
+	for (at = name; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '_';
+	number = json_integer_value(json_object_get(r->names, name));
+	json_object_set_new(r->names, name, json_integer(number + 1));
+	if (number) {
+		do
+			snprintf(at, 30, "_%jd", (intmax_t)++number);
+		while (json_object_get(r->names, name));
+		json_object_set_new(r->names, name, json_integer(1));
 	}
-	printf(" = {\n");
+	printf("\t%s = {\n", name);
 }
 
 static void print_vlan(const struct scl_control *c)
@@ -110,6 +127,20 @@ static bool is_routed(const struct scl_control *c)
 	return c->protocol && !strncmp(c->protocol, "R-", 2);
 }
 
+/* Addresses are of the family of local_address, which is that of IPv4 by default. */
+static void print_family(const struct scl_control *c)
+{
+	if (c->ip && strchr(c->ip, ':'))
+		print_key("\t\t\t", "local_address", "::");
+}
+
+static bool is_group(const char *ip)
+{
+	struct socket_address a;
+
+	return ip && routed_parse(ip, 0, &a) && socket_address_is_multicast(&a);
+}
+
 static void print_subscriber(const struct request *r, const struct scl_control *c)
 {
 	bool first = true;
@@ -118,7 +149,8 @@ static void print_subscriber(const struct request *r, const struct scl_control *
 	print_key("\t\t\t", "interface", r->interface);
 	if (is_routed(c)) {
 		printf("\t\t\trouted = true;\n");
-		if (c->ip)
+		print_family(c);
+		if (is_group(c->ip))
 			print_key("\t\t\t", "multicast_groups", c->ip);
 	}
 	printf("\t\t\tsubscribers = {\n\t\t\t\tit = {\n");
@@ -184,8 +216,10 @@ static void print_publisher(const struct request *r, const struct scl_control *c
 
 	printf("\t\ttype = \"iec61850-8-1\";\n\t\tout = {\n");
 	print_key("\t\t\t", "interface", r->interface);
-	if (is_routed(c))
+	if (is_routed(c)) {
 		printf("\t\t\trouted = true;\n");
+		print_family(c);
+	}
 	printf("\t\t\tpublishers = ( {\n");
 	print_key("\t\t\t\t\t", "go_id", c->id);
 	print_key("\t\t\t\t\t", "go_cb_ref", c->reference);
@@ -207,14 +241,9 @@ static void print_publisher(const struct request *r, const struct scl_control *c
 
 /* ---- sampled values ---- */
 
-static int print_sampled(const struct request *r, struct scl_control *c, char why[SCL_WHY_MAX])
+static void print_sampled(const struct request *r, const struct scl_control *c,
+			  const struct scl_sampled *values, unsigned count)
 {
-	struct scl_sampled *values;
-	unsigned count;
-	int ret = scl_sampled_values(r->scl, c, &values, &count, why);
-
-	if (ret)
-		return ret;
 	printf("\t\ttype = \"iec61850-9-2\";\n");
 	print_key("\t\t", "interface", r->interface);
 	if (c->has_appid)
@@ -245,22 +274,24 @@ static int print_sampled(const struct request *r, struct scl_control *c, char wh
 		       values[i].quality ? "quality = true; " : "", i + 1 < count ? "," : "");
 	}
 	printf("\t\t\t);\n\t\t};\n");
-	return 0;
 }
 
 static int print_node(const struct request *r, struct scl_control *c, char why[SCL_WHY_MAX])
 {
-	int ret = 0;
+	struct scl_sampled *values = NULL;
+	unsigned count = 0;
 
-	print_name(c);
+	if (c->kind == SCL_SAMPLED_VALUES && scl_sampled_values(r->scl, c, &values, &count, why))
+		return -1;
+	print_name(r, c);
 	if (c->kind == SCL_SAMPLED_VALUES)
-		ret = print_sampled(r, c, why);
+		print_sampled(r, c, values, count);
 	else if (r->write)
 		print_publisher(r, c);
 	else
 		print_subscriber(r, c);
 	printf("\t};\n");
-	return ret;
+	return 0;
 }
 
 /* ---- the list ---- */
@@ -273,6 +304,15 @@ static int count_one(void *arg, const struct scl_data *d, const unsigned place[]
 	return 0;
 }
 
+/* A column; control characters are not printed as they are. */
+static void print_cell(int width, const char *text)
+{
+	char cell[SCL_VALUE_MAX * 4];
+
+	snprintf(cell, sizeof(cell), "%s", text);
+	printf("%-*s ", width, plain_text(cell));
+}
+
 static void print_row(const struct scl_control *c)
 {
 	unsigned values = 0;
@@ -283,8 +323,12 @@ static void print_row(const struct scl_control *c)
 		snprintf(appid, sizeof(appid), "0x%04x", c->appid);
 	if (c->has_vlan_id || c->has_vlan_priority)
 		snprintf(vlan, sizeof(vlan), "%u/%u", c->vlan_id, c->vlan_priority);
-	printf("%-7s %-12s %-24s %-6s %-17s %-7s %u\n", c->kind == SCL_GOOSE ? "GOOSE" : "sampled",
-	       c->ied, c->path, appid, c->mac ? c->mac : c->ip ? c->ip : "-", vlan, values);
+	print_cell(7, c->kind == SCL_GOOSE ? "GOOSE" : "sampled");
+	print_cell(12, c->ied);
+	print_cell(24, c->path);
+	print_cell(6, appid);
+	print_cell(17, c->mac ? c->mac : c->ip ? c->ip : "-");
+	printf("%-7s %u\n", vlan, values);
 }
 
 static bool is_wanted(const struct request *r, const struct scl_control *c)
@@ -374,7 +418,9 @@ int cli_scl(int argc, char **argv)
 		log_error("%s", why);
 		return CLI_USAGE;
 	}
+	r.names = json_object();
 	ret = print_all(&r);
+	json_decref(r.names);
 	scl_free(r.scl);
 	return fflush(stdout) ? CLI_FAILED : ret;
 }

@@ -45,6 +45,30 @@ for way in read write; do
 	grep -q '"239.1.2.3"' "$dir/routed.conf" || fail "$(cat "$dir/routed.conf")"
 done
 
+# Two nodes do not get one name.
+sed 's/"BAY1"/"A.B"/g; s/"MU01"/"A_B"/g; s/"MU"/"LD0"/g; s/"currents"/"trip"/g' "$station" >"$dir/same.scd"
+"$BUSBAR" scl -w -n lo "$dir/same.scd" >"$dir/same.conf"
+"$BUSBAR" check "$dir/same.conf" || fail "$(cat "$dir/same.conf")"
+
+# A name is a name: neither a variable of the environment, nor a command to a terminal.
+c1=$(printf '\302\233')
+sed "s/PTRC\"/PT$c1\${HOME}\"/g" "$station" >"$dir/names.scd"
+"$BUSBAR" scl -r -n lo -i BAY1 "$dir/names.scd" >"$dir/names.conf"
+grep -Fq '"LD0/PT\xc2\x9b$${HOME}1.Tr.general"' "$dir/names.conf" || fail "$(cat "$dir/names.conf")"
+"$BUSBAR" check "$dir/names.conf"
+sed "s/name=\"trip\"/name=\"a\&#10;$c1\"/" "$station" >"$dir/names.scd"
+"$BUSBAR" scl -i BAY1 "$dir/names.scd" >"$dir/list"
+grep -Eq '^GOOSE +BAY1 +LD0/LLN0.a\?\?\? ' "$dir/list" || fail "$(cat "$dir/list")"
+
+# Addresses of one host, and of IPv6.
+for ip in 10.1.2.3 ff05::1234; do
+	sed "s/239.1.2.3/$ip/" "$dir/routed.scd" >"$dir/ip.scd"
+	for way in read write; do
+		"$BUSBAR" scl --$way --interface lo -i BAY1 "$dir/ip.scd" >"$dir/ip.conf"
+		"$BUSBAR" check "$dir/ip.conf" || fail "$(cat "$dir/ip.conf")"
+	done
+done
+
 # What is wrong has its line, and the other control blocks are there all the same.
 sed 's/lnType="PTRC"/lnType="none"/' "$station" >"$dir/bad.scd"
 status=0
