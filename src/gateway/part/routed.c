@@ -46,15 +46,22 @@ static int join(int fd, const struct socket_address *group, unsigned interface, 
 	struct ipv6_mreq v6 = { .ipv6mr_multiaddr = group->in6.sin6_addr,
 			       .ipv6mr_interface = interface };
 	bool is_v6 = group->sa.sa_family == AF_INET6;
-	int none = 0;
 
-	/* Not what other programs of this host have joined. */
-	if (!is_v6)
-		setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof(none));
 	if (is_v6 ? !setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6)) :
 		    !setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4)))
 		return 0;
 	return fail(why, socket_address_print(group, text));
+}
+
+/* Not what other sockets of this host have joined, also without groups of its own. One of IPv6
+ * takes what comes by IPv4, too. */
+static void refuse_other_groups(int fd, bool v6)
+{
+	int none = 0;
+
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof(none));
+	if (v6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &none, sizeof(none));
 }
 
 static int set_sending(int fd, bool v6, unsigned interface, int ttl, char *why)
@@ -80,6 +87,7 @@ static int set_up(struct routed *r, const struct routed_settings *s, char *why)
 
 	if (s->interface && !interface)
 		return fail(why, s->interface);
+	refuse_other_groups(r->fd, s->local.sa.sa_family == AF_INET6);
 	/* Several readers on a host may join the same group. */
 	if (s->group_count)
 		setsockopt(r->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
