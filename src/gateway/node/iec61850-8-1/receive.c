@@ -288,20 +288,46 @@ static void note_used(struct goose_node *g, struct goose_source *s, const struct
 	}
 }
 
-/* The value of a signal, in the value of the data set that has it; false: there is none. */
-static bool find_member(const struct goose_mapping *m, const struct goose_value *top,
-			struct goose_value *out)
-{
-	*out = *top;
-	for (unsigned i = 0; i < m->depth; i++) {
-		struct ber members = out->members;
+/* The member that was found last, and on each level what stands behind it. Signals are mostly in the
+ * order of a message; if each looked from the start, an array would be read as often as it has
+ * members. */
+struct descent {
+	const struct goose_mapping *last; /* NULL: none */
+	struct ber rest[GOOSE_GROUPS_MAX];
+};
 
-		if (out->type != GOOSE_STRUCTURE && out->type != GOOSE_ARRAY)
-			return false;
-		for (unsigned k = 0; k <= m->member[i]; k++)
-			if (goose_next(&members, out) <= 0)
+/* The level on which `m` stands behind the last member; -1: it does not. */
+static int level_to_go_on(const struct descent *d, const struct goose_mapping *m)
+{
+	unsigned level = 0, levels = d->last ? MIN(d->last->depth, m->depth) : 0;
+
+	if (!levels || d->last->index != m->index)
+		return -1;
+	while (level < levels && d->last->member[level] == m->member[level])
+		level++;
+	return level < levels && d->last->member[level] < m->member[level] ? (int)level : -1;
+}
+
+/* The value of a signal, in the value of the data set that has it; false: there is none. */
+static bool find_member(struct descent *d, const struct goose_mapping *m,
+			const struct goose_value *top, struct goose_value *out)
+{
+	int from = level_to_go_on(d, m);
+	unsigned k = from < 0 ? 0 : d->last->member[from] + 1;
+
+	*out = *top;
+	d->last = NULL;
+	for (unsigned i = from < 0 ? 0 : (unsigned)from; i < m->depth; i++, k = 0) {
+		if ((int)i != from) {
+			if (out->type != GOOSE_STRUCTURE && out->type != GOOSE_ARRAY)
+				return false;
+			d->rest[i] = out->members;
+		}
+		for (; k <= m->member[i]; k++)
+			if (goose_next(&d->rest[i], out) <= 0)
 				return false;
 	}
+	d->last = m;
 	return true;
 }
 
@@ -337,14 +363,16 @@ static bool take_values(struct goose_node *g, struct goose_source *s, const stru
 		if (goose_next(&rest, &r->values[i]) <= 0)
 			return false;
 	/* First look, then take: of a message all signals change, or none. */
-	for (unsigned take = 0; take < 2; take++)
+	for (unsigned take = 0; take < 2; take++) {
+		struct descent descent = { .last = NULL };
+
 		for (unsigned i = 0; i < g->in.mapping_count; i++) {
 			const struct goose_mapping *m = &g->in.mappings[i];
 			struct goose_value value;
 
 			if (m->source != which)
 				continue;
-			if (!find_member(m, &r->values[m->index], &value) ||
+			if (!find_member(&descent, m, &r->values[m->index], &value) ||
 			    !mms_to_signal(m->type, &value, &data)) {
 				say_mismatch(g, s, i);
 				return false;
@@ -352,6 +380,7 @@ static bool take_values(struct goose_node *g, struct goose_source *s, const stru
 			if (take)
 				r->data[i] = data;
 		}
+	}
 	return true;
 }
 
