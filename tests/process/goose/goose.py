@@ -544,6 +544,34 @@ def routed_forged(pair):
         check(done.returncode == 2 and text in done.stderr, "%s: %s" % (keys, done.stderr))
 
 
+def routed_flood(pair):
+    """While datagrams of others come without an end, faster than they are read, the end of a message's time
+    is seen, and what the kernel drops is counted."""
+    with_addresses(pair)
+    pair.start_reader([(old, new % "" if "%s" in new else new) for old, new in ROUTED_READER])
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.sendto(session(message(1, live=1)), ("192.0.2.2", 102))
+    pair.until(lambda: pair.figures(pair.reader)["expired"] == 1, "expired without others")
+    other = session(*[bytes(8) + b"\x61\0"] * 170)  # takes longer to read than to send
+    flood = "import socket, sys\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nwhile True: s.sendto(bytes.fromhex(sys.argv[1]), ('192.0.2.2', 102))"
+    senders = [subprocess.Popen([sys.executable, "-c", flood, other.hex()]) for _ in range(2)]
+    try:
+        pair.until(lambda: pair.figures(pair.reader)["malformed"] > 10000, "others")
+        before = pair.figures(pair.reader)["messages_received"]
+
+        def heard():
+            for _ in range(20):
+                udp.sendto(session(message(2, live=500)), ("192.0.2.2", 102))
+            return pair.figures(pair.reader)["messages_received"] > before
+        pair.until(heard, "a message among others")
+        pair.until(lambda: pair.figures(pair.reader)["expired"] > 1 and pair.figures(pair.reader)["overrun"], "it expires")
+    finally:
+        for s in senders:
+            s.kill()
+            s.wait()
+    ends_soon(pair.reader)
+
+
 def always(pair):
     """A sample for each message; simulated ones replace others while they come."""
     pair.start_reader((('trigger = "change"', 'trigger = "always"'),
@@ -622,7 +650,8 @@ def missing(pair):
     check("150 values may be longer than" in err, err)
 
 
-SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, routed, routed_forged, down, restart, always, forged, missing)}
+SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, routed, routed_forged, routed_flood, down, restart, always,
+                                     forged, missing)}
 
 
 def main():

@@ -48,7 +48,8 @@ struct goose_receiver {
 	struct goose_value *values; /* of a message */
 	unsigned value_count;     /* room for so many */
 	uint64_t sequence;        /* of the last sample */
-	uint64_t taken_ns;        /* when the last frame came; never goes back */
+	struct timespec received; /* the last frame or datagram, and */
+	uint64_t taken_ns;        /* when it came; never goes back */
 	bool down;                /* the interface is down, which was logged */
 };
 
@@ -200,10 +201,8 @@ static void expire(struct goose_node *g, struct goose_source *s, uint64_t now)
 	    s->machine.state, s->machine.sequence);
 }
 
-static void expire_all(struct goose_node *g)
+static void expire_all(struct goose_node *g, uint64_t now)
 {
-	uint64_t now = clock_now_ns();
-
 	for (unsigned i = 0; i < g->in.source_count; i++)
 		expire(g, &g->in.sources[i], now);
 }
@@ -505,7 +504,7 @@ static int take_frame(struct goose_node *g, struct sample *smp)
 
 	if (ret || !is_whole(g, f.truncated))
 		return ret;
-	by.received = f.received;
+	by.received = r->received = f.received;
 	why = apdu_decode(f.payload, f.len, &head);
 	if (!why)
 		return take_body(g, &by, &head, smp);
@@ -540,6 +539,7 @@ static int take_datagram(struct goose_node *g)
 
 	if (ret || !is_whole(g, r->datagram.truncated))
 		return ret;
+	r->received = r->datagram.received;
 	why = session_decode(r->buffer, r->datagram.len, &s);
 	if (why)
 		note_malformed(g, &by, why);
@@ -579,11 +579,11 @@ static int take_routed(struct goose_node *g, struct sample *smp)
 static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
 {
 	struct goose_receiver *r = g->receiver;
-	unsigned n = 0;
+	unsigned n = 0, frames;
 	int ret = 0;
 
 	/* The rest of a datagram is taken in any case: nothing tells a path that waits of it. */
-	for (unsigned frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
+	for (frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
 		ret = g->in.routing.enabled ? take_routed(g, smps[n]) : take_frame(g, smps[n]);
 		if (ret < 0)
 			break;
@@ -597,9 +597,14 @@ static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
 		r->down = true;
 		ret = -EAGAIN;
 	}
-	/* Messages that wait in the kernel may have come in time. */
+	/* Messages that wait in the kernel may have come in time. If they never end, time goes on with
+	 * those that were taken. */
 	if (ret == -EAGAIN)
-		expire_all(g);
+		expire_all(g, clock_now_ns());
+	else if (!ret)
+		expire_all(g, arrival_ns(r, r->received));
+	if (frames >= FRAMES_MAX)
+		note_overruns(g);
 	return n ? (int)n : ret;
 }
 

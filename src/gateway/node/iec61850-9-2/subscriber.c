@@ -461,17 +461,19 @@ static int take_routed(struct sv_node *v)
 static int take(struct sv_node *v, struct sample *smps[], unsigned cnt)
 {
 	struct sv_subscriber *r = v->subscriber;
-	unsigned n = take_samples(v, smps, cnt);
+	unsigned n = take_samples(v, smps, cnt), frames;
 	int ret = 0;
 
 	/* The rest of a datagram is taken in any case: nothing tells a path that waits of it. */
-	for (unsigned frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
+	for (frames = 0; n < cnt && (frames < FRAMES_MAX || r->payloads.len); frames++) {
 		ret = v->in.routing.enabled ? take_routed(v) : take_frame(v);
 		if (ret)
 			break;
 		r->down = false;
 		n += take_samples(v, smps + n, cnt - n);
 	}
+	if (frames >= FRAMES_MAX)
+		note_overruns(v);
 	if (v->capture && ret && ret != -ENODATA) {
 		services_note_failure(v->node->services);
 		ret = -ENODATA;
