@@ -40,7 +40,7 @@ static int fail(char *why, const char *what)
 
 static int join(int fd, const struct socket_address *group, unsigned interface, char *why)
 {
-	char text[SOCKET_ADDRESS_MAX];
+	char text[INET6_ADDRSTRLEN], what[INET6_ADDRSTRLEN + 40];
 	struct ip_mreqn v4 = { .imr_multiaddr = group->in4.sin_addr,
 			      .imr_ifindex = (int)interface };
 	struct ipv6_mreq v6 = { .ipv6mr_multiaddr = group->in6.sin6_addr,
@@ -50,7 +50,10 @@ static int join(int fd, const struct socket_address *group, unsigned interface, 
 	if (is_v6 ? !setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6)) :
 		    !setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4)))
 		return 0;
-	return fail(why, socket_address_print(group, text));
+	inet_ntop(group->sa.sa_family, is_v6 ? (const void *)&group->in6.sin6_addr :
+		  &group->in4.sin_addr, text, sizeof(text));
+	snprintf(what, sizeof(what), "group %s cannot be joined", text);
+	return fail(why, what);
 }
 
 /* Not what other sockets of this host have joined, also without groups of its own. One of IPv6

@@ -33,9 +33,15 @@ static int refuse_dependent(struct config *c, const json_t *at)
 	return ret;
 }
 
+/* A socket can join a group once. */
 static int add_group(struct routing *r, const struct socket_address *group)
 {
-	struct socket_address *more = reallocarray(r->groups, r->group_count + 1, sizeof(*more));
+	struct socket_address *more;
+
+	for (unsigned i = 0; i < r->group_count; i++)
+		if (socket_address_equal(&r->groups[i], group, false))
+			return 0;
+	more = reallocarray(r->groups, r->group_count + 1, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -93,6 +99,12 @@ int routing_parse(struct routing *r, struct config *c, const json_t *at, bool ou
 			    r->local_address);
 		return -EINVAL;
 	}
+	if (socket_address_is_multicast(&r->local)) {
+		config_fail(c, at, "local_address",
+			    "'%.60s' is the address of a group, which multicast_groups joins",
+			    r->local_address);
+		return -EINVAL;
+	}
 	if (out && is_given(at, "vlan")) {
 		config_fail(c, at, "vlan",
 			    "is of frames of Ethernet, and `routed` messages are sent over UDP");
@@ -124,12 +136,7 @@ int routing_join(struct routing *r, const char *text)
 {
 	struct socket_address group;
 
-	if (!parse_group(r, text, &group))
-		return 0;
-	for (unsigned i = 0; i < r->group_count; i++)
-		if (socket_address_equal(&r->groups[i], &group, false))
-			return 0;
-	return add_group(r, &group);
+	return parse_group(r, text, &group) ? add_group(r, &group) : 0;
 }
 
 void routing_free(struct routing *r)

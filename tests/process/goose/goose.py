@@ -464,7 +464,7 @@ def routed(pair):
     with_addresses(pair)
     with_tshark = shutil.which("tshark")
     for to, version in (("192.0.2.2", 1), (GROUP_ADDRESS, 2)):
-        groups = 'multicast_groups = [ "%s" ];' % to if to == GROUP_ADDRESS else ""
+        groups = 'multicast_groups = [ "%s", "%s" ];' % (to, to) if to == GROUP_ADDRESS else ""
         pair.start_reader([(old, new % groups if "%s" in new else new) for old, new in ROUTED_READER])
         path = os.path.join(pair.folder, "routed%d.pcapng" % version)
         tshark = capture(pair, path) if with_tshark and version == 2 else None
@@ -533,7 +533,8 @@ def routed_forged(pair):
     for text in ("it is signed, which is not supported", "its session header is none of 1 and 2", "from 192.0.2.1:"):
         check(text in log, "'%s' in: %s" % (text, log))
     for keys, text in (("routed = true; keys = [];", "signed or encrypted messages of R-GOOSE"),
-                       ("local_port = 102;", "`routed` = true"), ('routed = true; multicast_groups = "192.0.2.9";', "addresses of groups")):
+                       ("local_port = 102;", "`routed` = true"), ('routed = true; multicast_groups = "192.0.2.9";', "addresses of groups"),
+                       ('routed = true; local_address = "239.1.2.3";', "the address of a group")):
         path = os.path.join(pair.folder, "bad.conf")
         with open(path, "w") as f:
             bad = READER % (REFERENCE, GROUP, pair.got_file)
