@@ -9,26 +9,13 @@
 
 #define REFERENCE_MAX 129 /* of IEC 61850-8-1 and -9-2 */
 
-/* A whole number; false: it is none, or larger than `max`. */
-static bool read_number(const char *text, int base, unsigned long max, unsigned long *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoul(text, &end, base);
-	/* strtoul() takes blanks, signs and "0x", too. */
-	return !errno && end != text && !*end &&
-		strspn(text, "0123456789abcdefABCDEF") == strlen(text) &&
-	       *out <= max;
-}
-
 static int take_number(struct scl *s, const struct scl_element *e, const char *name,
 		       unsigned long max, unsigned long *out, bool *has)
 {
 	const char *text = scl_attribute(e, name);
 
 	*has = text;
-	if (!text || read_number(text, 10, max, out))
+	if (!text || scl_read_number(text, 10, max, out))
 		return 0;
 	return scl_fail(s, e->line, "%s \"%.40s\" is no number up to %lu", name, text, max);
 }
@@ -143,21 +130,21 @@ static int take_address_part(struct scl *s, struct scl_control *c, const struct 
 		c->ip = text;
 	} else if (!strcmp(type, "APPID")) {
 		again = c->has_appid;
-		c->has_appid = read_number(text, 16, 0xffff, &number);
+		c->has_appid = scl_read_number(text, 16, 0xffff, &number);
 		if (!c->has_appid)
 			return scl_fail(s, p->line,
 					"APPID \"%.40s\" is no hexadecimal number up to FFFF", text);
 		c->appid = (uint16_t)number;
 	} else if (!strcmp(type, "VLAN-ID")) {
 		again = c->has_vlan_id;
-		c->has_vlan_id = read_number(text, 16, 0xffe, &number);
+		c->has_vlan_id = scl_read_number(text, 16, 0xffe, &number);
 		if (!c->has_vlan_id)
 			return scl_fail(s, p->line,
 					"VLAN-ID \"%.40s\" is no hexadecimal number up to FFE", text);
 		c->vlan_id = (uint16_t)number;
 	} else if (!strcmp(type, "VLAN-PRIORITY")) {
 		again = c->has_vlan_priority;
-		c->has_vlan_priority = read_number(text, 10, 7, &number);
+		c->has_vlan_priority = scl_read_number(text, 10, 7, &number);
 		if (!c->has_vlan_priority)
 			return scl_fail(s, p->line, "VLAN-PRIORITY \"%.40s\" is no number up to 7",
 					text);

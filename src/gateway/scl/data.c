@@ -5,6 +5,7 @@
  * DAType).
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,19 +166,17 @@ static int enter(struct making *m, const struct scl_element *type)
 static int count_of(struct making *m, const struct scl_element *e, unsigned *out)
 {
 	const char *text = scl_attribute(e, "count");
-	char *end;
-	long n;
+	unsigned long n;
 
 	*out = 0;
 	if (!text)
 		return 0;
-	n = strtol(text, &end, 10);
-	if (end == text || *end || n < 0)
+	if (!scl_read_number(text, 10, ULONG_MAX, &n))
 		return scl_fail(m->s, e->line,
 				"count \"%.40s\" of %s '%.60s' is no number; a number of members that another attribute says is not supported",
 				text, e->name, scl_text_of(e, "name"));
 	if (n > SCL_DATA_MAX)
-		return scl_fail(m->s, e->line, "an array has %ld members, more than %d", n,
+		return scl_fail(m->s, e->line, "an array has %lu members, more than %d", n,
 				SCL_DATA_MAX);
 	*out = (unsigned)n;
 	return 0;
@@ -312,8 +311,7 @@ static int take_index(struct walk *w, bool last)
 	const char *ix = scl_attribute(w->fcda, "ix");
 	struct making *m = w->m;
 	unsigned count;
-	char *end;
-	long n;
+	unsigned long n;
 	int ret = count_of(m, w->at, &count);
 
 	w->is_member = false;
@@ -323,13 +321,12 @@ static int take_index(struct walk *w, bool last)
 		return last ? 0 : scl_fail(m->s, m->line,
 					   "'%.60s' is an array, and FCDA has no ix for it",
 					   scl_text_of(w->at, "name"));
-	n = strtol(ix, &end, 10);
-	if (end == ix || *end || n < 0 || n >= (long)count)
+	if (!scl_read_number(ix, 10, count - 1, &n))
 		return scl_fail(m->s, m->line,
 				"ix \"%.20s\": the array '%.60s' has members from 0 to %u", ix,
 				scl_text_of(w->at, "name"), count - 1);
 	w->indexed = w->is_member = true;
-	w->name = scl_tree_print(&m->s->tree, "%s(%ld)", w->name, n);
+	w->name = scl_tree_print(&m->s->tree, "%s(%lu)", w->name, n);
 	return w->name ? 0 : scl_fail_memory(m->s);
 }
 

@@ -60,6 +60,18 @@ int scl_find_one(struct scl *s, const struct scl_element *parent, const char *na
 	return looks ? scl_note_looks(s, parent->line, looks) : 0;
 }
 
+bool scl_read_number(const char *text, int base, unsigned long max, unsigned long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoul(text, &end, base);
+	/* strtoul() takes blanks, signs and "0x", too. */
+	return !errno && end != text && !*end &&
+		strspn(text, "0123456789abcdefABCDEF") == strlen(text) &&
+	       *out <= max;
+}
+
 const struct scl_element *scl_around(const struct scl_element *e, const char *name)
 {
 	while (e && !scl_is(e, name))

@@ -38,6 +38,8 @@ int scl_read_data(struct scl *s, struct scl_control *c, const struct scl_element
 const char *scl_node_name(struct scl *s, const struct scl_element *node);
 /* The element `name` that is around `e`, or NULL. */
 const struct scl_element *scl_around(const struct scl_element *e, const char *name);
+/* A whole number, without blanks or a sign; false: it is none, or larger than `max`. */
+bool scl_read_number(const char *text, int base, unsigned long max, unsigned long *out);
 /* An attribute, or "". */
 const char *scl_text_of(const struct scl_element *e, const char *name);
 
