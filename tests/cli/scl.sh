@@ -50,6 +50,19 @@ sed 's/"BAY1"/"A.B"/g; s/"MU01"/"A_B"/g; s/"MU"/"LD0"/g; s/"currents"/"trip"/g' 
 "$BUSBAR" scl -w -n lo "$dir/same.scd" >"$dir/same.conf"
 "$BUSBAR" check "$dir/same.conf" || fail "$(cat "$dir/same.conf")"
 
+# Nor do two signals.
+for prefix in '' 'prefix = "b.";'; do
+	cat >"$dir/signals.conf" <<-END
+		nodes = { x = { type = "iec61850-8-1"; in = { subscribers = {
+			a = { scl = { file = "$station"; control = "LD0/LLN0.trip"; }; };
+			b = { scl = { file = "$station"; control = "LD0/LLN0.trip"; $prefix }; }; }; }; }; };
+	END
+	status=0
+	"$BUSBAR" check "$dir/signals.conf" 2>"$dir/errors" || status=$?
+	[ "${prefix:+0}" = "$status" ] || grep -q "two values have the name 'LD0/" "$dir/errors" ||
+		fail "'$prefix': $status, $(cat "$dir/errors")"
+done
+
 # A name is a name: neither a variable of the environment, nor a command to a terminal.
 c1=$(printf '\302\233')
 sed "s/PTRC\"/PT$c1\${HOME}\"/g" "$station" >"$dir/names.scd"

@@ -218,17 +218,30 @@ static unsigned each_source(struct making *a)
 	return a->count;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* There may be many thousands. */
 static int check_names(const struct signal_list *l, struct config *c, const json_t *at)
 {
-	for (unsigned i = 0; i < l->count; i++)
-		for (unsigned k = 0; k < i; k++)
-			if (!strcmp(l->signals[i].name, l->signals[k].name)) {
-				config_fail(c, at, "subscribers",
-					    "two values have the name '%.100s'; scl.prefix of a subscriber puts something in front of its names",
-					    l->signals[i].name);
-				return -EINVAL;
-			}
-	return 0;
+	const char **names = calloc(l->count, sizeof(*names));
+	int ret = names ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; names && i < l->count; i++)
+		names[i] = l->signals[i].name;
+	if (names)
+		qsort(names, l->count, sizeof(*names), compare_names);
+	for (unsigned i = 1; !ret && i < l->count; i++)
+		if (!strcmp(names[i - 1], names[i])) {
+			config_fail(c, at, "subscribers",
+				    "two values have the name '%.100s'; scl.prefix of a subscriber puts something in front of its names",
+				    names[i]);
+			ret = -EINVAL;
+		}
+	free(names);
+	return ret;
 }
 
 /* Without `signals` they are all values of the control blocks, if each is in a file. */
