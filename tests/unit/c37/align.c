@@ -152,6 +152,55 @@ static void a_wrong_clock_makes_nobody_else_late(void **state)
 	}
 }
 
+/* A device that has missed a leap second: its times are those that the others have a second before
+ * or after. With one other device, and with two. */
+static void a_clock_that_is_wrong_by_whole_periods_makes_nobody_else_late(void **state)
+{
+	static const int64_t wrong[] = { 50, -50, 12, 250 };
+
+	for (unsigned w = 0; w < 2 * ARRAY_SIZE(wrong); w++) {
+		unsigned last = 1 + w % 2, good = 0, alone = 0;
+		struct c37_align a = begin(1 + last, w % 3);
+		struct c37_step s;
+
+		for (int64_t i = 1000; i < 1400; i++) {
+			uint64_t now = (uint64_t)i * PERIOD;
+
+			for (unsigned k = 0; k < last; k++)
+				assert_int_equal(put(&a, k, i, now + k), C37_ALIGN_TAKEN);
+			assert_int_equal(put(&a, last, i + wrong[w / 2], now + 2), C37_ALIGN_TAKEN);
+			while (c37_align_next(&a, now + 3, i == 1399, &s)) {
+				good += s.present == (1u << last) - 1;
+				alone += s.present == 1u << last;
+			}
+		}
+		assert_int_equal(good, 400);
+		assert_int_equal(alone, 400);
+	}
+}
+
+/* A connection stands still for 3 s and brings all at once then. Its clock is right. */
+static void what_a_stream_brings_after_a_standstill_is_late(void **state)
+{
+	struct c37_align a = begin(2, true);
+	unsigned late = 0;
+	struct c37_step s;
+
+	for (int64_t i = 1000; i < 2000; i++) {
+		uint64_t now = (uint64_t)i * PERIOD;
+		bool still = i >= 1650 && i < 1800;
+
+		put(&a, 0, i, now);
+		if (!still)
+			assert_int_equal(put(&a, 1, i, now), C37_ALIGN_TAKEN);
+		for (int64_t k = 1650; i == 1799 && k < 1790; k++)
+			late += put(&a, 1, k, now) == C37_ALIGN_LATE;
+		while (c37_align_next(&a, now, &s))
+			assert_true(s.present == 3 || (s.present == 1 && i < 1810));
+	}
+	assert_int_equal(late, 140);
+}
+
 static void steps_beyond_the_room_go_out(void **state)
 {
 	struct c37_align a = begin(2, false);
@@ -236,6 +285,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_ordered_stream_that_has_gone_on_is_not_waited_for),
 		cmocka_unit_test(a_stream_that_is_away_is_not_waited_for),
 		cmocka_unit_test(a_wrong_clock_makes_nobody_else_late),
+		cmocka_unit_test(a_clock_that_is_wrong_by_whole_periods_makes_nobody_else_late),
+		cmocka_unit_test(what_a_stream_brings_after_a_standstill_is_late),
 		cmocka_unit_test(steps_beyond_the_room_go_out),
 		cmocka_unit_test(each_frame_is_in_one_step_or_told_to_be_late),
 	};

@@ -4,6 +4,9 @@
 
 #include "util/container_of.h"
 
+/* For so long a stream may stand still, and what it brings then is late. */
+#define OFFSET_NS UINT64_C(10000000000)
+
 void c37_align_init(struct c37_align *a, unsigned streams, uint64_t wait_ns, int64_t tolerance_ns)
 {
 	*a = (struct c37_align){ .streams = streams, .wait_ns = wait_ns,
@@ -53,10 +56,45 @@ static struct c37_step *find(struct c37_align *a, int64_t time_ns)
 	return NULL;
 }
 
-static bool is_past(const struct c37_align *a, int64_t time_ns)
+/* Frames that were delayed say nothing about the clock: the largest offset of the last time counts,
+ * of 1 to 2 OFFSET_NS. */
+static void note_offset(struct c37_offset *o, int64_t offset_ns, uint64_t now_ns)
+{
+	if (!o->until_ns || now_ns >= o->until_ns) {
+		o->before_ns = o->until_ns && now_ns < o->until_ns + OFFSET_NS ? o->last_ns : INT64_MIN;
+		o->last_ns = INT64_MIN;
+		o->until_ns = now_ns + OFFSET_NS;
+	}
+	o->last_ns = MAX(o->last_ns, offset_ns);
+}
+
+static int64_t offset_of(const struct c37_align *a, unsigned stream)
+{
+	const struct c37_offset *o = &a->offsets[stream];
+
+	return MAX(o->last_ns, o->before_ns);
+}
+
+/* Whether the clocks of all these streams are ahead of that of `stream` by more than any step
+ * waits, so that no frame of it could have come in time. */
+static bool are_ahead(const struct c37_align *a, uint32_t streams, unsigned stream)
+{
+	for (; streams; streams &= streams - 1) {
+		int64_t ahead = offset_of(a, (unsigned)__builtin_ctz(streams)) -
+				offset_of(a, stream);
+
+		if (ahead <= (int64_t)a->wait_ns)
+			return false;
+	}
+	return true;
+}
+
+/* Has the step of this frame gone out? One of streams that are ahead was another step. */
+static bool is_past(const struct c37_align *a, unsigned stream, int64_t time_ns)
 {
 	for (unsigned i = 0; i < a->past_count; i++)
-		if (is_same(a, a->past_ns[i], time_ns))
+		if (is_same(a, a->past[i].time_ns, time_ns) &&
+		    !are_ahead(a, a->past[i].present, stream))
 			return true;
 	return false;
 }
@@ -69,7 +107,8 @@ enum c37_align_result c37_align_put(struct c37_align *a, unsigned stream, int64_
 
 	/* What comes shows where the stream is, also if it is of no use. */
 	a->last_ns[stream] = time_ns;
-	if (!s && is_past(a, time_ns))
+	note_offset(&a->offsets[stream], time_ns - (int64_t)now_ns, now_ns);
+	if (!s && is_past(a, stream, time_ns))
 		return C37_ALIGN_LATE;
 	if (s && s->present & bit)
 		return C37_ALIGN_TWICE;
@@ -102,8 +141,8 @@ static void take_out(struct c37_align *a, unsigned i, struct c37_step *to)
 	*to = a->steps[i];
 	a->steps[i] = a->steps[--a->count];
 	a->used[to->place / 32] &= ~(UINT32_C(1) << to->place % 32);
-	a->past_ns[a->past] = to->time_ns;
-	a->past = (a->past + 1) % C37_PAST;
+	a->past[a->past_next] = (struct c37_past){ to->time_ns, to->present };
+	a->past_next = (a->past_next + 1) % C37_PAST;
 	a->past_count = MIN(a->past_count + 1, (unsigned)C37_PAST);
 }
 

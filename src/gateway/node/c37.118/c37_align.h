@@ -27,6 +27,17 @@ struct c37_step {
 	unsigned place;        /* for values: below C37_STEPS_MAX, of one step at a time */
 };
 
+struct c37_past {
+	int64_t time_ns;
+	uint32_t present;
+};
+
+/* How far the clock of a stream is ahead of ours. */
+struct c37_offset {
+	int64_t last_ns, before_ns; /* the largest one now, and in the time before */
+	uint64_t until_ns;          /* of now; 0: nothing has come */
+};
+
 struct c37_align {
 	/* Settings */
 	unsigned streams;
@@ -36,11 +47,12 @@ struct c37_align {
 	uint32_t away;         /* streams that bring nothing now, so that no step waits for them */
 	uint32_t ordered;      /* streams none of whose frames overtakes another one */
 	int64_t last_ns[C37_STREAMS_MAX]; /* of the last frame of each stream; INT64_MIN: none */
+	struct c37_offset offsets[C37_STREAMS_MAX];
 	struct c37_step steps[C37_STEPS_MAX];
 	unsigned count;
 	uint32_t used[C37_STEPS_MAX / 32]; /* places */
-	int64_t past_ns[C37_PAST];
-	unsigned past, past_count;
+	struct c37_past past[C37_PAST];
+	unsigned past_next, past_count;
 };
 
 enum c37_align_result {
