@@ -41,7 +41,7 @@ static void expect(struct c37_align *a, uint64_t now, int64_t step, uint32_t pre
 {
 	struct c37_step s;
 
-	assert_true(c37_align_next(a, now, false, &s));
+	assert_true(c37_align_next(a, now, &s));
 	assert_int_equal(s.time_ns, START + step * PERIOD);
 	assert_int_equal(s.present, present);
 }
@@ -50,7 +50,7 @@ static void expect_none(struct c37_align *a, uint64_t now)
 {
 	struct c37_step s;
 
-	assert_false(c37_align_next(a, now, false, &s));
+	assert_false(c37_align_next(a, now, &s));
 }
 
 static void a_step_goes_out_when_all_streams_have_come(void **state)
@@ -137,13 +137,13 @@ static void a_wrong_clock_makes_nobody_else_late(void **state)
 			assert_int_equal(put(&a, 0, 2 * i, now), C37_ALIGN_TAKEN);
 			assert_int_equal(put(&a, 2, 2 * i + wrong[w] / 2 * 2 + 1, now), C37_ALIGN_TAKEN);
 			assert_int_equal(put(&a, 1, 2 * i, now), C37_ALIGN_TAKEN);
-			while (c37_align_next(&a, now, false, &s)) {
+			while (c37_align_next(&a, now, &s)) {
 				assert_true(s.present == 3 || s.present == 4);
 				good += s.present == 3;
 				alone += s.present == 4;
 			}
 		}
-		while (c37_align_next(&a, UINT64_MAX, false, &s)) {
+		while (c37_align_next(&a, UINT64_MAX, &s)) {
 			good += s.present == 3;
 			alone += s.present == 4;
 		}
@@ -169,7 +169,7 @@ static void a_clock_that_is_wrong_by_whole_periods_makes_nobody_else_late(void *
 			for (unsigned k = 0; k < last; k++)
 				assert_int_equal(put(&a, k, i, now + k), C37_ALIGN_TAKEN);
 			assert_int_equal(put(&a, last, i + wrong[w / 2], now + 2), C37_ALIGN_TAKEN);
-			while (c37_align_next(&a, now + 3, i == 1399, &s)) {
+			while (c37_align_next(&a, i == 1399 ? UINT64_MAX : now + 3, &s)) {
 				good += s.present == (1u << last) - 1;
 				alone += s.present == 1u << last;
 			}
@@ -207,13 +207,39 @@ static void steps_beyond_the_room_go_out(void **state)
 	struct c37_step s;
 
 	for (unsigned i = 0; i < C37_STEPS_MAX; i++) {
-		assert_false(c37_align_is_full(&a));
+		assert_false(c37_align_make_room(&a, &s));
 		put(&a, 0, i, 0);
 	}
-	assert_true(c37_align_is_full(&a));
-	assert_true(c37_align_next(&a, 0, true, &s));
+	assert_true(c37_align_make_room(&a, &s));
 	assert_int_equal(s.time_ns, START);
 	assert_int_equal(put(&a, 0, C37_STEPS_MAX, 0), C37_ALIGN_TAKEN);
+}
+
+/* More frames with ever new times than there is room for, while two others go on as ever. */
+static void a_flood_of_one_stream_costs_only_its_own_steps(void **state)
+{
+	struct c37_align a = begin(3, false);
+	unsigned good = 0, others = 0;
+	struct c37_step s;
+
+	for (int64_t i = 0; i < 60; i++) {
+		uint64_t now = (uint64_t)i * PERIOD;
+
+		for (unsigned k = 0; k < 3000; k++) {
+			if (c37_align_make_room(&a, &s))
+				others += s.present != 4;
+			if (k == 0 || k == 2000)
+				put(&a, k > 0, i, now);
+			else
+				assert_int_equal(put(&a, 2, 100000 + i * 3000 + k, now), C37_ALIGN_TAKEN);
+			while (c37_align_next(&a, now, &s)) {
+				good += s.present == 3;
+				others += s.present == 1 || s.present == 2;
+			}
+		}
+	}
+	assert_true(good >= 54);
+	assert_int_equal(others, 0);
 }
 
 /* What one frame has become: was it taken, and in how many steps did it go out? */
@@ -262,10 +288,10 @@ static void each_frame_is_in_one_step_or_told_to_be_late(void **state)
 				assert_true(r != C37_ALIGN_TAKEN || !f->taken);
 				f->taken |= r == C37_ALIGN_TAKEN;
 			}
-			while (c37_align_next(&a, now, false, &s))
+			while (c37_align_next(&a, now, &s))
 				check_step(&s, fates, now);
 		}
-		while (c37_align_next(&a, UINT64_MAX, false, &s))
+		while (c37_align_next(&a, UINT64_MAX, &s))
 			check_step(&s, fates, s.until_ns);
 		for (unsigned k = 0; k < STREAMS; k++)
 			for (unsigned i = 0; i < STEPS; i++)
@@ -288,6 +314,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_clock_that_is_wrong_by_whole_periods_makes_nobody_else_late),
 		cmocka_unit_test(what_a_stream_brings_after_a_standstill_is_late),
 		cmocka_unit_test(steps_beyond_the_room_go_out),
+		cmocka_unit_test(a_flood_of_one_stream_costs_only_its_own_steps),
 		cmocka_unit_test(each_frame_is_in_one_step_or_told_to_be_late),
 	};
 

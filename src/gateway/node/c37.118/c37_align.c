@@ -24,11 +24,6 @@ void c37_align_set(struct c37_align *a, unsigned stream, bool away, bool ordered
 	a->ordered = ordered ? a->ordered | bit : a->ordered & ~bit;
 }
 
-bool c37_align_is_full(const struct c37_align *a)
-{
-	return a->count == C37_STEPS_MAX;
-}
-
 static bool is_same(const struct c37_align *a, int64_t x, int64_t y)
 {
 	return (x > y ? x - y : y - x) <= a->tolerance_ns;
@@ -146,7 +141,46 @@ static void take_out(struct c37_align *a, unsigned i, struct c37_step *to)
 	a->past_count = MIN(a->past_count + 1, (unsigned)C37_PAST);
 }
 
-bool c37_align_next(struct c37_align *a, uint64_t now_ns, bool all, struct c37_step *step)
+static bool is_alone(const struct c37_step *s)
+{
+	return !(s->present & (s->present - 1));
+}
+
+/*
+ * The step that gives way if there is no room: the one that waits longest, of the stream that has
+ * most of them for itself. So a device with a wrong clock, or one that floods, costs its own
+ * samples, and the others still meet.
+ */
+static unsigned find_oldest(const struct c37_align *a)
+{
+	unsigned alone[C37_STREAMS_MAX] = { 0 }, most = 0, oldest = a->count;
+
+	for (unsigned i = 0; i < a->count; i++)
+		if (is_alone(&a->steps[i]))
+			alone[__builtin_ctz(a->steps[i].present)]++;
+	for (unsigned i = 1; i < a->streams; i++)
+		most = alone[i] > alone[most] ? i : most;
+	for (unsigned i = 0; i < a->count; i++) {
+		const struct c37_step *s = &a->steps[i], *o = &a->steps[oldest];
+
+		if (alone[most] && s->present != UINT32_C(1) << most)
+			continue;
+		if (oldest == a->count || s->until_ns < o->until_ns ||
+		    (s->until_ns == o->until_ns && s->time_ns < o->time_ns))
+			oldest = i;
+	}
+	return oldest;
+}
+
+bool c37_align_make_room(struct c37_align *a, struct c37_step *step)
+{
+	if (a->count < C37_STEPS_MAX)
+		return false;
+	take_out(a, find_oldest(a), step);
+	return true;
+}
+
+bool c37_align_next(struct c37_align *a, uint64_t now_ns, struct c37_step *step)
 {
 	unsigned first = 0, over = a->count;
 
@@ -161,7 +195,7 @@ bool c37_align_next(struct c37_align *a, uint64_t now_ns, bool all, struct c37_s
 	}
 	if (!a->count)
 		return false;
-	if (all || is_done(a, &a->steps[first]))
+	if (is_done(a, &a->steps[first]))
 		over = first;
 	if (over == a->count)
 		return false;

@@ -15,7 +15,7 @@
 
 #define C37_STREAMS_MAX 32
 
-/* Steps that wait, at most; then the one with the smallest time goes out. */
+/* Steps that wait, at most; then one goes out early. */
 #define C37_STEPS_MAX 256
 /* Steps that went out and whose times are remembered. */
 #define C37_PAST 256
@@ -63,13 +63,14 @@ enum c37_align_result {
 
 void c37_align_init(struct c37_align *a, unsigned streams, uint64_t wait_ns, int64_t tolerance_ns);
 void c37_align_set(struct c37_align *a, unsigned stream, bool away, bool ordered);
-/* Whether a new step would find no room: first one is to go out by c37_align_next() with `all`. */
-bool c37_align_is_full(const struct c37_align *a);
+/* Takes out a step if a new one would find no room. To be called before c37_align_put(). False: there
+ * is room. */
+bool c37_align_make_room(struct c37_align *a, struct c37_step *step);
 /* A frame has come. *place: where its values belong. */
 enum c37_align_result c37_align_put(struct c37_align *a, unsigned stream, int64_t time_ns,
 				    uint64_t now_ns, unsigned *place);
-/* Takes out a step that is complete or over, or any step if `all`. False: there is none. */
-bool c37_align_next(struct c37_align *a, uint64_t now_ns, bool all, struct c37_step *step);
+/* Takes out a step that is complete or over. False: there is none. */
+bool c37_align_next(struct c37_align *a, uint64_t now_ns, struct c37_step *step);
 /* When c37_align_next() is to be called again; UINT64_MAX: after the next frame. */
 uint64_t c37_align_due_ns(const struct c37_align *a);
 

@@ -82,15 +82,15 @@ static void send_due(struct c37_join *j, uint64_t now_ns)
 {
 	struct c37_step step;
 
-	while (c37_align_next(&j->align, now_ns, false, &step))
+	while (c37_align_next(&j->align, now_ns, &step))
 		send_step(j, &step);
 }
 
-static void make_room(struct c37_join *j, uint64_t now_ns)
+static void make_room(struct c37_join *j)
 {
 	struct c37_step step;
 
-	if (c37_align_is_full(&j->align) && c37_align_next(&j->align, now_ns, true, &step))
+	if (c37_align_make_room(&j->align, &step))
 		send_step(j, &step);
 }
 
@@ -104,7 +104,7 @@ unsigned c37_join_put(struct c37_stream *stream, const struct c37_layout *layout
 	enum c37_align_result result;
 
 	pthread_mutex_lock(&j->lock);
-	make_room(j, now);
+	make_room(j);
 	result = c37_align_put(&j->align, stream->number, time_ns, now, &place);
 	if (result == C37_ALIGN_TAKEN)
 		cut = c37_layout_values(layout, f, &(struct c37_room){
