@@ -152,16 +152,18 @@ static enum modbus_refusal read_values(struct modbus_server *v, const struct mod
 	return is_too_old(v) ? MODBUS_FAILED : MODBUS_ACCEPTED;
 }
 
-/* With the lock. What cannot be read is not written either. */
+/* With the lock. What cannot be read is not written either; what was written is not refused, also
+ * if the values have become too old meanwhile. */
 static enum modbus_refusal carry_out(struct modbus_server *v, const struct modbus_pdu *p,
 				     uint16_t values[])
 {
 	enum modbus_refusal refusal = p->read.count ? read_values(v, p, values) : MODBUS_ACCEPTED;
+	bool of_node;
 
 	if (!refusal && p->write.count)
 		refusal = write_values(v, p);
 	if (!refusal && p->write.count && p->read.count)
-		refusal = read_values(v, p, values);
+		refusal = modbus_store_read(&v->m->store, p->table, &p->read, values, &of_node);
 	return refusal;
 }
 
