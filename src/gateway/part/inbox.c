@@ -143,6 +143,18 @@ void inbox_note_lost(struct inbox *b, struct fault_counters *f)
 	b->lost_noted = lost;
 }
 
+void inbox_note_unread(struct inbox *b, struct fault_counters *f)
+{
+	unsigned unread = 0;
+
+	for (unsigned i = 0; i < b->count; i++)
+		unread += ring_count(&b->rings[i]);
+	inbox_note_lost(b, f);
+	if (unread)
+		fault_note(f, FAULT_OVERRUN, unread,
+			   "samples that have come were not read until the node stopped");
+}
+
 bool inbox_is_empty(struct inbox *b)
 {
 	for (unsigned i = 0; i < b->count; i++)

@@ -65,5 +65,8 @@ int inbox_poll_fds(struct inbox *b, int fds[], int max);
 unsigned inbox_take_polled(struct inbox *b, struct sample *smps[], unsigned cnt);
 /* Notes the samples that found no room since the last call. */
 void inbox_note_lost(struct inbox *b, struct fault_counters *f);
+/* The node stops: notes those, and the samples that nobody will read. For node-types that tell a peer
+ * that they have taken what it sent. */
+void inbox_note_unread(struct inbox *b, struct fault_counters *f);
 
 #endif

@@ -191,6 +191,12 @@ def old(folder):
     g.ask("/node/x/resume", "POST")
     until(lambda: len(g.got()) == good, "all that was confirmed arrives: %s" % g.got())
     check([r[1] for r in g.got()] == list(range(good)), "in order: %s" % g.got())
+    # What was confirmed and is not read before the node stops is counted.
+    g.ask("/node/x/pause", "POST")
+    check(all(c.ask(b"\x06\x00\x66\x00\x01", 9)[0] == 6 for _ in range(3)), "three are confirmed")
+    g.ask("/node/x/stop", "POST")
+    until(lambda: len(g.got()) - good + figures(g)["overrun"] == 3 and figures(g)["overrun"] > 0,
+          lambda: "all are counted: %d, %s" % (len(g.got()) - good, figures(g)))
     g.end()
     g = Gateway(folder, "alone", """
 nodes = { s = { type = "signal"; values = 3; rate = 10.0; }; x = { type = "modbus"; mode = "server"; transport = "tcp";

@@ -401,7 +401,7 @@ static int station_stop(struct node *n)
 	s->orders = (struct station_orders){ 0 };
 	s->values = NULL;
 	s->seen = NULL;
-	inbox_note_lost(&s->inbox, &s->faults);
+	inbox_note_unread(&s->inbox, &s->faults);
 	inbox_destroy(&s->inbox);
 	fault_finish(&s->faults);
 	return 0;

@@ -611,7 +611,7 @@ void modbus_server_stop(struct modbus_node *m)
 		close(v->listener);
 	if (v->wake_fd >= 0)
 		close(v->wake_fd);
-	inbox_note_lost(&v->inbox, &v->faults);
+	inbox_note_unread(&v->inbox, &v->faults);
 	inbox_destroy(&v->inbox);
 	fault_finish(&v->faults);
 	pthread_mutex_destroy(&v->lock);
