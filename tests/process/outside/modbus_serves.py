@@ -80,7 +80,8 @@ def figures(gateway):
     return stats(gateway)["figures"]
 
 
-def server(folder, name="server", more="", out=OUT, into="", source="", transport='transport = "tcp"; address = "127.0.0.1";'):
+def server(folder, name="server", more="", out=OUT, into="", source="", transport='transport = "tcp"; address = "127.0.0.1";',
+           before=()):
     """A file is written to the registers, what clients write goes to another file."""
     rows = os.path.join(folder, name + "-rows.csv")
     open(rows, "w").close()
@@ -91,7 +92,7 @@ nodes = {
 	f = { type = "file"; uri = "%s/%s-got.csv"; format = "csv"; out = { flush = true; }; };
 };
 paths = ( { in = "r"; out = "x"; }, { in = "x"; out = "f"; %s } );
-""" % (rows, transport, more, out, IN % into, folder, name, source))
+""" % (rows, transport, more, out, IN % into, folder, name, source), before=before)
     g.rows, g.given = rows, 0
     g.got = lambda: [[float(v) for v in r[4:]] for r in rows_of("%s/%s-got.csv" % (folder, name))]
     return g
@@ -416,6 +417,27 @@ class Line:
         self.thread.join()
 
 
+def descriptors(folder):
+    """A gateway that may open fewer descriptors than it may have clients serves those for which it has some."""
+    g = server(folder, "few", "max_clients = 1024;", before=("prlimit", "--nofile=64"))
+    clients = [Client() for _ in range(20)]
+    for c in clients:
+        c.ask(read(4, 20))
+    later = []
+    for _ in range(60):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", PORT))
+        later.append(s)
+    for c in clients:
+        c.ask(read(4, 20))
+        c.socket.close()
+    for s in later:
+        s.close()
+    Client().ask(read(4, 20))
+    g.end()
+
+
 def line(folder):
     """A serial line: values, noise, requests for other units and their answers, what is for all."""
     wire = Line()
@@ -508,7 +530,7 @@ def settings(folder):
               "%s: %d, %s" % (text, r.returncode, said))
 
 
-SCENARIOS = {f.__name__: f for f in (settings, rules, old, account, between, strangers, hostile, line)}
+SCENARIOS = {f.__name__: f for f in (settings, rules, old, account, between, strangers, hostile, descriptors, line)}
 
 
 def main():

@@ -23,6 +23,8 @@
 /* What waits is sent until so long after the node was asked to stop. */
 #define END_NS NSEC_PER_SEC
 
+enum { FD_WAKE, FD_LISTENER, FD_CONNECTIONS };
+
 /* ---- connections ---- */
 
 int station_listen(struct station *s)
@@ -257,20 +259,27 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 }
 
 /* Descriptors of the connections, then of the listener and of who wakes the thread. */
-static void fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
+/* The number of descriptors up to the last one that is used: poll() refuses more than the process may
+ * open. */
+static nfds_t fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
 {
-	unsigned n = s->connection_count;
+	nfds_t count = FD_CONNECTIONS;
 
-	for (unsigned i = 0; i < n; i++) {
+	fds[FD_WAKE] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
+	fds[FD_LISTENER] = (struct pollfd){ .fd = s->accept_ns > now_ns ? -1 : s->listener,
+					    .events = POLLIN };
+	for (unsigned i = 0; i < s->connection_count; i++) {
 		const struct station_connection *c = &s->connections[i];
+		struct pollfd *p = &fds[FD_CONNECTIONS + i];
 
-		fds[i] = (struct pollfd){ .fd = c->stream.fd, .events = POLLOUT };
-		if (!c->connecting && c->stream.fd >= 0)
-			fds[i].events = stream_events(&c->stream, station_connection_reads(c), false);
+		*p = (struct pollfd){ .fd = c->stream.fd, .events = POLLOUT };
+		if (c->stream.fd < 0)
+			continue;
+		if (!c->connecting)
+			p->events = stream_events(&c->stream, station_connection_reads(c), false);
+		count = FD_CONNECTIONS + i + 1;
 	}
-	fds[n] = (struct pollfd){ .fd = s->accept_ns > now_ns ? -1 : s->listener,
-				  .events = POLLIN };
-	fds[n + 1] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
+	return count;
 }
 
 /* The node was asked to stop: no master comes any more. */
@@ -298,10 +307,11 @@ static void wait_for_events(struct station *s, struct pollfd *fds, uint64_t unti
 	int ms = until_ns == IEC104_NEVER ? -1 : until_ns <= now ? 0 :
 		 (int)MIN((until_ns - now + MS - 1) / MS, UINT64_C(3600000));
 
-	fill(s, fds, now);
+	nfds_t count = fill(s, fds, now);
+
 	s->asleep = true;
 	pthread_mutex_unlock(&s->lock);
-	poll(fds, s->connection_count + 2, ms);
+	poll(fds, count, ms);
 	pthread_mutex_lock(&s->lock);
 	s->asleep = false;
 	wakeup_drain(s->wake_fd);
@@ -325,7 +335,7 @@ void *station_run(void *station)
 {
 	struct station *s = station;
 	unsigned n = s->connection_count;
-	struct pollfd *fds = calloc(n + 2, sizeof(*fds));
+	struct pollfd *fds = calloc(FD_CONNECTIONS + n, sizeof(*fds));
 	uint64_t now = clock_now_ns();
 
 	pthread_mutex_lock(&s->lock);
@@ -337,8 +347,8 @@ void *station_run(void *station)
 		uint64_t role_ns = s->role->tick(s, now);
 
 		for (unsigned i = 0; i < n; i++)
-			turn(s, &s->connections[i], fds[i].revents, now);
-		if (fds[n].revents && s->listener >= 0)
+			turn(s, &s->connections[i], fds[FD_CONNECTIONS + i].revents, now);
+		if (fds[FD_LISTENER].revents && s->listener >= 0)
 			accept_one(s, now);
 		attempts(s, now);
 		tell_state(s);

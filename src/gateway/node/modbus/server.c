@@ -35,6 +35,9 @@
 #define SILENCE_BITS 39
 #define SILENCE_NS (20 * MS)
 
+/* Places in modbus_server.fds; a source is the listener or the line. */
+enum { FD_WAKE, FD_SOURCE, FD_CLIENTS };
+
 struct client {
 	struct stream stream;   /* fd -1: a free place */
 	struct socket_address from;
@@ -443,28 +446,33 @@ static void tell_state(struct modbus_server *v)
 }
 
 /* Descriptors of the clients, then of the listener or the line, and of who wakes the thread. */
-static void fill(struct modbus_server *v, uint64_t now_ns)
+/* The number of descriptors up to the last one that is used: poll() refuses more than the process may
+ * open. */
+static nfds_t fill(struct modbus_server *v, uint64_t now_ns)
 {
-	unsigned n = v->client_max;
+	nfds_t count = FD_CLIENTS;
 
-	for (unsigned i = 0; i < n; i++) {
+	v->fds[FD_WAKE] = (struct pollfd){ .fd = v->wake_fd, .events = POLLIN };
+	v->fds[FD_SOURCE] = (struct pollfd){ .fd = v->listener, .events = POLLIN };
+	if (v->line >= 0 || v->accept_ns > now_ns)
+		v->fds[FD_SOURCE].fd = v->line;
+	for (unsigned i = 0; i < v->client_max; i++) {
 		const struct client *k = &v->clients[i];
 
-		v->fds[i] = (struct pollfd){ .fd = k->stream.fd };
-		if (k->stream.fd >= 0)
-			v->fds[i].events = stream_events(&k->stream, takes_requests(k), false);
+		v->fds[FD_CLIENTS + i] = (struct pollfd){ .fd = k->stream.fd };
+		if (k->stream.fd < 0)
+			continue;
+		v->fds[FD_CLIENTS + i].events = stream_events(&k->stream, takes_requests(k), false);
+		count = FD_CLIENTS + i + 1;
 	}
-	v->fds[n] = (struct pollfd){ .fd = v->listener, .events = POLLIN };
-	if (v->line >= 0 || v->accept_ns > now_ns)
-		v->fds[n].fd = v->line;
-	v->fds[n + 1] = (struct pollfd){ .fd = v->wake_fd, .events = POLLIN };
+	return count;
 }
 
 static void wait_for_events(struct modbus_server *v)
 {
 	uint64_t now = clock_now_ns(), until = UINT64_MAX;
+	nfds_t count = fill(v, now);
 
-	fill(v, now);
 	if (!v->told)
 		until = now + STATE_NS;
 	if (v->accept_ns > now)
@@ -473,7 +481,7 @@ static void wait_for_events(struct modbus_server *v)
 		until = MIN(until, v->quiet_at_ns);
 	if (v->m->transport == MODBUS_RTU && v->line < 0)
 		until = MIN(until, v->retry.at_ns);
-	poll(v->fds, v->client_max + 2, until == UINT64_MAX ? -1 : until <= now ? 0 :
+	poll(v->fds, count, until == UINT64_MAX ? -1 : until <= now ? 0 :
 	     (int)MIN((until - now + MS - 1) / MS, UINT64_C(3600000)));
 	wakeup_drain(v->wake_fd);
 }
@@ -482,6 +490,7 @@ static void *run(void *server)
 {
 	struct modbus_server *v = server;
 	unsigned n = v->client_max;
+	const struct pollfd *source;
 
 	v->retry.at_ns = 1; /* at once */
 	while (!atomic_load(&v->stop)) {
@@ -493,10 +502,11 @@ static void *run(void *server)
 		wait_for_events(v);
 		now = clock_now_ns();
 		for (unsigned i = 0; i < n; i++)
-			turn(v, &v->clients[i], v->fds[i].revents);
+			turn(v, &v->clients[i], v->fds[FD_CLIENTS + i].revents);
+		source = &v->fds[FD_SOURCE];
 		if (v->line >= 0)
-			turn_line(v, v->fds[n].fd == v->line ? v->fds[n].revents : 0, now);
-		else if (v->listener >= 0 && v->fds[n].revents)
+			turn_line(v, source->fd == v->line ? source->revents : 0, now);
+		else if (v->listener >= 0 && source->revents)
 			accept_one(v, now);
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -551,7 +561,7 @@ static int make(struct modbus_server *v)
 
 	v->client_max = m->transport == MODBUS_TCP ? (unsigned)m->clients_max : 0;
 	v->clients = calloc(v->client_max + 1, sizeof(*v->clients));
-	v->fds = calloc(v->client_max + 2, sizeof(*v->fds));
+	v->fds = calloc(FD_CLIENTS + v->client_max, sizeof(*v->fds));
 	if (!v->clients || !v->fds) {
 		v->client_max = 0;
 		return -ENOMEM;
