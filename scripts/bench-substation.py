@@ -10,7 +10,8 @@ times are planned ones; a stream makes up steps that are late by up to a second.
 SECONDS (60).
 
 Beside each stream, in the same seconds, cyclictest (rt-tests) sleeps with the same interval and says how
-late the host wakes it: the floor. CHRT=1 runs gateway and cyclictest with real-time priority.
+late the host wakes it: the floor. CHRT=1 runs gateway and cyclictest with real-time priority; TIMER is
+that of the generator of the streams ("auto"; "tsc" spins, which takes a processor).
 
 Printed are microseconds, and whether numbers are missing. Needs root, dumpcap, cyclictest.
 """
@@ -27,6 +28,7 @@ import time
 
 SIGNALS = 8
 CHANGE_S = 0.01
+TIMER = os.environ.get("TIMER", "auto")
 libc = ctypes.CDLL(None, use_errno=True)
 REAL_TIME = ["chrt", "-f", "50"] if os.environ.get("CHRT") == "1" else []
 
@@ -160,13 +162,13 @@ def stream_config(rate, asdus, seconds):
     return """
 stats = 0.0; hugepages = 0; idle_stop = true;
 nodes = {
-	lines = { type = "signal"; signal = "sine"; values = %d; rate = %d; origin = "planned"; limit = %d; catch_up = 1.0; };
+	lines = { type = "signal"; signal = "sine"; values = %d; rate = %d; origin = "planned"; limit = %d; catch_up = 1.0; timer = "%s"; };
 	mu = { type = "iec61850-9-2"; interface = "end0"; dst_address = "01:0c:cd:04:00:01";
 		out = { sv_id = "MU01"; smp_mod = "samples_per_second"; smp_rate = %d; smp_synch = "global_clock"; asdus = %d;
 			signals = { count = %d; iec_type = "int32"; quality = true; }; }; };
 };
 paths = ( { in = "lines"; out = "mu"; } );
-""" % (SIGNALS, rate, int(rate * seconds), rate, asdus, SIGNALS)
+""" % (SIGNALS, rate, int(rate * seconds), TIMER, rate, asdus, SIGNALS)
 
 
 def goose_config(seconds):
