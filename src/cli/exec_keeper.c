@@ -66,7 +66,7 @@ static void wait_for(pid_t pid, int fd)
 /* Was `setting` in the environment with which the process was started? */
 static bool started_with(int proc, const char *pid, const char *setting)
 {
-	static char buf[ENVIRONMENT_MAX];
+	char buf[ENVIRONMENT_MAX];
 	char name[NAME_MAX + 16];
 	size_t len = 0;
 	ssize_t n;

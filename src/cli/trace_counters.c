@@ -222,10 +222,9 @@ static enum cli_status status_of(const struct watch *w)
 int trace_counters(const struct trace_settings *s)
 {
 	const struct sigaction stop = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
-	static struct watch w;
+	struct watch w = { .s = s };
 	enum cli_status status = CLI_INCOMPLETE;
 
-	w.s = s;
 	w.root = s->root ? s->root : "";
 	/* A second Ctrl-C ends the process. */
 	sigaction(SIGINT, &stop, NULL);

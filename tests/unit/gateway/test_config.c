@@ -78,8 +78,8 @@ static void words_of_villasnode_get_what_there_is_instead(void **state)
 		     "nodes.a.local: unknown key; it is called `in = { address = ... }` now");
 	assert_wrong("nodes = { a = { type = \"source\"; samplelen = 4; }; };",
 		     "nodes.a.samplelen: unknown key; samples have any length");
-	assert_wrong("nodes = { a = { type = \"ethercat\"; }; };",
-		     "no node-type 'ethercat' here, VILLASnode has it; use exec");
+	assert_wrong("nodes = { a = { type = \"cbuilder\"; }; };",
+		     "no node-type 'cbuilder' here, VILLASnode has it; use exec");
 }
 
 static void whole_numbers_beyond_32_bits_are_kept(void **state)
