@@ -326,6 +326,33 @@ bool signal_list_is_given(const json_t *at, const char *key)
 	       !(json_is_array(value) && !json_array_size(value));
 }
 
+const json_t *signal_entry(const json_t *at, unsigned i)
+{
+	const json_t *list = json_object_get(at, "signals");
+
+	return json_is_object(list) ? list : json_array_get(list, i);
+}
+
+int signal_entries(struct config *c, const json_t *at, const char *what)
+{
+	const json_t *list = json_object_get(at, "signals");
+	size_t count = json_is_object(list) ? 1 : json_array_size(list);
+
+	if (!signal_list_is_given(at, "signals"))
+		return 0;
+	if (!count) {
+		config_fail(c, at, "signals", "%s", what);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (json_object_get(signal_entry(at, i), "count")) {
+			config_fail(c, signal_entry(at, i), "count",
+				    "each signal needs an entry of its own");
+			return -EINVAL;
+		}
+	return (int)count;
+}
+
 int signal_list_parse(struct signal_list **out, struct config *c,
 		      const json_t *at, const char *key)
 {

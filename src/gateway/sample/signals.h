@@ -31,6 +31,14 @@ int signal_list_parse(struct signal_list **out, struct config *c,
 int signal_list_check(struct config *c, const json_t *at, const char *key,
 		      const struct config_key *more, size_t more_count);
 
+/*
+ * The entries of `signals` of object `at`, a list or a single group, where each entry is one signal
+ * with a place of its own. Their number; 0: no signals are given; -EINVAL after config_fail(): an
+ * entry has `count`, or there are no entries but a text, and `what` says what each of them needs.
+ */
+int signal_entries(struct config *c, const json_t *at, const char *what);
+const json_t *signal_entry(const json_t *at, unsigned i);
+
 /* `count` signals without names, to be filled by signal_set(); NULL on no
  * memory. */
 struct signal_list *signal_list_alloc(unsigned count);

@@ -225,29 +225,19 @@ static int make_messages(struct can_side *s, struct config *c, const json_t *at,
 int can_side_parse(struct can_side *s, struct config *c, const json_t *at,
 		   const struct signal_list *l, bool fd, bool writes)
 {
-	const json_t *list = json_object_get(at, "signals");
-	bool single = json_is_object(list);
-	size_t count = single ? 1 : json_array_size(list);
+	int count = l ? signal_entries(c, at,
+				       "each signal needs its identifier: { type = \"float\"; can_id = 0x123; }") : 0;
 	int ret = 0;
 
-	if (!signal_list_is_given(at, "signals") || !l)
-		return 0;
-	if (!count)
-		return fail(c, at, "signals",
-			    "each signal needs its identifier: { type = \"float\"; can_id = 0x123; }");
-	for (size_t i = 0; i < count; i++) {
-		const json_t *e = single ? list : json_array_get(list, i);
-
-		if (json_object_get(e, "count"))
-			return fail(c, e, "count", "each place needs an entry of its own");
-	}
-	s->maps = calloc(count, sizeof(*s->maps));
-	s->messages = calloc(count, sizeof(*s->messages));
+	if (count <= 0)
+		return count;
+	s->maps = calloc((unsigned)count, sizeof(*s->maps));
+	s->messages = calloc((unsigned)count, sizeof(*s->messages));
 	if (!s->maps || !s->messages)
 		return -ENOMEM;
 	s->count = (unsigned)count;
 	for (unsigned i = 0; i < s->count; i++) {
-		const json_t *e = single ? list : json_array_get(list, i);
+		const json_t *e = signal_entry(at, i);
 
 		s->maps[i].signal = i;
 		ret = parse_entry(&s->maps[i], c, e, l->signals[i].type,

@@ -100,23 +100,19 @@ static int parse_channel(struct daq_channel *ch, const struct daq_side *s, struc
 static int parse_side(struct daq_side *s, struct config *c, const json_t *at,
 		      const struct signal_list *l)
 {
-	const json_t *list = json_object_get(at, "signals");
-	bool single = json_is_object(list);
-	size_t count = single ? 1 : json_array_size(list);
+	int count = l ? signal_entries(c, at,
+				       "each signal needs an entry with its channel: { name = \"u\"; channel = 0; }") : 0;
 	int ret = 0;
 
-	if (!signal_list_is_given(at, "signals") || !l)
-		return 0;
-	if (!count || count != l->count)
-		return fail(c, at, "signals",
-			    "each signal needs an entry with its channel: { name = \"u\"; channel = 0; }");
-	s->channels = calloc(count, sizeof(*s->channels));
+	if (count <= 0)
+		return count;
+	s->channels = calloc((unsigned)count, sizeof(*s->channels));
 	if (!s->channels)
 		return -ENOMEM;
 	s->count = (unsigned)count;
 	for (unsigned i = 0; i < s->count; i++) {
 		s->channels[i].type = l->signals[i].type;
-		ret = parse_channel(&s->channels[i], s, c, single ? list : json_array_get(list, i)) ?: ret;
+		ret = parse_channel(&s->channels[i], s, c, signal_entry(at, i)) ?: ret;
 	}
 	return ret;
 }

@@ -269,19 +269,12 @@ static int find_twice(const struct fmu_side *s, struct config *c, const json_t *
 static int take_named(struct fmu_side *s, struct config *c, const json_t *at,
 		      const struct fmu_description *d, const struct signal_list *l, bool writes)
 {
-	const json_t *list = json_object_get(at, "signals");
-	int ret = make_side(s, l->count);
+	int count = signal_entries(c, at,
+				   "each variable needs an entry of its own: { name = \"x\"; }");
+	int ret = count < 0 ? count : make_side(s, (unsigned)count);
 
-	for (unsigned i = 0; s->variables && i < l->count; i++) {
-		const json_t *e = json_is_array(list) ? json_array_get(list, i) : list;
-
-		if (!json_is_object(e) || json_object_get(e, "count")) {
-			config_fail(c, at, "signals",
-				    "each variable needs an entry of its own: { name = \"x\"; }");
-			return -EINVAL;
-		}
-		ret = take_entry(s, c, e, d, &l->signals[i], i, writes) ?: ret;
-	}
+	for (unsigned i = 0; count > 0 && s->variables && i < (unsigned)count; i++)
+		ret = take_entry(s, c, signal_entry(at, i), d, &l->signals[i], i, writes) ?: ret;
 	if (!ret && writes)
 		ret = find_twice(s, c, at);
 	return ret;

@@ -161,29 +161,19 @@ static int plan(struct modbus_side *s, struct config *c, const json_t *at, bool 
 int modbus_side_parse(struct modbus_side *s, struct config *c, const json_t *at,
 		      const struct signal_list *l, bool writes, bool exclusive)
 {
-	const json_t *list = json_object_get(at, "signals");
-	bool single = json_is_object(list);
-	size_t count = single ? 1 : json_array_size(list);
+	int count = l ? signal_entries(c, at,
+				       "each signal needs its address: { type = \"float\"; address = 80; }") : 0;
 	int ret = 0;
 
-	if (!signal_list_is_given(at, "signals") || !l)
-		return 0;
-	if (!count)
-		return fail(c, at, "signals",
-			    "each signal needs its address: { type = \"float\"; address = 80; }");
-	for (size_t i = 0; i < count; i++) {
-		const json_t *e = single ? list : json_array_get(list, i);
-
-		if (json_object_get(e, "count"))
-			return fail(c, e, "count", "each register needs an entry of its own");
-	}
-	s->maps = calloc(count, sizeof(*s->maps));
-	s->blocks = calloc(count, sizeof(*s->blocks));
+	if (count <= 0)
+		return count;
+	s->maps = calloc((unsigned)count, sizeof(*s->maps));
+	s->blocks = calloc((unsigned)count, sizeof(*s->blocks));
 	if (!s->maps || !s->blocks)
 		return -ENOMEM;
 	s->count = (unsigned)count;
 	for (unsigned i = 0; i < s->count; i++) {
-		const json_t *e = single ? list : json_array_get(list, i);
+		const json_t *e = signal_entry(at, i);
 
 		s->maps[i].signal = i;
 		ret = parse_entry(&s->maps[i], c, e, l->signals[i].type, writes) ?: ret;
