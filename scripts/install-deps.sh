@@ -23,7 +23,7 @@ peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev libzmq3-dev libnng-dev
 	librabbitmq-dev librdkafka-dev libhiredis-dev libcurl4-openssl-dev
-	libmodbus-dev libcomedi-dev libarchive-dev libexpat1-dev libexpat1-dev"
+	libmodbus-dev libcomedi-dev libarchive-dev libexpat1-dev"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools"
 # The same, but not every system has them; the servers are no part of "test", because Debian
