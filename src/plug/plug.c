@@ -81,6 +81,7 @@ static const struct {
 	[PLUG_ROOM] = { 0, 0 },
 	[PLUG_FULL] = { 0, 0 },
 	[PLUG_EVENT] = { 0, 0 },
+	[PLUG_AGENT] = { 0, 0 },
 };
 
 bool plug_check(const struct plug_head *head, size_t received)

@@ -37,7 +37,8 @@ enum plug_type {
 	PLUG_GROUP_JOIN,  /* struct plug_group: multicast packets to this MLID and MGID come here */
 	PLUG_GROUP_LEAVE,
 	PLUG_PACKET,      /* both ways: a native packet from the LRH to the ICRC. `a`: 0 */
-	PLUG_AGENT_OPEN,  /* struct plug_agent: MADs of this class come here; answered by PLUG_DONE */
+	PLUG_AGENT_OPEN,  /* struct plug_agent: MADs of this class come to agent `a` (0 to 31, which the
+			   * client chooses); answered by PLUG_AGENT */
 	PLUG_AGENT_CLOSE, /* `a`: its number */
 	PLUG_MAD,         /* both ways: struct plug_mad, then the MAD (256 bytes) */
 	PLUG_SET_CAPABILITY, /* `a`: bits of PortInfo:CapabilityMask to set, `b`: to clear (IsSM) */
@@ -49,6 +50,9 @@ enum plug_type {
 	PLUG_ROOM,        /* the port has room again, after a PLUG_FULL */
 	PLUG_FULL,        /* the last packet was not taken: `a`: how many since the last PLUG_ROOM */
 	PLUG_EVENT,       /* `a`: an ibv_event_type of the port (client re-register, P_Key change ...) */
+	PLUG_AGENT,       /* `a`: as in PLUG_AGENT_OPEN; `b`: the upper 32 bits of the transaction ids of
+			   * its requests, unique on the host, by which answers find it; 0: refused, as
+			   * another agent has the class and one of the methods */
 };
 
 struct plug_head {
@@ -116,6 +120,11 @@ struct plug_agent {
 	uint16_t zero;
 };
 
+/*
+ * The client writes the upper 32 bits of the transaction id into requests; the server drops requests
+ * with those of another agent, except RMPP packets other than DATA, which keep the id of what they
+ * answer. RMPP is the client's: each message is one MAD of 256 bytes.
+ */
 struct plug_mad {
 	uint32_t agent;  /* to the server: that sends; to the client: that receives */
 	uint32_t qpn;    /* of the remote end */
