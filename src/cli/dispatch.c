@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "gateway/base/nearest.h"
+#include "util/nearest.h"
 
 void cli_print_commands(const struct cli_command *table, FILE *out)
 {

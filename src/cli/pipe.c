@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "cli/pipe_ends.h"
-#include "gateway/base/nearest.h"
 #include "gateway/http/http.h"
 #include "gateway/plugin/node.h"
 #include "gateway/super_node/super_node.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 /* Types of the values on standard input without -t. */
 #define TYPES_DEFAULT "512f"

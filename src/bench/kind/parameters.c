@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 #include "util/num.h"
 
 static int fail(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -10,9 +10,9 @@
 #include "bench/odp/lab.h"
 #include "bench/odp/odp.h"
 #include "bench/result/files.h"
-#include "gateway/base/nearest.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 #include "util/num.h"
 
 /* Of the numbers of requests; the source's own take a minute. */

@@ -8,8 +8,8 @@
 #include "bench/odp/odp.h"
 #include "bench/suite/kind_floor.h"
 #include "bench/suite/kind_program.h"
-#include "gateway/base/nearest.h"
 #include "util/container_of.h"
+#include "util/nearest.h"
 #ifdef BENCH_HAVE_HCA
 #include "bench/hca/hca.h"
 #endif

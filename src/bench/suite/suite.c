@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "bench/suite/suite_private.h"
-#include "gateway/base/nearest.h"
 #include "util/beside.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 #define SUFFIX ".suite"
 #define LIMIT_NS 10000

@@ -12,8 +12,8 @@
 #include "gateway/config/config.h"
 #include "gateway/config/former.h"
 #include "gateway/config/secret.h"
-#include "gateway/base/nearest.h"
 #include "util/container_of.h"
+#include "util/nearest.h"
 
 static const char *article_of(enum config_type type)
 {

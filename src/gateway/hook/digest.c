@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/sample/time.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 struct place {
 	struct timespec origin;

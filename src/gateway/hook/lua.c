@@ -30,11 +30,11 @@
 #include <unistd.h>
 
 #include "gateway/base/ending.h"
-#include "gateway/base/nearest.h"
 #include "gateway/hook/part/select.h"
 #include "gateway/sample/signals.h"
 #include "util/bounded_write.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 /* Errors that are logged one by one. */
 #define ERRORS_SHOWN 5

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "gateway/config/keys.h"
-#include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 struct format_options {
 	const char *type, *delimiter, *separator, *comment_prefix;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "gateway/config/keys.h"
-#include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 struct hook_common {
 	const char *type;

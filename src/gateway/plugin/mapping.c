@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "util/container_of.h"
+#include "util/nearest.h"
 #include "util/num.h"
 
 #define SHOWN_MAX 60

@@ -27,7 +27,7 @@
  * to be changed or built again: a function, member or constant is taken away, means
  * something else or lies in another place. The sizes find what was forgotten.
  */
-#define PLUGIN_INTERFACE 6
+#define PLUGIN_INTERFACE 7
 
 /* Structures that both sides look into, and the order of their sizes. */
 #define PLUGIN_STRUCTURES(X) \

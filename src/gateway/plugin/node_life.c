@@ -12,10 +12,10 @@
 #include "gateway/plugin/hook.h"
 #include "gateway/plugin/tap.h"
 #include "gateway/config/keys.h"
-#include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
 #include "gateway/config/uuid.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 #define NODE_NAME_MAX 64
 #define VECTORIZE_MAX 8192

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/plugin/node.h"
 #include "util/list.h"
+#include "util/nearest.h"
 
 /* Each function gets the table itself, which is part of the super-node. */
 struct services {

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/plugin/node.h"
 #include "util/hist.h"
 #include "util/log.h"
+#include "util/nearest.h"
 
 #define RELAXED memory_order_relaxed
 

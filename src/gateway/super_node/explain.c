@@ -8,8 +8,8 @@
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/hook.h"
 #include "gateway/config/keys.h"
-#include "gateway/base/nearest.h"
 #include "gateway/plugin/node.h"
+#include "util/nearest.h"
 
 /* One group of keys and the names it goes by. */
 struct section {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/plugin/format.h"
 #include "util/container_of.h"
+#include "util/nearest.h"
 
 #define ALIGN 8
 #define NO_MORE UINT32_MAX /* the rest of the ring is not used */

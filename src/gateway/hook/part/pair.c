@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
+#include "util/nearest.h"
 
 static const struct config_key group_keys[] = {
 	{ "voltage", CONFIG_JSON, offsetof(struct pair, voltage),

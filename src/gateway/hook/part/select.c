@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/sample/signals.h"
+#include "util/nearest.h"
 
 static int fail_entry(struct hook *h, const json_t *entry, const char *key)
 {

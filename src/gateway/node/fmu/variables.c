@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/node/fmu/fmu.h"
 #include "gateway/sample/signals.h"
 #include "util/container_of.h"
+#include "util/nearest.h"
 
 struct entry {
 	const char *variable;

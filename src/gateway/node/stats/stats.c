@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/base/nearest.h"
 #include "gateway/plugin/node.h"
 #include "gateway/part/timer.h"
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/plugin/services.h"
 #include "util/clock.h"
+#include "util/nearest.h"
 
 struct figure {
 	const char *node;            /* its name, borrowed; not terminated */

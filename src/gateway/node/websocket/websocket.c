@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "gateway/base/ending.h"
-#include "gateway/base/nearest.h"
 #include "gateway/base/thread.h"
 #include "gateway/plugin/web.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/nearest.h"
 #include "util/wakeup.h"
 
 #define LINKS_MAX 64

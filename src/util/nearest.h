@@ -6,8 +6,8 @@
  *	nearest_try(&n, "queuelen");
  *	nearest_hint(&n, buf, sizeof(buf));   -> ", did you mean 'queuelen'?"
  */
-#ifndef GATEWAY_BASE_NEAREST_H
-#define GATEWAY_BASE_NEAREST_H
+#ifndef UTIL_NEAREST_H
+#define UTIL_NEAREST_H
 
 #include <limits.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * Edit distance with transpositions of neighbours (optimal string alignment),
  * letters compared without case.
  */
-#include "gateway/base/nearest.h"
+#include "util/nearest.h"
 
 #include <ctype.h>
 #include <stdio.h>
