@@ -4,35 +4,43 @@
  *
  *	FAMILY:SIZES[,KEY=VALUE]...
  *
- *	single:N                one switch with N hosts
- *	line:N                  N switches in a row
- *	ring:N                  N switches in a circle
- *	mesh:XxY[xZ]            a grid
- *	torus:XxY[xZ]           a grid with its edges joined
- *	fat-tree:HxL            L leaves with H hosts each, below spines (two levels). A leaf has as many
- *	                        links up as hosts: fat-tree:18x36 has 648 hosts, 36 leaves, 18 spines
- *	fat-tree:k=K            three levels of switches with K ports each (K even): K pods, K^3/4 hosts
- *	dragonfly:AxPxH         groups of A switches, each with P hosts and H links to other groups, all
- *	                        A*H + 1 groups; inside of a group each switch has a link to each other one
+ *	single:N          one switch with N hosts
+ *	line:N            N switches in a row
+ *	ring:N            N switches in a circle
+ *	mesh:XxY[xZ]      a grid of switches
+ *	torus:XxY[xZ]     a grid whose edges are joined
+ *	fat-tree:LxH      two levels: L leaves with H hosts each, below spines. fat-tree:36x18 has
+ *	                  648 hosts and is made of 36 leaves and 18 spines with 36 ports each
+ *	fat-tree:PxLxH    three levels: P pods, each of L leaves with H hosts and of spines, below cores
+ *	fat-tree:k=K      the same as fat-tree:Kx(K/2)x(K/2): three levels of switches with K ports, K even
+ *	dragonfly:AxPxH   groups of A switches, each with P hosts, a link to each other switch of its group
+ *	                  and H links to other groups
  *
- * Keys for all: width=1x|2x|4x|8x|12x (4x), speed=SDR..NDR (EDR), delay=NUMBER[ns|us|ms] (0),
- * ber=NUMBER (0). For line, ring, mesh, torus: hosts=N per switch (1). For the two-level fat tree:
- * spines=N (H), which makes a leaf have H links to N spines, distributed evenly; links=N: links of a leaf
- * to all spines together (H). For dragonfly: groups=N, at most A*H + 1.
+ * Keys of all: width=1x|2x|4x|8x|12x (4x), speed=SDR|...|NDR (EDR), delay=NUMBER[ns|us|ms] (0),
+ * ber=NUMBER (0); all links are equal. Further ones, with their defaults in parentheses:
  *
- * A dimension of two has one link, not two. Names: host-1 ..., switch-1 ... (leaf-1, spine-1, core-1; in
- * grids switch-X-Y-Z, counted from 1; in a dragonfly switch-GROUP-N, in the tree of three levels
- * leaf-POD-N and spine-POD-N). Hosts are numbered in the order of their switches.
- * Ports: hosts first, from port 1 on, then the links of switches, so that a switch has as many ports as
- * links. GUIDs depend on the order alone: the same text gives the same description.
+ *	hosts=N     of line, ring, mesh, torus: hosts of each switch (1)
+ *	spines=N    of fat-tree: spines, of each pod if there are pods (H)
+ *	links=N     of fat-tree: links from each leaf to each spine (H/spines, at least 1)
+ *	cores=N     of fat-tree:PxLxH: cores, a multiple of the spines of a pod (spines*L); the first spine of
+ *	            each pod has a link to each of the first cores/spines cores, and so on
+ *	groups=N    of dragonfly (A*H + 1, which is the largest): with fewer, two groups have several links,
+ *	            as many between any two; what is left over of the A*H links of a group is not there
+ *
+ * A dimension of two, and a ring of two, have one link there, not two. Names: host-1 and so on, in the
+ * order of their switches; switch-1, in grids switch-X-Y[-Z], in a dragonfly switch-GROUP-N; leaf-1,
+ * spine-1, core-1, with pods leaf-POD-N and spine-POD-N; all count from 1. A switch has as many ports as
+ * links, hosts first. GUIDs depend on the text alone.
  */
 #ifndef FABRIC_TOPOLOGY_GENERATE_H
 #define FABRIC_TOPOLOGY_GENERATE_H
 
 #include "fabric/topology/topology.h"
 
-/* On success the caller frees *t. -EINVAL: `why` names the field and what would be right; -ENOSPC: more
- * nodes, links or ports than a description can have; -ENOMEM. */
+/*
+ * On success the caller frees *t. -EINVAL: `why` names the field and what would be right; -ENOSPC: more
+ * nodes, links or ports than a description can have; -ENOMEM.
+ */
 int topology_generate(const char *text, struct topology **t, char *why, size_t why_bytes);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "fabric/topology/topology.h"
 #include "util/container_of.h"
+#include "util/num.h"
 
 /* Of a lane, what packets get: 8b/10b up to QDR, 64b/66b up to EDR, then 256b/257b and RS(544,514). */
 static const struct {
@@ -84,4 +85,41 @@ int topology_parse_rate(const char *text, size_t bytes, enum topology_width *wid
 uint64_t topology_link_bit_rate(const struct topology_link *l)
 {
 	return l->speed < TOPOLOGY_SPEEDS ? topology_lanes(l->width) * speeds[l->speed].bits_per_second : 0;
+}
+
+int topology_parse_delay(const char *text, size_t bytes, uint64_t *delay_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "", 1 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	const char *end = text + bytes, *unit;
+	double value;
+
+	unit = num_parse_double(text, end, &value);
+	if (!unit)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strlen(units[i].name) != (size_t)(end - unit) ||
+		    memcmp(units[i].name, unit, (size_t)(end - unit)))
+			continue;
+		value = value * units[i].ns + 0.5;
+		/* Also false for NaN. */
+		if (!(value >= 0.5 && value < (double)(TOPOLOGY_DELAY_NS_MAX + 1)))
+			return -EINVAL;
+		*delay_ns = (uint64_t)value;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int topology_parse_error_rate(const char *text, size_t bytes, double *bit_error_rate)
+{
+	const char *end = text + bytes;
+	double value;
+
+	if (num_parse_double(text, end, &value) != end || !(value >= 0 && value < 1))
+		return -EINVAL;
+	*bit_error_rate = value;
+	return 0;
 }

@@ -182,6 +182,9 @@ int topology_parse_width(const char *text, size_t bytes, enum topology_width *wi
 int topology_parse_speed(const char *text, size_t bytes, enum topology_speed *speed);
 int topology_parse_rate(const char *text, size_t bytes, enum topology_width *width,
 			enum topology_speed *speed);
+/* Read "300", "300ns", "1.5us", "2ms", at most a second; and a probability below 1. -EINVAL. */
+int topology_parse_delay(const char *text, size_t bytes, uint64_t *delay_ns);
+int topology_parse_error_rate(const char *text, size_t bytes, double *bit_error_rate);
 /*
  * Bits of packets that a link carries in a second, in each direction: lanes times the rate of a lane
  * less its line code (8b/10b, 64b/66b), and from HDR on less its error correction.
