@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CM MADs by tables: one row per field has its position in the message and in the host
- * structure, for encoder and decoder alike. Offsets are those of IBA volume 1, chapter
+ * CM MADs by tables (wire/fields.h). Offsets are those of IBA volume 1, chapter
  * 12.6, from the first byte after the MAD header.
  */
 #include "wire/cm.h"
@@ -11,39 +10,13 @@
 #include <string.h>
 
 #include "util/container_of.h"
+#include "wire/bytes.h"
+#include "wire/fields.h"
+#include "wire/mad/mad.h"
 
-#define MAD_HEADER_SIZE 24
-#define MAD_BASE_VERSION 1
-#define MAD_CLASS_CM 0x07
-#define MAD_CLASS_VERSION 2
-#define MAD_METHOD_SEND 0x03
-
-enum {
-	AT_BASE_VERSION = 0,
-	AT_CLASS = 1,
-	AT_CLASS_VERSION = 2,
-	AT_METHOD = 3,
-	AT_TID = 8,
-	AT_ATTRIBUTE = 16,
-	AT_ATTR_MOD = 20,
-};
-
-struct field {
-	uint16_t host;  /* offset in struct cm_mad */
-	uint16_t size;  /* bytes in struct cm_mad */
-	uint8_t byte;   /* offset in the message */
-	uint8_t bit;    /* counted from the most significant bit of that byte */
-	uint8_t width;  /* in bits; 0: `size` bytes are copied unchanged */
-};
-
-#define BITS(member, at_byte, at_bit, bits)                                  \
-	{ .host = offsetof(struct cm_mad, member),                           \
-	  .size = sizeof(((struct cm_mad *)0)->member),                      \
-	  .byte = (at_byte), .bit = (at_bit), .width = (bits) }
-#define BYTES(member, at_byte)                                               \
-	{ .host = offsetof(struct cm_mad, member),                           \
-	  .size = sizeof(((struct cm_mad *)0)->member),                      \
-	  .byte = (at_byte) }
+#define BITS(member, at_byte, at_bit, bits) \
+	WIRE_BITS(struct cm_mad, member, at_byte, at_bit, bits)
+#define BYTES(member, at_byte) WIRE_BYTES(struct cm_mad, member, at_byte)
 #define PATH(member, at)                                                     \
 	BITS(member.local_lid, (at), 0, 16),                                 \
 	BITS(member.remote_lid, (at) + 2, 0, 16),                            \
@@ -57,7 +30,7 @@ struct field {
 	BITS(member.subnet_local, (at) + 42, 4, 1),                          \
 	BITS(member.local_ack_timeout, (at) + 43, 0, 5)
 
-static const struct field req_fields[] = {
+static const struct wire_field req_fields[] = {
 	BITS(req.local_comm_id, 0, 0, 32),
 	BITS(req.vendor_id, 5, 0, 24),
 	BITS(req.service_id, 8, 0, 64),
@@ -86,7 +59,7 @@ static const struct field req_fields[] = {
 	BYTES(req.private_data, 140),
 };
 
-static const struct field mra_fields[] = {
+static const struct wire_field mra_fields[] = {
 	BITS(mra.local_comm_id, 0, 0, 32),
 	BITS(mra.remote_comm_id, 4, 0, 32),
 	BITS(mra.answered, 8, 0, 2),
@@ -94,7 +67,7 @@ static const struct field mra_fields[] = {
 	BYTES(mra.private_data, 10),
 };
 
-static const struct field rej_fields[] = {
+static const struct wire_field rej_fields[] = {
 	BITS(rej.local_comm_id, 0, 0, 32),
 	BITS(rej.remote_comm_id, 4, 0, 32),
 	BITS(rej.answered, 8, 0, 2),
@@ -104,7 +77,7 @@ static const struct field rej_fields[] = {
 	BYTES(rej.private_data, 84),
 };
 
-static const struct field rep_fields[] = {
+static const struct wire_field rep_fields[] = {
 	BITS(rep.local_comm_id, 0, 0, 32),
 	BITS(rep.remote_comm_id, 4, 0, 32),
 	BITS(rep.local_qkey, 8, 0, 32),
@@ -125,33 +98,33 @@ static const struct field rep_fields[] = {
 	BYTES(rep.private_data, 36),
 };
 
-static const struct field rtu_fields[] = {
+static const struct wire_field rtu_fields[] = {
 	BITS(rtu.local_comm_id, 0, 0, 32),
 	BITS(rtu.remote_comm_id, 4, 0, 32),
 	BYTES(rtu.private_data, 8),
 };
 
-static const struct field dreq_fields[] = {
+static const struct wire_field dreq_fields[] = {
 	BITS(dreq.local_comm_id, 0, 0, 32),
 	BITS(dreq.remote_comm_id, 4, 0, 32),
 	BITS(dreq.remote_qpn, 8, 0, 24),
 	BYTES(dreq.private_data, 12),
 };
 
-static const struct field drep_fields[] = {
+static const struct wire_field drep_fields[] = {
 	BITS(drep.local_comm_id, 0, 0, 32),
 	BITS(drep.remote_comm_id, 4, 0, 32),
 	BYTES(drep.private_data, 8),
 };
 
-static const struct field sidr_req_fields[] = {
+static const struct wire_field sidr_req_fields[] = {
 	BITS(sidr_req.request_id, 0, 0, 32),
 	BITS(sidr_req.pkey, 4, 0, 16),
 	BITS(sidr_req.service_id, 8, 0, 64),
 	BYTES(sidr_req.private_data, 16),
 };
 
-static const struct field sidr_rep_fields[] = {
+static const struct wire_field sidr_rep_fields[] = {
 	BITS(sidr_rep.request_id, 0, 0, 32),
 	BITS(sidr_rep.status, 4, 0, 8),
 	BITS(sidr_rep.info_len, 5, 0, 8),
@@ -162,7 +135,7 @@ static const struct field sidr_rep_fields[] = {
 	BYTES(sidr_rep.private_data, 96),
 };
 
-static const struct field lap_fields[] = {
+static const struct wire_field lap_fields[] = {
 	BITS(lap.local_comm_id, 0, 0, 32),
 	BITS(lap.remote_comm_id, 4, 0, 32),
 	BITS(lap.remote_qpn, 12, 0, 24),
@@ -182,7 +155,7 @@ static const struct field lap_fields[] = {
 	BYTES(lap.private_data, 64),
 };
 
-static const struct field apr_fields[] = {
+static const struct wire_field apr_fields[] = {
 	BITS(apr.local_comm_id, 0, 0, 32),
 	BITS(apr.remote_comm_id, 4, 0, 32),
 	BITS(apr.info_len, 8, 0, 8),
@@ -191,28 +164,29 @@ static const struct field apr_fields[] = {
 	BYTES(apr.private_data, 84),
 };
 
+#define MESSAGE(type_code, spelling, rows)                                       \
+	{ .type = (type_code), .layout = WIRE_ELEMENT(struct cm_mad, spelling, rows, \
+		CM_MAD_SIZE - MAD_HEADER_BYTES) }
 static const struct message {
 	enum cm_type type;
-	const char *name;
-	const struct field *fields;
-	size_t count;
+	struct wire_layout layout;
 } messages[] = {
-	{ CM_REQ, "REQ", req_fields, ARRAY_SIZE(req_fields) },
-	{ CM_MRA, "MRA", mra_fields, ARRAY_SIZE(mra_fields) },
-	{ CM_REJ, "REJ", rej_fields, ARRAY_SIZE(rej_fields) },
-	{ CM_REP, "REP", rep_fields, ARRAY_SIZE(rep_fields) },
-	{ CM_RTU, "RTU", rtu_fields, ARRAY_SIZE(rtu_fields) },
-	{ CM_DREQ, "DREQ", dreq_fields, ARRAY_SIZE(dreq_fields) },
-	{ CM_DREP, "DREP", drep_fields, ARRAY_SIZE(drep_fields) },
-	{ CM_SIDR_REQ, "SIDR_REQ", sidr_req_fields, ARRAY_SIZE(sidr_req_fields) },
-	{ CM_SIDR_REP, "SIDR_REP", sidr_rep_fields, ARRAY_SIZE(sidr_rep_fields) },
-	{ CM_LAP, "LAP", lap_fields, ARRAY_SIZE(lap_fields) },
-	{ CM_APR, "APR", apr_fields, ARRAY_SIZE(apr_fields) },
+	MESSAGE(CM_REQ, "REQ", req_fields),
+	MESSAGE(CM_MRA, "MRA", mra_fields),
+	MESSAGE(CM_REJ, "REJ", rej_fields),
+	MESSAGE(CM_REP, "REP", rep_fields),
+	MESSAGE(CM_RTU, "RTU", rtu_fields),
+	MESSAGE(CM_DREQ, "DREQ", dreq_fields),
+	MESSAGE(CM_DREP, "DREP", drep_fields),
+	MESSAGE(CM_SIDR_REQ, "SIDR_REQ", sidr_req_fields),
+	MESSAGE(CM_SIDR_REP, "SIDR_REP", sidr_rep_fields),
+	MESSAGE(CM_LAP, "LAP", lap_fields),
+	MESSAGE(CM_APR, "APR", apr_fields),
 };
 
 /* The last field of every message must end at the end of the MAD. */
 #define ENDS_WITH_MAD(at, bytes) \
-	_Static_assert(MAD_HEADER_SIZE + (at) + (bytes) == CM_MAD_SIZE, "size")
+	_Static_assert(MAD_HEADER_BYTES + (at) + (bytes) == CM_MAD_SIZE, "size")
 ENDS_WITH_MAD(140, CM_REQ_PRIVATE);
 ENDS_WITH_MAD(10, CM_MRA_PRIVATE);
 ENDS_WITH_MAD(84, CM_REJ_PRIVATE);
@@ -239,88 +213,7 @@ const char *wire_cm_name(enum cm_type type)
 {
 	const struct message *m = message_find(type);
 
-	return m ? m->name : "unknown";
-}
-
-static void put_be(uint8_t *at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
-}
-
-static uint64_t get_be(const uint8_t *at, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value = value << 8 | at[i];
-	return value;
-}
-
-/*
- * Writes `width` bits from bit `bit` of `at`. A field that does not begin at a byte lies
- * within one byte; one that does may leave the low bits of its last byte free.
- */
-static void put_bits(uint8_t *at, unsigned bit, unsigned width, uint64_t value)
-{
-	unsigned bytes = (bit + width + 7) / 8;
-	unsigned shift = bytes * 8 - bit - width;
-	uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
-	uint64_t word = get_be(at, bytes);
-
-	put_be(at, (word & ~(mask << shift)) | value << shift, bytes);
-}
-
-static uint64_t get_bits(const uint8_t *at, unsigned bit, unsigned width)
-{
-	unsigned bytes = (bit + width + 7) / 8;
-	uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
-
-	return get_be(at, bytes) >> (bytes * 8 - bit - width) & mask;
-}
-
-static uint64_t host_load(const struct cm_mad *mad, const struct field *f)
-{
-	const char *at = (const char *)mad + f->host;
-	uint16_t v16;
-	uint32_t v32;
-	uint64_t v64;
-
-	switch (f->size) {
-	case 1:
-		return *(const uint8_t *)at;
-	case 2:
-		memcpy(&v16, at, sizeof(v16));
-		return v16;
-	case 4:
-		memcpy(&v32, at, sizeof(v32));
-		return v32;
-	default:
-		memcpy(&v64, at, sizeof(v64));
-		return v64;
-	}
-}
-
-static void host_store(struct cm_mad *mad, const struct field *f, uint64_t value)
-{
-	char *at = (char *)mad + f->host;
-	uint16_t v16 = (uint16_t)value;
-	uint32_t v32 = (uint32_t)value;
-
-	switch (f->size) {
-	case 1:
-		*(uint8_t *)at = (uint8_t)value;
-		break;
-	case 2:
-		memcpy(at, &v16, sizeof(v16));
-		break;
-	case 4:
-		memcpy(at, &v32, sizeof(v32));
-		break;
-	default:
-		memcpy(at, &value, sizeof(value));
-		break;
-	}
+	return m ? m->layout.name : "unknown";
 }
 
 /* Checks the values whose range is smaller than their field. */
@@ -348,65 +241,38 @@ static bool values_valid(const struct cm_mad *mad)
 int wire_cm_encode(const struct cm_mad *mad, uint8_t out[CM_MAD_SIZE])
 {
 	const struct message *m = message_find(mad->type);
-	uint8_t *body = out + MAD_HEADER_SIZE;
+	const struct mad_header header = {
+		.base_version = MAD_BASE_VERSION,
+		.mgmt_class = MAD_CLASS_COMM_MGT,
+		.class_version = MAD_VERSION_COMM_MGT,
+		.method = MAD_SEND,
+		.tid = mad->tid,
+		.attr_id = (uint16_t)mad->type,
+		.attr_mod = mad->attr_mod,
+	};
 
 	if (!m || !values_valid(mad))
 		return -EINVAL;
-	memset(out, 0, CM_MAD_SIZE);
-	out[AT_BASE_VERSION] = MAD_BASE_VERSION;
-	out[AT_CLASS] = MAD_CLASS_CM;
-	out[AT_CLASS_VERSION] = MAD_CLASS_VERSION;
-	out[AT_METHOD] = MAD_METHOD_SEND;
-	put_be(out + AT_TID, mad->tid, 8);
-	put_be(out + AT_ATTRIBUTE, mad->type, 2);
-	put_be(out + AT_ATTR_MOD, mad->attr_mod, 4);
-	for (size_t i = 0; i < m->count; i++) {
-		const struct field *f = &m->fields[i];
-		uint64_t value;
-
-		if (!f->width) {
-			memcpy(body + f->byte, (const char *)mad + f->host,
-			       f->size);
-			continue;
-		}
-		value = host_load(mad, f);
-		if (f->width < 64 && value >> f->width)
-			return -EINVAL;
-		put_bits(body + f->byte, f->bit, f->width, value);
-	}
-	return 0;
+	mad_header_pack(&header, out);
+	return wire_pack(&m->layout, mad, out + MAD_HEADER_BYTES) ? 0 : -EINVAL;
 }
 
 int wire_cm_decode(const void *bytes, size_t len, struct cm_mad *mad)
 {
-	const uint8_t *in = bytes;
-	const uint8_t *body = in + MAD_HEADER_SIZE;
 	const struct message *m;
+	struct mad_header header;
 	struct cm_mad got;
 
-	if (len != CM_MAD_SIZE)
+	if (!mad_header_read(bytes, len, &header) || header.mgmt_class != MAD_CLASS_COMM_MGT ||
+	    header.class_version != MAD_VERSION_COMM_MGT || header.method != MAD_SEND)
 		return -EBADMSG;
-	if (in[AT_BASE_VERSION] != MAD_BASE_VERSION ||
-	    in[AT_CLASS] != MAD_CLASS_CM ||
-	    in[AT_CLASS_VERSION] != MAD_CLASS_VERSION ||
-	    in[AT_METHOD] != MAD_METHOD_SEND)
-		return -EBADMSG;
-	m = message_find((unsigned)get_be(in + AT_ATTRIBUTE, 2));
+	m = message_find(header.attr_id);
 	if (!m)
 		return -EBADMSG;
-	memset(&got, 0, sizeof(got));
+	wire_unpack(&m->layout, (const uint8_t *)bytes + MAD_HEADER_BYTES, &got);
 	got.type = m->type;
-	got.tid = get_be(in + AT_TID, 8);
-	got.attr_mod = (uint32_t)get_be(in + AT_ATTR_MOD, 4);
-	for (size_t i = 0; i < m->count; i++) {
-		const struct field *f = &m->fields[i];
-
-		if (f->width)
-			host_store(&got, f, get_bits(body + f->byte, f->bit,
-						     f->width));
-		else
-			memcpy((char *)&got + f->host, body + f->byte, f->size);
-	}
+	got.tid = header.tid;
+	got.attr_mod = header.attr_mod;
 	if (!values_valid(&got))
 		return -EBADMSG;
 	*mad = got;
@@ -420,7 +286,7 @@ int wire_cm_ip_encode(const struct cm_ip_header *header,
 		return -EINVAL;
 	out[0] = 0; /* major and minor version of the annex */
 	out[1] = (uint8_t)(header->ip_version << 4);
-	put_be(out + 2, header->src_port, 2);
+	put_16(out + 2, header->src_port);
 	memcpy(out + 4, header->src, 16);
 	memcpy(out + 20, header->dst, 16);
 	return 0;
@@ -435,7 +301,7 @@ int wire_cm_ip_decode(const void *bytes, size_t len, struct cm_ip_header *header
 	if (in[1] >> 4 != 4 && in[1] >> 4 != 6)
 		return -EBADMSG;
 	header->ip_version = in[1] >> 4;
-	header->src_port = (uint16_t)get_be(in + 2, 2);
+	header->src_port = get_16(in + 2);
 	memcpy(header->src, in + 4, 16);
 	memcpy(header->dst, in + 20, 16);
 	return 0;

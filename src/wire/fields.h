@@ -76,6 +76,9 @@ bool wire_pack_fields(const struct wire_layout *layout, const void *from, uint8_
 /* Reads layout->bytes bytes. Every value is accepted. All of the structure is written. */
 void wire_unpack(const struct wire_layout *layout, const uint8_t *from, void *to);
 
+/* The `width` bits (1 to 64) behind the first `bit` ones; they touch 8 bytes at most. */
+uint64_t wire_get_bits(const uint8_t *from, unsigned bit, unsigned width);
+
 /* wire_pack() and wire_unpack() under the name of a structure: `bool NAME_pack(const struct
  * NAME *from, uint8_t *to)`, `void NAME_unpack(const uint8_t *from, struct NAME *to)`. Both
  * touch `size_bytes` bytes, which is the size of NAME_layout. */
@@ -91,12 +94,15 @@ void wire_unpack(const struct wire_layout *layout, const uint8_t *from, void *to
 		wire_unpack(&NAME##_layout, from, to);                           \
 	}
 
+/* The initialiser of the layout of an inner structure. */
+#define WIRE_ELEMENT(type, spelling, rows, size_bytes)                           \
+	{ .name = (spelling), .fields = (rows),                                  \
+	  .count = sizeof(rows) / sizeof((rows)[0]), .size = sizeof(type),       \
+	  .bytes = (size_bytes) }
+
 /* Defines NAME_layout from an array of rows. */
 #define WIRE_LAYOUT(NAME, spelling, rows)                                        \
-	const struct wire_layout NAME##_layout = {                               \
-		.name = (spelling), .fields = (rows),                            \
-		.count = sizeof(rows) / sizeof((rows)[0]),                       \
-		.size = sizeof(struct NAME), .bytes = NAME##_bytes,              \
-	}
+	const struct wire_layout NAME##_layout =                                 \
+		WIRE_ELEMENT(struct NAME, spelling, rows, NAME##_bytes)
 
 #endif

@@ -30,6 +30,7 @@ enum pcapng_block {
 enum pcapng_link {
 	PCAPNG_ETHERNET = 1,
 	PCAPNG_RAW_IP = 101, /* begins with the IP header, of version 4 or 6 */
+	PCAPNG_INFINIBAND = 247, /* begins with the LRH, ends with the VCRC */
 };
 
 enum pcapng_direction { /* epb_flags */

@@ -46,7 +46,7 @@ enum mad_rmpp_status { /* of STOP: 1; of ABORT: 118 to 127 and more */
 	MAD_RMPP_BAD_LENGTH = 119,        /* last segment and payload length contradict */
 	MAD_RMPP_BAD_FIRST = 120,         /* flag "first" and segment number contradict */
 	MAD_RMPP_BAD_TYPE = 121,
-	MAD_RMPP_WINDOW_TOO_SMALL = 122,  /* an ACK takes back a window */
+	MAD_RMPP_WINDOW_TOO_SMALL = 122,  /* the window of an ACK ends before its segment */
 	MAD_RMPP_SEGMENT_TOO_BIG = 123,   /* an ACK of a segment that was not sent */
 	MAD_RMPP_BAD_STATUS = 124,
 	MAD_RMPP_BAD_VERSION = 125,
@@ -93,7 +93,9 @@ struct mad_rmpp_sender {
 	const uint8_t *data;
 	size_t bytes;
 	uint32_t segments;
-	uint32_t acked, next, window_last; /* segments: acknowledged up to; to send; may be sent */
+	uint32_t acked;         /* segments up to this one are acknowledged */
+	uint32_t next, sent;    /* the segment to send next; the last one that was ever sent */
+	uint32_t window_last;   /* the last segment that may be sent */
 	unsigned tries;
 	uint64_t due_ns, end_ns;
 	bool abort_pending;

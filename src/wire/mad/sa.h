@@ -229,8 +229,8 @@ WIRE_CODEC(mad_inform_info_record, 60)
 #define MAD_COMPONENT(n) (UINT64_C(1) << (n))
 
 enum mad_path_component { /* bit numbers */
-	MAD_PATH_SERVICE_ID_HIGH = 0,
-	MAD_PATH_SERVICE_ID_LOW = 1,
+	MAD_PATH_SERVICE_ID_8MSB = 0,
+	MAD_PATH_SERVICE_ID_56LSB = 1,
 	MAD_PATH_DGID = 2,
 	MAD_PATH_SGID = 3,
 	MAD_PATH_DLID = 4,
@@ -274,10 +274,11 @@ enum mad_mc_component {
 };
 
 /* Does a record have the values of the query in all components of `mask`? Both are bytes as
- * on the wire, of the layout's length. The number of a component is the number of its field
- * in the record, reserved ones and those of inner structures counted. Bits of no component
- * of the record do not match. Selectors are compared like other fields: the caller takes
- * them, and the fields that they belong to, out of the mask. */
+ * on the wire, of the length of the record's layout. The number of a component is that of its
+ * field in the record; fields of inner structures, elements of arrays and reserved fields
+ * count. Reserved fields are not compared; a bit beyond the last component, or an attribute
+ * that is no record, never matches. Selectors are compared like other fields: the caller
+ * takes them, and the fields that they belong to, out of the mask. */
 bool mad_sa_matches(uint16_t attr_id, uint64_t mask, const uint8_t *query, const uint8_t *record);
 
 #endif
