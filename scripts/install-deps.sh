@@ -18,12 +18,12 @@ run_packages="ibverbs-utils perftest gnuplot-nox"
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema mypy
 	python3-prometheus-client python3-websockets node-ws graphviz openssl
 	netcat-openbsd socat iperf3 curl openmpi-bin
-	libopenmpi-dev mpich libmpich-dev infiniband-diags gnuplot-nox chromium"
+	libopenmpi-dev mpich libmpich-dev infiniband-diags ibsim-utils gnuplot-nox chromium"
 # Libraries of modules, and the header of the static probes; what needs one that
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev libzmq3-dev libnng-dev
 	librabbitmq-dev librdkafka-dev libhiredis-dev libcurl4-openssl-dev
-	libmodbus-dev libcomedi-dev libarchive-dev libexpat1-dev"
+	libmodbus-dev libcomedi-dev libarchive-dev libexpat1-dev libibumad-dev"
 # Without these builds and tests leave out what needs them and say so.
 ci_packages="clang qemu-system-x86 abigail-tools"
 # The same, but not every system has them; the servers are no part of "test", because Debian
@@ -32,7 +32,7 @@ ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxd
 	libmosquitto-dev libnats-dev nng-utils nanomsg-utils python3-zmq python3-scapy
 	nftables python3-pymodbus
 	can-utils python3-can
-	mbpoll"
+	mbpoll opensm"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2
