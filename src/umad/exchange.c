@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "umad/plain.h"
@@ -16,89 +15,6 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
-
-/* ---- from the socket into the queue ---- */
-
-void umad_port_queue(struct umad_port_open *p, const struct plug_mad *head, const void *mad,
-		     size_t bytes)
-{
-	const uint64_t one = 1;
-	struct umad_message *m;
-
-	if (p->queued >= UMAD_QUEUED)
-		return; /* as one that is lost on the way */
-	m = malloc(sizeof(*m) + bytes);
-	if (!m)
-		return;
-	m->head = *head;
-	m->bytes = bytes;
-	memcpy(m->mad, mad, bytes);
-	list_push(&p->queue, &m->entry);
-	if (!p->queued++ && write(p->wake, &one, sizeof(one)) < 0)
-		log_debug("the eventfd of a port is full");
-}
-
-static void take_mad(struct umad_port_open *p, const struct plug_mad *head, const uint8_t *mad)
-{
-	if (head->agent >= UMAD_AGENTS || !p->agents[head->agent].used)
-		return;
-	if (!head->status && p->agents[head->agent].rmpp && umad_rmpp_is(mad))
-		umad_rmpp_receive(p, head, mad);
-	else
-		umad_port_queue(p, head, mad, PLUG_MAD_BYTES);
-}
-
-static void take_agent(struct umad_port_open *p, const struct plug_head *head)
-{
-	struct umad_agent *a = head->a < UMAD_AGENTS ? &p->agents[head->a] : NULL;
-
-	if (!a || !a->waits)
-		return;
-	a->waits = false;
-	a->used = head->b != 0;
-	a->upper = head->b;
-}
-
-static int pump_plain(struct umad_port_open *p)
-{
-	uint8_t mad[PLUG_MAD_BYTES];
-	struct plug_mad head;
-
-	if (!umad_plain_receive(p, &head, mad))
-		return 0;
-	take_mad(p, &head, mad);
-	return 1;
-}
-
-int umad_port_pump(struct umad_port_open *p)
-{
-	union {
-		struct plug_head head;
-		uint8_t bytes[PLUG_MESSAGE_BYTES];
-	} m;
-	struct plug_mad head;
-	ssize_t n;
-
-	if (p->broken)
-		return -EIO;
-	if (p->plug < 0)
-		return pump_plain(p);
-	n = recv(p->plug, &m, sizeof(m), MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0 || !plug_check(&m.head, (size_t)n)) {
-		p->broken = true;
-		log_warn("the fabric has ended: this port sends and receives no more");
-		return -EIO;
-	}
-	if (m.head.type == PLUG_MAD) {
-		memcpy(&head, m.bytes + sizeof(m.head), sizeof(head));
-		take_mad(p, &head, m.bytes + sizeof(m.head) + sizeof(head));
-	} else if (m.head.type == PLUG_AGENT) {
-		take_agent(p, &m.head);
-	}
-	return 1;
-}
 
 /* ---- receiving ---- */
 
@@ -268,18 +184,6 @@ static void stamp(const struct umad_agent *a, uint8_t *mad)
 	memcpy(&tid, mad + 8, sizeof(tid));
 	tid = htobe64((uint64_t)a->upper << 32 | (uint32_t)be64toh(tid));
 	memcpy(mad + 8, &tid, sizeof(tid));
-}
-
-int umad_port_put_mad(struct umad_port_open *p, const struct plug_mad *head,
-		      const uint8_t mad[PLUG_MAD_BYTES])
-{
-	uint8_t body[sizeof(struct plug_mad) + PLUG_MAD_BYTES];
-
-	if (p->plug < 0)
-		return umad_plain_send(p, head, mad);
-	memcpy(body, head, sizeof(*head));
-	memcpy(body + sizeof(*head), mad, PLUG_MAD_BYTES);
-	return plug_send(p->plug, PLUG_MAD, 0, 0, body, sizeof(body));
 }
 
 /* Sends a MAD of the program; waits while the socket has no room. */

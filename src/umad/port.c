@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "umad/plain.h"
-#include "umad/rmpp.h"
 #include "umad/system.h"
 #include "umad/umad.h"
 #include "util/clock.h"
@@ -21,78 +20,6 @@
 
 #define REGISTER_NS (5 * NSEC_PER_SEC)
 #define CAPABILITY_IS_SM (1u << 1)
-
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct umad_port_open *table[UMAD_PORTS];
-
-/* ---- the table of open ports ---- */
-
-/* table_lock is held. */
-static struct umad_port_open **find(int fd)
-{
-	for (unsigned i = 0; i < UMAD_PORTS; i++)
-		if (table[i] && table[i]->fd == fd)
-			return &table[i];
-	return NULL;
-}
-
-struct umad_port_open *umad_port_get(int fd)
-{
-	struct umad_port_open **at, *p = NULL;
-
-	pthread_mutex_lock(&table_lock);
-	at = find(fd);
-	if (at) {
-		p = *at;
-		p->users++;
-	}
-	pthread_mutex_unlock(&table_lock);
-	return p;
-}
-
-static void destroy(struct umad_port_open *p)
-{
-	struct list *entry;
-
-	umad_rmpp_forget(p);
-	umad_plain_forget(p);
-	while ((entry = list_pop(&p->queue)))
-		free(list_entry(entry, struct umad_message, entry));
-	if (p->fd >= 0)
-		close(p->fd);
-	if (p->wake >= 0)
-		close(p->wake);
-	if (p->plug >= 0)
-		close(p->plug);
-	pthread_mutex_destroy(&p->lock);
-	free(p);
-}
-
-void umad_port_put(struct umad_port_open *p)
-{
-	bool last;
-
-	pthread_mutex_lock(&table_lock);
-	last = !--p->users && p->closing;
-	pthread_mutex_unlock(&table_lock);
-	if (last)
-		destroy(p);
-}
-
-static bool enter(struct umad_port_open *p)
-{
-	bool room = false;
-
-	pthread_mutex_lock(&table_lock);
-	for (unsigned i = 0; i < UMAD_PORTS && !room; i++) {
-		if (table[i])
-			continue;
-		table[i] = p;
-		room = true;
-	}
-	pthread_mutex_unlock(&table_lock);
-	return room;
-}
 
 /* ---- opening ---- */
 
@@ -139,11 +66,11 @@ static int open_here(int portnum)
 		ret = -EINVAL;
 	if (!ret)
 		ret = watch(p, p->wake);
-	if (!ret && !enter(p))
+	if (!ret && !umad_port_enter(p))
 		ret = -ENOMEM;
 	if (!ret)
 		return p->fd;
-	destroy(p);
+	umad_port_free(p);
 	return ret;
 }
 
@@ -156,23 +83,9 @@ UMAD_EXPORT int umad_open_port(const char *ca_name, int portnum)
 
 UMAD_EXPORT int umad_close_port(int portid)
 {
-	struct umad_port_open **at, *p = NULL;
-	bool last = false;
-
-	pthread_mutex_lock(&table_lock);
-	at = find(portid);
-	if (at) {
-		p = *at;
-		*at = NULL;
-		p->closing = true;
-		last = !p->users;
-	}
-	pthread_mutex_unlock(&table_lock);
-	if (!p)
-		return UMAD_SYSTEM(-EINVAL, umad_close_port, portid);
-	if (last)
-		destroy(p);
-	return 0;
+	if (umad_port_leave(portid))
+		return 0;
+	return UMAD_SYSTEM(-EINVAL, umad_close_port, portid);
 }
 
 UMAD_EXPORT int umad_get_fd(int portid)

@@ -68,19 +68,28 @@ struct umad_port_open {
 	unsigned waiting_count;
 };
 
-/* ---- port.c ---- */
+/* ---- table.c ---- */
 /* The open port with this number, whose `users` it raises; NULL: none of ours. */
 struct umad_port_open *umad_port_get(int fd);
 void umad_port_put(struct umad_port_open *p);
+/* False: the table is full. */
+bool umad_port_enter(struct umad_port_open *p);
+/* Takes it out of the table; it is freed with the last call inside of it. False: none of ours. */
+bool umad_port_leave(int fd);
+/* Of one that is not in the table. */
+void umad_port_free(struct umad_port_open *p);
 
-/* ---- exchange.c ---- */
+/* ---- receive.c ---- */
 /* Reads one message of the socket and deals with it; lock is held. 1: one was read, 0: none is there,
  * or a negative errno: the connection has ended. */
 int umad_port_pump(struct umad_port_open *p);
+
+/* ---- queue.c ---- */
 /* Puts a message into the queue, with a copy of the bytes; lock is held. */
 void umad_port_queue(struct umad_port_open *p, const struct plug_mad *head, const void *mad,
 		     size_t bytes);
 
+/* ---- link.c ---- */
 /* Sends one MAD, to the fabric or to an agent of this host; -EAGAIN: no room now. lock is held. */
 int umad_port_put_mad(struct umad_port_open *p, const struct plug_mad *head,
 		      const uint8_t mad[PLUG_MAD_BYTES]);
