@@ -33,6 +33,8 @@ struct fabric_lane_at;
 #define FABRIC_LID_MULTICAST 0xc000u
 #define FABRIC_BLOCK_BYTES 64 /* of credits and of arbitration weights */
 #define FABRIC_NEVER UINT64_MAX
+#define FABRIC_DELAY_PS_MAX UINT64_C(1000000000000) /* of a cable, of a switch: a second */
+#define FABRIC_FLOW_PACKETS 64 /* that wait in a flow, or without one for each lane of a port */
 
 enum fabric_kind {
 	FABRIC_HOST,   /* a channel adapter: packets begin and end at its ports */
@@ -86,8 +88,10 @@ enum fabric_drop {
 	FABRIC_DROP_MANAGEMENT, /* the management buffer of a port is full (VL15 has no credits) */
 };
 
-/* What the owner offers; called from fabric_run() alone, except drop(), which fabric_send() and the
- * functions that cut links call, too. They may call any function of the fabric but fabric_run(). */
+/* What the owner offers; called from fabric_run() alone, except drop(), deliver() and link(), which
+ * fabric_send() and the functions that cut links or change ports call, too, and drop(), to which
+ * fabric_close() gives the packets that are inside. deliver(), drop(), writable() and link() may call any
+ * function of the fabric but fabric_run() and fabric_close(); the others only those that read. */
 struct fabric_ops {
 	/* A packet has come completely: at a port of an adapter; or at the management port of a
 	 * switch, by its table (dlid) or as the permissive LID (directed route). `port`: where it
@@ -99,7 +103,8 @@ struct fabric_ops {
 	/* Another reference to `data`, for the copy of a multicast packet. NULL: data is copied as a
 	 * pointer. */
 	void *(*share)(void *arg, void *data);
-	/* The port had no room (fabric_send() returned -EAGAIN), and has some again. NULL: not called. */
+	/* The port, or a flow of it, had no room (fabric_send() returned -EAGAIN), and half of its room
+	 * is free again. For what a switch sends: port 0. NULL: not called. */
 	void (*writable)(void *arg, uint32_t node, uint8_t port);
 	/* The physical link of a port has come up or gone down. NULL: not called. */
 	void (*link)(void *arg, uint32_t node, uint8_t port, bool up);
@@ -120,7 +125,8 @@ struct fabric_lane_at {
 
 enum fabric_event_kind {
 	FABRIC_EVENT_SENT,    /* the first byte leaves the port */
-	FABRIC_EVENT_ARRIVED, /* the last byte has come to the port */
+	FABRIC_EVENT_ARRIVED, /* the last byte has come to the port; a switch that cuts through tells
+			       * it with the header: at_ps is ahead of the present time */
 	FABRIC_EVENT_DROPPED,
 	FABRIC_EVENT_MARKED,
 };
@@ -151,11 +157,14 @@ struct fabric_link {
 	uint32_t buffer_bytes; /* of each lane at each receiver; at least one packet of `mtu` */
 };
 
-/* Joins two ports; -EEXIST: one of them has a link. The link is up at once. */
+/* Joins two ports; -EEXIST: one of them has a link; -ENOSPC: the limit. The link is up at once, and both
+ * ports are FABRIC_PORT_INIT, with all lanes and the MTU of the link, all service levels on lane 0, and all
+ * data lanes with the same weight in the table of low priority. */
 int fabric_add_link(struct fabric *f, uint32_t node_a, uint8_t port_a, uint32_t node_b,
 		    uint8_t port_b, const struct fabric_link *link);
 /* The physical link goes down (packets on it and in both its output queues are dropped; credits start
- * anew) or comes up. */
+ * anew) or comes up (its ports are FABRIC_PORT_INIT). A packet whose header has passed the switch at the end
+ * of the link is not cut. */
 int fabric_set_link(struct fabric *f, uint32_t node, uint8_t port, bool up);
 int fabric_set_bit_error_rate(struct fabric *f, uint32_t node, uint8_t port, double rate);
 /* The other end of the link; -ENOLINK: it has none. */
@@ -168,6 +177,7 @@ struct fabric_switch {
 	bool store_and_forward; /* else cut-through */
 	bool virtual_output_queues; /* else one queue for each input lane: its head may block others */
 };
+/* -EBUSY: the kind of queues changes while there are packets. */
 int fabric_set_switch(struct fabric *f, uint32_t node, const struct fabric_switch *s);
 
 /* ---- what management sets ---- */
@@ -192,7 +202,8 @@ struct fabric_port_setting {
 	uint16_t mtu;            /* payload */
 	bool enforce_in, enforce_out; /* P_Keys of data packets, switches alone */
 };
-/* A port whose link is down stays FABRIC_PORT_DOWN. */
+/* A port whose link is down stays FABRIC_PORT_DOWN. -EINVAL: more lanes or MTU than the link has. Packets
+ * that may not leave any more are dropped. hoq_life is obeyed by switches alone. */
 int fabric_set_port(struct fabric *f, uint32_t node, uint8_t port, const struct fabric_port_setting *s);
 int fabric_get_port(const struct fabric *f, uint32_t node, uint8_t port, struct fabric_port_setting *s);
 /* `high`: the table of high priority. `count` up to FABRIC_ARBITRATION_ENTRIES, from entry `first`. */
@@ -206,7 +217,7 @@ int fabric_get_sl_to_lane(const struct fabric *f, uint32_t node, uint8_t in, uin
 /* Entries `first` to `first + count - 1` of the linear forwarding table: a port, 255: none. */
 int fabric_set_forwarding(struct fabric *f, uint32_t node, uint16_t first, const uint8_t *ports, unsigned count);
 int fabric_get_forwarding(const struct fabric *f, uint32_t node, uint16_t first, uint8_t *ports, unsigned count);
-/* Highest LID that is forwarded (LinearFDBTop). */
+/* Highest LID that is forwarded (LinearFDBTop); at first 0xbfff. */
 int fabric_set_forwarding_top(struct fabric *f, uint32_t node, uint16_t top);
 /* 32 blocks of 16 ports (`position` 0 to 15): masks of 32 entries from multicast LID 0xc000 + first. */
 int fabric_set_multicast(struct fabric *f, uint32_t node, uint16_t first, uint8_t position,
@@ -268,14 +279,17 @@ int fabric_get_lane(const struct fabric *f, uint32_t node, uint8_t port, uint8_t
 
 /* ---- packets ---- */
 
-/* A packet, zero except for `number`; NULL: the limit is reached. */
+/* A packet, zero; NULL: the limit is reached. */
 struct fabric_packet *fabric_packet(struct fabric *f);
 void fabric_packet_free(struct fabric *f, struct fabric_packet *p);
 
 /* A sender of an adapter's port (a queue pair, or all of a service level), which keeps its order and
  * is delayed by itself; its number, not 0, or 0: the limit is reached. */
 uint32_t fabric_flow_open(struct fabric *f, uint32_t node, uint8_t port, uint8_t sl);
+/* Packets that wait in it still leave. */
 void fabric_flow_close(struct fabric *f, uint32_t flow);
+/* How many packets the flow takes before fabric_send() returns -EAGAIN. */
+unsigned fabric_flow_room(const struct fabric *f, uint32_t flow);
 
 /* The node sends the packet out of `port`; a switch from its management port, `port` 0: to where its
  * table leads. A packet on lane 15 has `lane` set so; others get theirs from `sl`. The packet is
