@@ -74,6 +74,7 @@ static const struct {
 	[PLUG_MAD] = { sizeof(struct plug_mad) + PLUG_MAD_BYTES,
 		       sizeof(struct plug_mad) + PLUG_MAD_BYTES },
 	[PLUG_SET_CAPABILITY] = { 0, 0 },
+	[PLUG_ASK] = { 1, 512 },
 	[PLUG_WELCOME] = { sizeof(struct plug_welcome), sizeof(struct plug_welcome) },
 	[PLUG_REFUSED] = { 0, 512 },
 	[PLUG_PORT] = { sizeof(struct plug_port), sizeof(struct plug_port) },
@@ -82,6 +83,7 @@ static const struct {
 	[PLUG_FULL] = { 0, 0 },
 	[PLUG_EVENT] = { 0, 0 },
 	[PLUG_AGENT] = { 0, 0 },
+	[PLUG_TEXT] = { 0, PLUG_MESSAGE_BYTES - sizeof(struct plug_head) },
 };
 
 bool plug_check(const struct plug_head *head, size_t received)

@@ -42,17 +42,23 @@ enum plug_type {
 	PLUG_AGENT_CLOSE, /* `a`: its number */
 	PLUG_MAD,         /* both ways: struct plug_mad, then the MAD (256 bytes) */
 	PLUG_SET_CAPABILITY, /* `a`: bits of PortInfo:CapabilityMask to set, `b`: to clear (IsSM) */
+	PLUG_ASK,         /* a line of text for the fabric's process, of PLUG_CONTROL clients alone. The
+			   * answer is any number of PLUG_TEXT, then a PLUG_DONE with `b` as here, not 0.
+			   * If that says an error, the text is a line for a person */
 	/* from the server */
 	PLUG_WELCOME = 0x40, /* struct plug_welcome, then a PLUG_PORT message */
 	PLUG_REFUSED,     /* `a`: errno; the body is a line for a person; the connection ends */
 	PLUG_PORT,        /* struct plug_port: the state of the port, at first and when it changes */
 	PLUG_DONE,        /* the answer to a message with `b` != 0: `a` 0 or errno, `b` as there */
+	/* A port without room is not read any more, so that the client's next send() is -EAGAIN, and no
+	 * packet is lost; these two come, if at all, only for people: */
 	PLUG_ROOM,        /* the port has room again, after a PLUG_FULL */
 	PLUG_FULL,        /* the last packet was not taken: `a`: how many since the last PLUG_ROOM */
 	PLUG_EVENT,       /* `a`: an ibv_event_type of the port (client re-register, P_Key change ...) */
 	PLUG_AGENT,       /* `a`: as in PLUG_AGENT_OPEN; `b`: the upper 32 bits of the transaction ids of
 			   * its requests, unique on the host, by which answers find it; 0: refused, as
 			   * another agent has the class and one of the methods */
+	PLUG_TEXT,        /* a piece of the answer to PLUG_ASK, without a zero at its end */
 };
 
 struct plug_head {
@@ -64,12 +70,13 @@ struct plug_head {
 enum plug_purpose {
 	PLUG_VERBS,
 	PLUG_MANAGEMENT, /* MADs only */
+	PLUG_CONTROL,    /* PLUG_ASK only; it names no host, and what it is told of one is zeros */
 };
 
 struct plug_hello {
 	uint32_t version; /* PLUG_VERSION */
 	uint8_t purpose;  /* enum plug_purpose */
-	char host[PLUG_NAME_MAX];    /* name of the host in the topology */
+	char host[PLUG_NAME_MAX];    /* name of the host in the topology; its port 2 is "NAME:2" */
 	char program[32]; /* for people */
 };
 
