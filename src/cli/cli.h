@@ -28,6 +28,7 @@ int cli_scl(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_exec(int argc, char **argv);
+int cli_fabric(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_ripc(int argc, char **argv);
 int cli_tune(int argc, char **argv);

@@ -77,6 +77,9 @@ static const struct cli_command commands[] = {
 	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
 	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
+#ifdef CLI_HAVE_FABRIC
+	{ "fabric", "run an InfiniBand subnet in software", cli_fabric },
+#endif
 	{ "bench", "measure this machine and the adapter", cli_bench },
 #ifdef CLI_HAVE_REPORT
 	{ "report", "show results and recordings as a page with figures", bench_report_main },

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `busbar fabric`: the list of its sub-commands, and those that are one question each. */
+#include "cli/fabric.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "plug/plug.h"
+#include "util/log.h"
+
+#define ANSWER_MAX (256u << 20)
+#define ANSWER_MS 10000
+#define LIST "/proc/net/unix"
+#define LIST_PREFIX "@busbar.fabric."
+
+/* ---- questions ---- */
+
+struct answer {
+	char *text;
+	size_t bytes, size;
+};
+
+static bool append(struct answer *a, const void *bytes, size_t count)
+{
+	if (a->bytes + count + 1 > a->size) {
+		size_t size = a->size ? a->size * 2 : 65536;
+		char *more = size <= ANSWER_MAX ? realloc(a->text, size) : NULL;
+
+		if (!more)
+			return false;
+		a->text = more;
+		a->size = size;
+	}
+	memcpy(a->text + a->bytes, bytes, count);
+	a->bytes += count;
+	a->text[a->bytes] = '\0';
+	return true;
+}
+
+/* The next message; its length, or a negative errno. */
+static ssize_t receive(int fd, void *buf, size_t size)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, buf, size, MSG_DONTWAIT);
+		if (n > 0)
+			return n;
+		if (!n)
+			return -ECONNRESET;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (!poll(&p, 1, ANSWER_MS))
+			return -ETIMEDOUT;
+	}
+}
+
+/* 0, the errno of the answer, or a negative errno: there is none. */
+static int collect(int fd, struct answer *a)
+{
+	union {
+		struct plug_head head;
+		char bytes[PLUG_MESSAGE_BYTES];
+	} m;
+
+	for (;;) {
+		ssize_t n = receive(fd, &m, sizeof(m));
+
+		if (n < 0)
+			return (int)n;
+		if (!plug_check(&m.head, (size_t)n))
+			return -EPROTO;
+		if (m.head.type == PLUG_DONE)
+			return (int)m.head.a;
+		if (m.head.type == PLUG_TEXT && !append(a, m.bytes + sizeof(m.head), m.head.bytes))
+			return -ENOMEM;
+	}
+}
+
+char *fabric_ask(const char *name, const char *question, size_t *bytes)
+{
+	struct plug_place place = { .host = "" };
+	struct plug_welcome welcome;
+	struct answer a = { 0 };
+	struct plug_port port;
+	int fd, ret;
+
+	if (strlen(name) >= sizeof(place.fabric)) {
+		log_error("'%s' is longer than the name of a fabric may be, %zu", name,
+			  sizeof(place.fabric) - 1);
+		return NULL;
+	}
+	strcpy(place.fabric, name);
+	fd = plug_connect(&place, PLUG_CONTROL, &welcome, &port);
+	if (fd < 0)
+		return NULL;
+	ret = plug_send(fd, PLUG_ASK, 0, 1, question, strlen(question));
+	if (!ret)
+		ret = collect(fd, &a);
+	close(fd);
+	if (ret > 0)
+		log_error("%s", a.bytes ? a.text : strerror(ret));
+	else if (ret < 0)
+		log_error("the fabric '%s' does not answer: %s", name, strerror(-ret));
+	if (ret || !append(&a, "", 0)) {
+		free(a.text);
+		return NULL;
+	}
+	*bytes = a.bytes;
+	return a.text;
+}
+
+/* ---- commands of one question ---- */
+
+static const char ask_help[] =
+	"usage: busbar fabric cut|join NODE[:PORT] [--name NAME]\n"
+	"       busbar fabric fail NODE [--name NAME]\n"
+	"       busbar fabric stop [NAME]\n\n"
+	"cut and join act on the cable of a port, fail cuts all cables of a switch or host, and\n"
+	"join without a port joins all of them.\n\n"
+	"  -n, --name NAME   of the fabric (" FABRIC_NAME_DEFAULT ")\n"
+	"  -h, --help        this text\n";
+
+static int ask(int argc, char **argv, const char *verb, bool has_node)
+{
+	static const struct option longs[] = {
+		{ "name", required_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	const char *name = FABRIC_NAME_DEFAULT;
+	char question[256], *text;
+	size_t bytes;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(ask_help, stdout);
+			return CLI_OK;
+		}
+		if (opt != 'n')
+			return CLI_USAGE;
+		name = optarg;
+	}
+	if (argc - optind > 1 || (has_node && argc - optind != 1)) {
+		fputs(ask_help, stderr);
+		return CLI_USAGE;
+	}
+	if (!has_node && optind < argc)
+		name = argv[optind];
+	snprintf(question, sizeof(question), "%s%s%s", verb, has_node ? " " : "",
+		 has_node ? argv[optind] : "");
+	text = fabric_ask(name, question, &bytes);
+	if (!text)
+		return CLI_FAILED;
+	fwrite(text, 1, bytes, stdout);
+	free(text);
+	return CLI_OK;
+}
+
+static int cut(int argc, char **argv)
+{
+	return ask(argc, argv, "cut", true);
+}
+
+static int join(int argc, char **argv)
+{
+	return ask(argc, argv, "join", true);
+}
+
+static int fail(int argc, char **argv)
+{
+	return ask(argc, argv, "fail", true);
+}
+
+static int stop(int argc, char **argv)
+{
+	return ask(argc, argv, "stop", false);
+}
+
+static const char list_help[] = "usage: busbar fabric list\n\n"
+				"The names of the fabrics that run here.\n";
+
+/* The kernel lists each socket of a name, the listening one and those of its connections. */
+static int list(int argc, char **argv)
+{
+	char line[512], last[256] = "";
+	FILE *f;
+
+	if (argc > 1) {
+		bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+
+		fputs(list_help, help ? stdout : stderr);
+		return help ? CLI_OK : CLI_USAGE;
+	}
+	f = fopen(LIST, "re");
+	if (!f) {
+		log_error(LIST ": %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		const char *name = strstr(line, LIST_PREFIX);
+		unsigned flags = 0;
+
+		/* Num: RefCount Protocol Flags; __SO_ACCEPTCON: it listens. */
+		if (!name || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & 0x10000))
+			continue;
+		name += strlen(LIST_PREFIX);
+		if (strncmp(name, last, sizeof(last))) {
+			printf("%s", name);
+			strncpy(last, name, sizeof(last) - 1);
+		}
+	}
+	fclose(f);
+	return CLI_OK;
+}
+
+/* ---- the list ---- */
+
+static const struct cli_command commands[] = {
+	{ "run", "run a simulated InfiniBand subnet, into which programs plug", cli_fabric_run },
+	{ "show", "nodes, links, counters and programs of a running one", cli_fabric_show },
+	{ "cut", "cut a cable", cut },
+	{ "join", "join a cable that was cut", join },
+	{ "fail", "cut all cables of a switch or host", fail },
+	{ "list", "the fabrics that run here", list },
+	{ "stop", "end one", stop },
+	{ .name = NULL },
+};
+
+static void print_help(FILE *out)
+{
+	fputs("usage: busbar fabric COMMAND [ARGUMENTS]\n\n"
+	      "InfiniBand subnets in software: switches, links and adapters with credits,\n"
+	      "virtual lanes and forwarding tables, as one process.\n\n"
+	      "commands:\n", out);
+	cli_print_commands(commands, out);
+}
+
+int cli_fabric(int argc, char **argv)
+{
+	return cli_dispatch("busbar fabric", commands, print_help, argc, argv);
+}

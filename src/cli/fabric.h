@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sub-commands of `busbar fabric`. */
+#ifndef CLI_FABRIC_H
+#define CLI_FABRIC_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#define FABRIC_NAME_DEFAULT "fabric"
+
+int cli_fabric_run(int argc, char **argv);
+int cli_fabric_show(int argc, char **argv);
+
+/* Asks the fabric's process; the text of its answer, with a zero behind its end, which the caller frees.
+ * NULL: it was refused, or nobody answers, which is logged. */
+char *fabric_ask(const char *name, const char *question, size_t *bytes);
+
+/* Prints an answer to `show`, or what changed since the one `before`, which may be NULL. `all`: also ports
+ * that carried nothing. */
+void fabric_print(const json_t *now, const json_t *before, int all);
+
+#endif
