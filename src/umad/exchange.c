@@ -173,19 +173,6 @@ static void address_in(const struct ib_mad_addr *from, struct plug_mad *to)
 	memcpy(to->gid, from->gid, sizeof(to->gid));
 }
 
-/* The kernel makes the transaction identifiers of requests unique on the host, in the program's
- * memory, too. */
-static void stamp(const struct umad_agent *a, uint8_t *mad)
-{
-	uint64_t tid;
-
-	if (mad[3] & MAD_RESPONSE || mad[3] == MAD_TRAP_REPRESS)
-		return;
-	memcpy(&tid, mad + 8, sizeof(tid));
-	tid = htobe64((uint64_t)a->upper << 32 | (uint32_t)be64toh(tid));
-	memcpy(mad + 8, &tid, sizeof(tid));
-}
-
 /* Sends a MAD of the program; waits while the socket has no room. */
 static int send_one(struct umad_port_open *p, const struct plug_mad *head, const uint8_t *mad,
 		    size_t bytes)
@@ -194,6 +181,7 @@ static int send_one(struct umad_port_open *p, const struct plug_mad *head, const
 	int ret;
 
 	memcpy(whole, mad, MIN(bytes, PLUG_MAD_BYTES));
+	umad_stamp(&p->agents[head->agent], whole);
 	while ((ret = umad_port_put_mad(p, head, whole)) == -EAGAIN) {
 		struct pollfd f = { .fd = p->plug, .events = POLLOUT };
 
@@ -228,7 +216,6 @@ UMAD_EXPORT int umad_send(int portid, int agentid, void *umad, int length, int t
 	if (p->agents[agentid].used) {
 		const bool is_long = p->agents[agentid].rmpp && umad_rmpp_is(m->data);
 
-		stamp(&p->agents[agentid], m->data);
 		if (is_long)
 			ret = umad_rmpp_send(p, &head, m->data, (size_t)length);
 		else if (length > MAD_BYTES)

@@ -72,7 +72,7 @@ bool umad_rmpp_is(const uint8_t *mad)
 	struct mad_rmpp r;
 
 	mad_rmpp_unpack(mad + MAD_RMPP_AT, &r);
-	return r.flags & MAD_RMPP_ACTIVE && r.type != MAD_RMPP_NONE;
+	return r.flags & MAD_RMPP_ACTIVE; /* programs leave the type to the kernel */
 }
 
 static void put(struct umad_port_open *p, const struct plug_mad *head, const uint8_t *mad)
@@ -113,16 +113,17 @@ int umad_rmpp_send(struct umad_port_open *p, const struct plug_mad *head, const 
 	t = transfer_new(p);
 	if (!t)
 		return -ENOMEM;
-	mad_header_unpack(mad, &header);
 	t->sends = true;
 	t->head = *head;
-	t->tid = header.tid;
-	t->class = header.mgmt_class;
 	t->headers = MAD_RMPP_CLASS_AT + config.class_bytes;
 	t->mad = calloc(1, MAX(bytes, MAD_BYTES));
 	ret = !t->mad ? -ENOMEM : bytes < t->headers ? -EINVAL : 0;
 	if (!ret) {
 		memcpy(t->mad, mad, bytes);
+		umad_stamp(&p->agents[head->agent], t->mad);
+		mad_header_unpack(t->mad, &header);
+		t->tid = header.tid;
+		t->class = header.mgmt_class;
 		ret = mad_rmpp_send_begin(&t->sender, &config, t->mad, t->mad + t->headers,
 					  bytes - t->headers, now_ns);
 	}
@@ -179,13 +180,9 @@ static struct umad_transfer *receive_begin(struct umad_port_open *p, const struc
 
 static void receive_done(struct umad_port_open *p, struct umad_transfer *t, uint64_t now_ns)
 {
-	size_t bytes = t->headers + t->receiver.bytes;
-
-	/* The program gets at least one MAD. */
-	if (bytes < MAD_BYTES)
-		memset(t->mad + bytes, 0, MAD_BYTES - bytes);
+	/* The program counts records by the length, which may be less than that of a MAD. */
 	if (t->receiver.state == MAD_RMPP_DONE)
-		umad_port_queue(p, &t->head, t->mad, MAX(bytes, MAD_BYTES));
+		umad_port_queue(p, &t->head, t->mad, t->headers + t->receiver.bytes);
 	t->done = true;
 	t->until_ns = now_ns + 10 * NSEC_PER_SEC;
 }

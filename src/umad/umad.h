@@ -45,7 +45,7 @@ struct umad_agent {
 struct umad_message {
 	struct list entry;
 	struct plug_mad head;
-	size_t bytes;     /* of `mad`; 256 or more */
+	size_t bytes;     /* of `mad` */
 	uint8_t mad[];
 };
 
@@ -93,6 +93,10 @@ void umad_port_queue(struct umad_port_open *p, const struct plug_mad *head, cons
 /* Sends one MAD, to the fabric or to an agent of this host; -EAGAIN: no room now. lock is held. */
 int umad_port_put_mad(struct umad_port_open *p, const struct plug_mad *head,
 		      const uint8_t mad[PLUG_MAD_BYTES]);
+
+/* As the kernel does, makes the transaction identifier of a request unique on the host: in a copy of the
+ * program's MAD, which keeps its own. */
+void umad_stamp(const struct umad_agent *a, uint8_t *mad);
 
 /* ---- ca.c ---- */
 /* Where this process is plugged in. 1, 0: nowhere, or -EINVAL. */

@@ -149,8 +149,13 @@ static int fill(struct fabric_agents *a, const struct fabric_agents_limits *l)
 			fill_port(a, n, (uint8_t)port, l);
 	}
 	for (uint32_t i = 0; i < a->nodes && !err; i++)
-		for (unsigned port = 1; port <= a->node[i].ports && !err; port++)
-			err = agent_link_settle(a, &a->node[i], (uint8_t)port);
+		for (unsigned port = 1; port <= a->node[i].ports && !err; port++) {
+			/* The engine enforces what the table says before a manager writes it. */
+			err = fabric_set_pkeys(a->engine, i, (uint8_t)port, a->node[i].port[port].pkeys,
+					       AGENT_PKEYS);
+			if (!err)
+				err = agent_link_settle(a, &a->node[i], (uint8_t)port);
+		}
 	return err;
 }
 
