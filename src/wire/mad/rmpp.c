@@ -108,12 +108,14 @@ static void segment_put(const struct mad_rmpp_sender *s, uint32_t segment, uint8
 		memcpy(out + MAD_RMPP_CLASS_AT + s->config.class_bytes, s->data + at, count);
 }
 
-/* No ACK has come in time: the segments behind the last one that was acknowledged again. */
-static void send_again(struct mad_rmpp_sender *s)
+/* No ACK has come in time: repeats the segments behind the last one that was acknowledged. There
+ * are none if that ACK gave no new window; then the sender waits once more. */
+static void send_again(struct mad_rmpp_sender *s, uint64_t now_ns)
 {
 	if (++s->tries > s->config.retries)
 		send_fail(s, MAD_RMPP_TOO_MANY_RETRIES);
 	s->next = s->acked + 1;
+	s->due_ns = later(now_ns, s->config.timeout_ns);
 }
 
 bool mad_rmpp_send_next(struct mad_rmpp_sender *s, uint64_t now_ns, uint8_t out[MAD_BYTES])
@@ -121,7 +123,7 @@ bool mad_rmpp_send_next(struct mad_rmpp_sender *s, uint64_t now_ns, uint8_t out[
 	if (s->state == MAD_RMPP_RUNNING && now_ns >= s->end_ns)
 		send_fail(s, MAD_RMPP_TOO_LONG);
 	else if (s->state == MAD_RMPP_RUNNING && s->next > send_limit(s) && now_ns >= s->due_ns)
-		send_again(s);
+		send_again(s, now_ns);
 	if (s->abort_pending) {
 		s->abort_pending = false;
 		memcpy(out, s->head, MAD_BYTES);

@@ -191,6 +191,25 @@ static void without_an_ack_the_sender_repeats_and_gives_up(void **state)
 	assert_true(mad_rmpp_send_due_ns(&s) == UINT64_MAX);
 }
 
+static void an_ack_without_a_new_window_is_waited_for_and_given_up(void **state)
+{
+	struct mad_rmpp_sender s = sender(&sa, 600);
+	uint8_t out[MAD_BYTES];
+	uint64_t now = 0;
+
+	(void)state;
+	assert_true(mad_rmpp_send_next(&s, 0, out));
+	answer(out, MAD_RMPP_ACK, 0, 1, 1);
+	mad_rmpp_send_receive(&s, out, 0);
+	for (unsigned i = 0; i <= sa.retries; i++) {
+		assert_false(mad_rmpp_send_next(&s, now, out));
+		assert_true(mad_rmpp_send_due_ns(&s) > now);
+		now = mad_rmpp_send_due_ns(&s);
+	}
+	assert_true(mad_rmpp_send_next(&s, now, out));
+	assert_int_equal(rmpp_of(out).status, MAD_RMPP_TOO_MANY_RETRIES);
+}
+
 static void the_whole_has_a_time_limit_at_both_ends(void **state)
 {
 	struct mad_rmpp_sender s = sender(&sa, 600);
@@ -462,6 +481,7 @@ int main(void)
 		cmocka_unit_test(an_ack_goes_back_with_the_other_direction),
 		cmocka_unit_test(the_sender_keeps_to_the_window),
 		cmocka_unit_test(without_an_ack_the_sender_repeats_and_gives_up),
+		cmocka_unit_test(an_ack_without_a_new_window_is_waited_for_and_given_up),
 		cmocka_unit_test(the_whole_has_a_time_limit_at_both_ends),
 		cmocka_unit_test(wrong_acks_end_the_transaction),
 		cmocka_unit_test(an_abort_ends_the_sender_in_silence),
