@@ -47,6 +47,13 @@ struct wire_layout {
 	{ .name = #member, .host = offsetof(type, member),                       \
 	  .size = WIRE_MEMBER_SIZE(type, member), .bit = 8 * (at),               \
 	  .width = 8 * WIRE_MEMBER_SIZE(type, member), .count = 1, .bytes = true }
+/* An array of arrays of bytes, one behind the other. */
+#define WIRE_BYTE_ARRAYS(type, member, at)                                       \
+	{ .name = #member, .host = offsetof(type, member),                       \
+	  .size = WIRE_MEMBER_SIZE(type, member[0]), .bit = 8 * (at),            \
+	  .width = 8 * WIRE_MEMBER_SIZE(type, member[0]),                        \
+	  .stride = 8 * WIRE_MEMBER_SIZE(type, member[0]), .bytes = true,        \
+	  .count = WIRE_MEMBER_SIZE(type, member) / WIRE_MEMBER_SIZE(type, member[0]) }
 /* An array of integers of `bits` bits, `every` bits apart. */
 #define WIRE_ARRAY(type, member, at, from, bits, every)                          \
 	{ .name = #member, .host = offsetof(type, member),                       \

@@ -6,6 +6,7 @@
 
 #include "wire/bytes.h"
 #include "wire/ib/header.h"
+#include "wire/ib/native.h"
 
 enum {
 	TYPE_IP4 = 0x0800,
@@ -24,11 +25,6 @@ enum {
 	PROTOCOL_UDP = 17,
 	ECN_MASK = 3,
 	ECN_MARKED = 3,
-	LRH_BYTES = 8,
-	LRH_NEXT_MASK = 3,
-	LRH_NEXT_BTH = 2,
-	LRH_NEXT_GRH = 3,
-	LRH_WORDS_MASK = 0x7ff,
 	ERF_BYTES = 16,
 	ERF_TYPE_MASK = 0x7f,
 	ERF_EXTENDED = 0x80, /* also in the type of an extension header: another follows */
@@ -170,22 +166,22 @@ static enum capture_rdma typed(struct rest r, uint32_t bytes, uint32_t type_at,
 
 static enum capture_rdma infiniband(struct rest r, struct capture_rdma_packet *p)
 {
+	struct ib_lrh lrh;
 	uint32_t bytes;
-	uint8_t next;
 
-	if (r.captured < LRH_BYTES)
+	if (r.captured < IB_LRH_BYTES)
 		return CAPTURE_CUT;
-	next = r.at[1] & LRH_NEXT_MASK;
-	bytes = (get_16(r.at + 4) & LRH_WORDS_MASK) * 4u; /* from the LRH to the ICRC */
+	ib_lrh_decode(r.at, &lrh);
+	bytes = lrh.words * 4u; /* from the LRH to the ICRC */
 	p->family = CAPTURE_LID;
 	memcpy(p->dst, r.at + 2, 2);
 	memcpy(p->src, r.at + 6, 2);
-	drop(&r, LRH_BYTES);
-	if (next == LRH_NEXT_GRH)
+	drop(&r, IB_LRH_BYTES);
+	if (lrh.lnh == IB_LNH_GLOBAL)
 		return grh(r, false, p);
-	if (next != LRH_NEXT_BTH || bytes < LRH_BYTES)
+	if (lrh.lnh != IB_LNH_LOCAL || bytes < IB_LRH_BYTES)
 		return CAPTURE_NO_RDMA;
-	return bth(r, bytes - LRH_BYTES, p);
+	return bth(r, bytes - IB_LRH_BYTES, p);
 }
 
 static enum capture_rdma erf_record(struct rest r, struct capture_rdma_packet *p)

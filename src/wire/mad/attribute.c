@@ -72,6 +72,7 @@ static const struct row sa_rows[] = {
 	{ MAD_ATTR_PATH_RECORD, MAD_SA_DATA_AT, &mad_path_record_layout },
 	{ MAD_ATTR_VL_ARBITRATION_RECORD, MAD_SA_DATA_AT, &mad_vl_arbitration_record_layout },
 	{ MAD_ATTR_MC_MEMBER_RECORD, MAD_SA_DATA_AT, &mad_mc_member_record_layout },
+	{ MAD_ATTR_MULTI_PATH_RECORD, MAD_SA_DATA_AT, &mad_multi_path_record_layout },
 	{ MAD_ATTR_INFORM_INFO_RECORD, MAD_SA_DATA_AT, &mad_inform_info_record_layout },
 };
 

@@ -160,6 +160,35 @@ static const struct wire_field path_rows[] = {
 WIRE_LAYOUT(mad_path_record, "PathRecord", path_rows);
 
 #undef OF
+#define OF struct mad_multi_path_record
+static const struct wire_field multi_path_rows[] = {
+	WIRE_BITS(OF, raw_traffic, 0, 0, 1),
+	WIRE_RESERVED(0, 1, 3),
+	WIRE_BITS(OF, flow_label, 0, 4, 20),
+	WIRE_BITS(OF, hop_limit, 3, 0, 8),
+	WIRE_BITS(OF, tclass, 4, 0, 8),
+	WIRE_BITS(OF, reversible, 5, 0, 1),
+	WIRE_BITS(OF, numb_path, 5, 1, 7),
+	WIRE_BITS(OF, pkey, 6, 0, 16),
+	WIRE_BITS(OF, qos_class, 8, 0, 12),
+	WIRE_BITS(OF, sl, 9, 4, 4),
+	WIRE_BITS(OF, mtu_selector, 10, 0, 2),
+	WIRE_BITS(OF, mtu, 10, 2, 6),
+	WIRE_BITS(OF, rate_selector, 11, 0, 2),
+	WIRE_BITS(OF, rate, 11, 2, 6),
+	WIRE_BITS(OF, packet_life_selector, 12, 0, 2),
+	WIRE_BITS(OF, packet_life, 12, 2, 6),
+	WIRE_BITS(OF, service_id_8msb, 13, 0, 8),
+	WIRE_BITS(OF, independence_selector, 14, 0, 2),
+	WIRE_RESERVED(14, 2, 6),
+	WIRE_BITS(OF, sgid_count, 15, 0, 8),
+	WIRE_BITS(OF, dgid_count, 16, 0, 8),
+	WIRE_BITS(OF, service_id_56lsb, 17, 0, 56),
+	WIRE_BYTE_ARRAYS(OF, gid, 24),
+};
+WIRE_LAYOUT(mad_multi_path_record, "MultiPathRecord", multi_path_rows);
+
+#undef OF
 #define OF struct mad_mc_member_record
 static const struct wire_field mc_member_rows[] = {
 	WIRE_BYTES(OF, mgid, 0),

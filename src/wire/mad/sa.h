@@ -4,7 +4,7 @@
  * (format), 15.2.5 (records). Each record has one structure, on the wire without the bytes
  * that fill it up to a multiple of 8; AttributeOffset counts in units of 8 bytes.
  *
- * Not here: MultiPathRecord, TraceRecord, RandomForwardingTableRecord, ServiceAssociation
+ * Not here: TraceRecord, RandomForwardingTableRecord, ServiceAssociation
  * and the records of release 1.3 for extended PortInfo.
  */
 #ifndef WIRE_MAD_SA_H
@@ -165,6 +165,30 @@ struct mad_path_record {
 	uint8_t preference;
 };
 WIRE_CODEC(mad_path_record, 64)
+
+#define MAD_MULTI_PATH_GIDS 11 /* as many as one MAD holds */
+
+/* A query for paths between several ports; PathRecords answer it. Queries of more than 11 GIDs,
+ * which RMPP could carry, are not converted. */
+struct mad_multi_path_record {
+	uint8_t raw_traffic;    /* 1 bit */
+	uint32_t flow_label;    /* 20 bits */
+	uint8_t hop_limit, tclass;
+	uint8_t reversible;     /* 1 bit */
+	uint8_t numb_path;      /* 7 bits */
+	uint16_t pkey;
+	uint16_t qos_class;     /* 12 bits */
+	uint8_t sl;             /* 4 bits */
+	uint8_t mtu_selector, mtu;
+	uint8_t rate_selector, rate;
+	uint8_t packet_life_selector, packet_life;
+	uint8_t service_id_8msb;
+	uint8_t independence_selector; /* 2 bits */
+	uint8_t sgid_count, dgid_count;
+	uint64_t service_id_56lsb; /* 56 bits */
+	uint8_t gid[MAD_MULTI_PATH_GIDS][16]; /* sources, then destinations */
+};
+WIRE_CODEC(mad_multi_path_record, 200)
 
 enum mad_join_state { /* bits */
 	MAD_JOIN_FULL = 1 << 0,

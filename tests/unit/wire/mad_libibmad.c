@@ -203,6 +203,8 @@ static const struct {
 	      { "info.vendor_id", IB_SA_NR_VENDORID_F }),
 	TABLE(mad_path_record, ATTRIBUTE, { "dlid", IB_SA_PR_DLID_F }, { "slid", IB_SA_PR_SLID_F },
 	      { "numb_path", IB_SA_PR_NPATH_F }, { "sl", IB_SA_PR_SL_F }),
+	TABLE(mad_multi_path_record, ATTRIBUTE, { "numb_path", IB_SA_MP_NPATH_F },
+	      { "sgid_count", IB_SA_MP_NSRC_F }, { "dgid_count", IB_SA_MP_NDEST_F }),
 	TABLE(mad_mc_member_record, ATTRIBUTE, { "qkey", IB_SA_MCM_QKEY_F },
 	      { "mlid", IB_SA_MCM_MLID_F }, { "sl", IB_SA_MCM_SL_F }, { "mtu", IB_SA_MCM_MTU_F },
 	      { "rate", IB_SA_MCM_RATE_F }, { "tclass", IB_SA_MCM_TCLASS_F },

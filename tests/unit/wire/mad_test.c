@@ -297,7 +297,7 @@ static void attributes_belong_to_classes(void **state)
 	assert_int_equal(a.at, MAD_CC_LOG_AT);
 	assert_false(mad_attribute_find(MAD_CLASS_SUBN_LID, MAD_ATTR_CLASS_PORT_INFO, &a));
 	assert_false(mad_attribute_find(MAD_CLASS_COMM_MGT, MAD_ATTR_NODE_INFO, &a));
-	assert_false(mad_attribute_find(MAD_CLASS_SUBN_ADM, MAD_ATTR_MULTI_PATH_RECORD, &a));
+	assert_false(mad_attribute_find(MAD_CLASS_SUBN_ADM, 0x0042, &a));
 }
 
 /* ---- queries ---- */
@@ -359,6 +359,10 @@ static const struct {
 	{ MAD_ATTR_SERVICE_RECORD, 23, "data16", 0, 16 },
 	{ MAD_ATTR_SERVICE_RECORD, 34, "data32", 96, 32 },
 	{ MAD_ATTR_SERVICE_RECORD, 36, "data64", 64, 64 },
+	{ MAD_ATTR_MULTI_PATH_RECORD, 9, "sl", 0, 0 },
+	{ MAD_ATTR_MULTI_PATH_RECORD, 16, "service_id_8msb", 0, 0 },
+	{ MAD_ATTR_MULTI_PATH_RECORD, 20, "dgid_count", 0, 0 },
+	{ MAD_ATTR_MULTI_PATH_RECORD, 21, "service_id_56lsb", 0, 0 },
 	{ MAD_ATTR_INFORM_INFO_RECORD, 1, "subscriber_enum", 0, 0 },
 	{ MAD_ATTR_INFORM_INFO_RECORD, 4, "info.lid_range_begin", 0, 0 },
 	{ MAD_ATTR_INFORM_INFO_RECORD, 9, "info.type", 0, 0 },
@@ -414,7 +418,7 @@ static void several_components_must_all_match(void **state)
 	assert_true(mad_sa_matches(MAD_ATTR_PATH_RECORD, 0, q, r));
 	assert_false(mad_sa_matches(MAD_ATTR_PATH_RECORD, mask | MAD_COMPONENT(MAD_PATH_MTU), q, r));
 	assert_false(mad_sa_matches(MAD_ATTR_PATH_RECORD, mask | MAD_COMPONENT(63), q, r));
-	assert_false(mad_sa_matches(MAD_ATTR_MULTI_PATH_RECORD, 0, q, r));
+	assert_false(mad_sa_matches(0x0042, 0, q, r));
 }
 
 int main(void)
