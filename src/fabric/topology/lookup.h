@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tables from a 64-bit key to indexes, for the identities of nodes and ports. A key may stand several
- * times: names, whose key is a hash, are compared by the caller. Private to the folder.
+ * times: names, whose key is a hash, are compared by the caller. Private to the room.
  */
 #ifndef FABRIC_TOPOLOGY_LOOKUP_H
 #define FABRIC_TOPOLOGY_LOOKUP_H

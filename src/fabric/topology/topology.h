@@ -147,7 +147,7 @@ bool topology_find_port_guid(const struct topology *t, uint64_t port_guid, struc
  * `[1] "sw1"[2]`. Each link stands at both of its ends. Width and speed are taken from the comment
  * ("4xQDR"), from a word of that form before it, from w= and s= (the bits of PortInfo's
  * LinkWidthEnabled and LinkSpeedEnabled, as ibsim has them) or from the lines width= and speed= before
- * it; otherwise they are 4xSDR, as for ibsim. LIDs are skipped: a subnet manager assigns them.
+ * it, in this order; otherwise they are 4xSDR, as for ibsim. LIDs are skipped: a subnet manager assigns them.
  *
  * Of our own are words of a link before its comment, with = or, for files that ibsim reads as well, a
  * colon: delay:300ns (ns, us, ms; a number alone: ns) and ber:1e-12. They may stand at one end.

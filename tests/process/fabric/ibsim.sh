@@ -31,7 +31,7 @@ exec 3<>"$2/commands"
 ibsim -s "$1" <&3 >"$2/ibsim" 2>&1 3<&- &
 pid=$!
 waited=0
-until grep -q 'Network simulator ready' "$2/ibsim" || ! kill -0 "$pid" 2>/dev/null || [ "$waited" -ge 200 ]; do
+until grep -qs 'Network simulator ready' "$2/ibsim" || ! kill -0 "$pid" 2>/dev/null || [ "$waited" -ge 200 ]; do
 	sleep 0.05
 	waited=$((waited + 1))
 done

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Forwarding tables of all switches of a subnet: which port leads towards which end port (IBA volume 1,
+ * 14.2.5.10, LinearForwardingTable), and whether the paths that they make can deadlock. Pure functions of
+ * a description, which must not change while they are used.
+ *
+ * Tables are indexed by targets and not by LIDs: a target is a port that can have a LID, port 0 of a switch or
+ * a port of a host adapter. A subnet manager that gives LIDs writes the entry of a target to its LIDs.
+ *
+ * These are engines for one path between two ports, without layers: routing with several lanes (LASH) or
+ * on partitions is not here.
+ */
+#ifndef FABRIC_ROUTING_ROUTING_H
+#define FABRIC_ROUTING_ROUTING_H
+
+#include "fabric/topology/topology.h"
+
+/* The entry of a target that a switch does not reach: packets are discarded. */
+#define ROUTING_DISCARD 255
+#define ROUTING_LANES_MAX 15
+
+struct routing_target {
+	uint32_t node; /* index into the description's nodes */
+	uint8_t port;
+	uint8_t at_port; /* of the switch: the port where an adapter's cable ends, 0 for the switch itself */
+	uint32_t at;     /* the switch; TOPOLOGY_NONE: the port has no cable to one, and is not reached */
+};
+
+struct routing {
+	struct routing_target *targets; /* in the order of the nodes and their ports */
+	uint32_t target_count, node_count;
+	uint32_t *first; /* of a node its first target; [node_count]: target_count */
+	uint8_t **ports; /* of a switch [target], of an adapter NULL */
+};
+
+/* ---- engines: on success the caller frees *r by routing_free() ---- */
+
+/*
+ * Shortest paths. Of several ports, each target gets the one that leads to the fewest ports of adapters so
+ * far, then the lowest. The paths may deadlock: routing_credit_loop(). -ENOMEM.
+ */
+int routing_min_hop(const struct topology *t, struct routing **r);
+
+/*
+ * Paths that go up to the roots and then down, never up again, so that they cannot deadlock. A switch has
+ * the rank of its distance to the nearest root; of a link the end with the lower rank is up, of equal
+ * ranks the switch with the lower index. A table knows the target alone and not where a packet came from:
+ * so a switch with a way down takes it, also where up and down again were shorter. Between ports that this
+ * leaves the choice is that of routing_min_hop().
+ *
+ * Without roots (root_count 0) they are those of routing_find_roots(), or only the first of these if several
+ * leave adapters without a path. Several roots may have no path between themselves, and if they are badly
+ * chosen adapters may not either: routing_check_paths(). -EINVAL: a root that is no switch; -ENOMEM.
+ */
+int routing_up_down(const struct topology *t, const uint32_t *roots, uint32_t root_count, struct routing **r);
+
+/*
+ * Roots for routing_up_down() into roots[node_count]: the switches whose distances to all ports of
+ * adapters have the smallest sum. All of them, if no adapter hangs at any and they are not neighbours
+ * (the spines of a fat tree); otherwise the first one. *root_count is 0 if there is no switch. -ENOMEM.
+ */
+int routing_find_roots(const struct topology *t, uint32_t *roots, uint32_t *root_count);
+
+void routing_free(struct routing *r);
+
+/* ---- paths ---- */
+
+/* The target of a port; TOPOLOGY_NONE: it cannot have a LID. */
+uint32_t routing_find_target(const struct routing *r, uint32_t node, uint8_t port);
+
+/*
+ * Follows a packet from the end port `source` to the target and puts the links into links[most], if it is not
+ * NULL. Returns how many there are; -ENETUNREACH: a switch discards it, or there is no cable; -ELOOP: it
+ * visits more switches than there are; -ENOSPC: more than `most`.
+ */
+int routing_path(const struct topology *t, const struct routing *r, uint32_t source, uint32_t target,
+		 uint32_t *links, uint32_t most);
+
+/*
+ * Whether each port of an adapter with a cable to a switch reaches each other one. 0; -ENETUNREACH, -ELOOP:
+ * `why` names two ports without a path; -ENOMEM.
+ */
+int routing_check_paths(const struct topology *t, const struct routing *r, char *why, size_t why_bytes);
+
+/* ---- deadlocks ---- */
+
+/* The buffer at the end of a link in one direction, of one virtual lane. */
+struct routing_channel {
+	uint32_t link;
+	uint8_t from; /* the end of the link that sends: index into its end[] */
+	uint8_t lane;
+};
+
+/*
+ * The lane of a packet from target `source` to target `target` on the link behind port `out` of the node,
+ * below ROUTING_LANES_MAX. `in` is the port where it came from, 0 at its source.
+ */
+typedef uint8_t routing_lane(const void *context, uint32_t source, uint32_t target, uint32_t node, uint8_t in,
+			     uint8_t out);
+
+/*
+ * Looks for a circle of channels, each of which can be full while its first packet waits for the next one:
+ * the circle of the channel dependency graph of all paths between end ports (Dally and Seitz, 1987).
+ * `lane` NULL: all packets have lane 0. Returns 0, or the number of channels of one circle, which the caller
+ * gets in *circle and frees; -ENOMEM.
+ */
+int routing_credit_loop(const struct topology *t, const struct routing *r, routing_lane *lane,
+			const void *context, struct routing_channel **circle);
+
+#endif
