@@ -86,12 +86,15 @@ static int add_path(struct graph *g, uint32_t source, uint32_t target)
 
 static int add_paths(struct graph *g)
 {
+	const struct routing_target *targets = g->r->targets;
+
 	for (uint32_t target = 0; target < g->r->target_count; target++)
 		for (uint32_t source = 0; source < g->r->target_count; source++) {
-			int err = source == target ? 0 : add_path(g, source, target);
+			/* Port 0 is a switch's own. */
+			bool counts = source != target && (targets[source].port || targets[target].port);
 
-			if (err)
-				return err;
+			if (counts && add_path(g, source, target))
+				return -ENOMEM;
 		}
 	return 0;
 }

@@ -30,6 +30,8 @@ struct routing {
 	struct routing_target *targets; /* in the order of the nodes and their ports */
 	uint32_t target_count, node_count;
 	uint32_t *first; /* of a node its first target; [node_count]: target_count */
+	/* Those that are at a switch: there[there_first[switch] .. there_first[switch + 1] - 1]. */
+	uint32_t *there, *there_first;
 	uint8_t **ports; /* of a switch [target], of an adapter NULL */
 };
 
@@ -100,8 +102,8 @@ typedef uint8_t routing_lane(const void *context, uint32_t source, uint32_t targ
 
 /*
  * Looks for a circle of channels, each of which can be full while its first packet waits for the next one:
- * the circle of the channel dependency graph of all paths between end ports (Dally and Seitz, 1987).
- * `lane` NULL: all packets have lane 0. Returns 0, or the number of channels of one circle, which the caller
+ * the circle of the channel dependency graph (Dally and Seitz, 1987) of all paths between end ports of which one
+ * at least is an adapter's. Switches do not send to each other on data lanes. `lane` NULL: all packets have lane 0. Returns 0, or the number of channels of one circle, which the caller
  * gets in *circle and frees; -ENOMEM.
  */
 int routing_credit_loop(const struct topology *t, const struct routing *r, routing_lane *lane,

@@ -38,6 +38,25 @@ static void add_adapter(const struct topology *t, struct routing *r, uint32_t no
 	}
 }
 
+/* Sorts the targets by the switches where they are. */
+static void sort_targets(struct routing *r)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < r->target_count; i++)
+		if (r->targets[i].at != TOPOLOGY_NONE)
+			r->there_first[r->targets[i].at + 1]++;
+	for (uint32_t i = 0; i <= r->node_count; i++)
+		sum = r->there_first[i] += sum;
+	for (uint32_t i = r->target_count; i-- > 0;)
+		if (r->targets[i].at != TOPOLOGY_NONE)
+			r->there[--r->there_first[r->targets[i].at + 1]] = i;
+	/* Now [at + 1] has where `at` begins. */
+	for (uint32_t i = 0; i < r->node_count; i++)
+		r->there_first[i] = r->there_first[i + 1];
+	r->there_first[r->node_count] = sum;
+}
+
 struct routing *routing_new(const struct topology *t)
 {
 	struct routing *r = calloc(1, sizeof(*r));
@@ -48,8 +67,10 @@ struct routing *routing_new(const struct topology *t)
 	r->node_count = t->node_count;
 	r->targets = calloc(targets + 1U, sizeof(*r->targets));
 	r->first = calloc(t->node_count + 1U, sizeof(*r->first));
+	r->there = calloc(targets + 1U, sizeof(*r->there));
+	r->there_first = calloc(t->node_count + 2U, sizeof(*r->there_first));
 	r->ports = calloc(t->node_count + 1U, sizeof(*r->ports));
-	if (!r->targets || !r->first || !r->ports)
+	if (!r->targets || !r->first || !r->there || !r->there_first || !r->ports)
 		goto err;
 	for (uint32_t i = 0; i < t->node_count; i++) {
 		r->first[i] = r->target_count;
@@ -64,6 +85,7 @@ struct routing *routing_new(const struct topology *t)
 		memset(r->ports[i], ROUTING_DISCARD, targets);
 	}
 	r->first[t->node_count] = r->target_count;
+	sort_targets(r);
 	return r;
 err:
 	routing_free(r);
@@ -77,6 +99,8 @@ void routing_free(struct routing *r)
 	for (uint32_t i = 0; r->ports && i < r->node_count; i++)
 		free(r->ports[i]);
 	free(r->ports);
+	free(r->there_first);
+	free(r->there);
 	free(r->first);
 	free(r->targets);
 	free(r);
@@ -132,14 +156,12 @@ void routing_fill(const struct topology *t, struct routing *r, uint32_t at, rout
 			if (!count)
 				continue;
 		}
-		for (uint32_t i = 0; i < r->target_count; i++) {
-			const struct routing_target *target = &r->targets[i];
+		for (uint32_t i = r->there_first[at]; i < r->there_first[at + 1]; i++) {
+			const struct routing_target *target = &r->targets[r->there[i]];
 			uint8_t port;
 
-			if (target->at != at)
-				continue;
 			port = from == at ? target->at_port : least_loaded(load[from], ports, count);
-			r->ports[from][i] = port;
+			r->ports[from][r->there[i]] = port;
 			/* Little goes to switches themselves. */
 			if (target->node != at)
 				load[from][port]++;

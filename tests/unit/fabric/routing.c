@@ -132,9 +132,23 @@ static void min_hop_spreads_targets_over_the_links_up(void **state)
 		for (unsigned port = 7; port <= 12; port++)
 			assert_int_equal(load[port], 11);
 	}
-	assert_int_equal(loop_of(t, r), 0);
 	routing_free(r);
 	topology_free(t);
+}
+
+static void fat_trees_by_min_hop_have_no_circle(void **state)
+{
+	static const char *const texts[] = { "fat-tree:8x4,spines=2", "fat-tree:k=8", "line:9", "single:9" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct topology *t = generate(texts[i]);
+		struct routing *r;
+
+		assert_int_equal(routing_min_hop(t, &r), 0);
+		assert_int_equal(loop_of(t, r), 0);
+		routing_free(r);
+		topology_free(t);
+	}
 }
 
 /* ---- up/down ---- */
@@ -417,6 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(min_hop_takes_shortest_paths),
 		cmocka_unit_test(min_hop_spreads_targets_over_the_links_up),
+		cmocka_unit_test(fat_trees_by_min_hop_have_no_circle),
 		cmocka_unit_test(up_down_from_any_root_turns_once_and_never_deadlocks),
 		cmocka_unit_test(up_down_with_roots_of_its_own_reaches_all_adapters),
 		cmocka_unit_test(up_down_on_the_nine_switches_avoids_the_turn_at_g),
