@@ -32,7 +32,7 @@ void fabric_credit_end(struct fabric *f, struct fabric_lane *lane)
 	for (unsigned i = 0; i < FABRIC_FLOW_CONTROL_MAX; i++)
 		fabric_queue_cancel(&f->queue, &lane->flow_control[i].due);
 	fabric_queue_cancel(&f->queue, &lane->refresh);
-	lane->flow_control_count = 0;
+	lane->flow_control_used = 0;
 	lane->flow_control_due = false;
 	lane->port->flow_control_due = 0;
 }
@@ -95,16 +95,16 @@ uint32_t fabric_credit_send(struct fabric *f, struct fabric_port *o)
 
 	for (uint16_t rest = o->flow_control_due; rest; rest &= (uint16_t)(rest - 1)) {
 		struct fabric_lane *lane = fabric_lane_of(o, (uint8_t)__builtin_ctz(rest));
-		struct fabric_flow_control *fc = &lane->flow_control[lane->flow_control_next];
+		unsigned free_one = (unsigned)__builtin_ctz(~(unsigned)lane->flow_control_used);
+		struct fabric_flow_control *fc = &lane->flow_control[free_one];
 
-		if (lane->flow_control_count == FABRIC_FLOW_CONTROL_MAX)
+		if (free_one == FABRIC_FLOW_CONTROL_MAX)
 			continue; /* when one of them has arrived */
 		bytes += FABRIC_FLOW_CONTROL_BYTES;
 		fc->fctbs = lane->sent_blocks;
 		fc->fccl = lane->told = limit_of(lane);
 		fc->lost = fabric_credit_is_damaged(f, o, FABRIC_FLOW_CONTROL_BYTES);
-		lane->flow_control_next = (lane->flow_control_next + 1) % FABRIC_FLOW_CONTROL_MAX;
-		lane->flow_control_count++;
+		lane->flow_control_used |= (uint8_t)(1u << free_one);
 		lane->flow_control_due = false;
 		lane->flow_control_ps = f->now_ps;
 		fabric_queue_cancel(&f->queue, &lane->refresh);
@@ -121,7 +121,7 @@ void fabric_credit_arrive(struct fabric *f, struct fabric_due *due)
 	struct fabric_lane *lane = container_of(fc - due->index, struct fabric_lane, flow_control[0]);
 	struct fabric_lane *peer = peer_of(lane);
 
-	lane->flow_control_count--;
+	lane->flow_control_used &= (uint8_t)~(1u << due->index);
 	if (lane->flow_control_due)
 		fabric_port_wake(f, lane->port);
 	if (fc->lost) {

@@ -113,7 +113,7 @@ struct fabric_lane {
 	struct fabric_source *by_output; /* virtual output queues, one for each port; or NULL */
 	/* Flow control packets about the input lane, which leave by the same port. */
 	bool flow_control_due;
-	uint8_t flow_control_next, flow_control_count;
+	uint8_t flow_control_used; /* bits of those on the cable */
 	uint64_t flow_control_ps; /* when the last one was sent */
 	struct fabric_due refresh;
 	struct fabric_flow_control flow_control[FABRIC_FLOW_CONTROL_MAX];
@@ -122,10 +122,10 @@ struct fabric_lane {
 };
 
 struct fabric_weights {
-	struct fabric_arbitration entries[FABRIC_ARBITRATION_ENTRIES];
 	uint8_t count;            /* behind it are entries of weight 0 */
 	uint8_t current;
 	int32_t left_bytes;       /* of the current entry's weight */
+	struct fabric_arbitration entries[FABRIC_ARBITRATION_ENTRIES];
 };
 
 struct fabric_throttle { /* annex A10, at a port of an adapter */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How fast the engine of a subnet is: fat trees of two levels (18 hosts at a leaf, 18 spines) in which each
+ * host sends a message to each other one. Prints packet-hops and events in a second of this processor, and
+ * the memory. fabric_speed [HOSTS [BYTES]]: without arguments 36, 144 and 648 hosts.
+ */
+#include <sys/resource.h>
+#include <time.h>
+
+#include "fabric_kit.h"
+
+#define LEAF_HOSTS 18u
+#define SPINES 18u
+#define MTU 2048u
+#define HEADERS 26u /* of a packet, with both CRCs */
+
+static struct {
+	struct fabric *f;
+	uint32_t hosts, packets; /* packets of a message */
+	struct { uint32_t step, packet; } next[4096];
+	uint64_t hops, delivered;
+} run;
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The host sends until its port is full: to the next host, to the one after it, and so on. */
+static void send_more(void *arg, uint32_t node, uint8_t port)
+{
+	(void)arg;
+	while (run.next[node].step < run.hosts) {
+		uint32_t to = (node + run.next[node].step) % run.hosts;
+		struct fabric_packet *p = kit_packet(run.f, (uint16_t)(to + 1), 0, MTU + HEADERS);
+
+		if (fabric_send(run.f, node, port, p)) {
+			fabric_packet_free(run.f, p);
+			return;
+		}
+		if (++run.next[node].packet == run.packets) {
+			run.next[node].packet = 0;
+			run.next[node].step++;
+		}
+	}
+}
+
+static void deliver(void *arg, uint32_t node, uint8_t port, struct fabric_packet *p)
+{
+	(void)arg;
+	(void)port;
+	CHECK(p->dlid == node + 1);
+	run.hops += p->hops;
+	run.delivered++;
+	fabric_packet_free(run.f, p);
+}
+
+static void build(uint32_t hosts)
+{
+	struct fabric_link link = kit_link(1);
+	uint32_t leaves = hosts / LEAF_HOSTS;
+
+	for (uint32_t i = 0; i < hosts; i++)
+		kit_host(run.f);
+	for (uint32_t i = 0; i < leaves; i++)
+		kit_switch(run.f, LEAF_HOSTS + SPINES);
+	for (uint32_t i = 0; i < SPINES; i++)
+		kit_switch(run.f, (uint8_t)leaves);
+	for (uint32_t i = 0; i < hosts; i++)
+		kit_join(run.f, i, 1, hosts + i / LEAF_HOSTS, (uint8_t)(i % LEAF_HOSTS + 1), &link);
+	for (uint32_t i = 0; i < leaves; i++)
+		for (uint32_t k = 0; k < SPINES; k++)
+			kit_join(run.f, hosts + i, (uint8_t)(LEAF_HOSTS + k + 1),
+				 hosts + leaves + k, (uint8_t)(i + 1), &link);
+	for (uint32_t to = 0; to < hosts; to++) {
+		for (uint32_t i = 0; i < leaves; i++)
+			kit_route(run.f, hosts + i, (uint16_t)(to + 1),
+				  (uint8_t)(i == to / LEAF_HOSTS ? to % LEAF_HOSTS + 1
+					    : LEAF_HOSTS + to % SPINES + 1));
+		for (uint32_t i = 0; i < SPINES; i++)
+			kit_route(run.f, hosts + leaves + i, (uint16_t)(to + 1),
+				  (uint8_t)(to / LEAF_HOSTS + 1));
+	}
+}
+
+static void measure(uint32_t hosts, uint32_t bytes)
+{
+	static const struct fabric_ops ops = { .deliver = deliver, .writable = send_more };
+	uint64_t events;
+	struct rusage usage;
+	double took;
+
+	run = (typeof(run)){ .hosts = hosts, .packets = (bytes + MTU - 1) / MTU };
+	CHECK(fabric_open(NULL, &ops, 1, &run.f) == 0);
+	build(hosts);
+	took = now_s();
+	for (uint32_t i = 0; i < hosts; i++) {
+		run.next[i].step = 1;
+		send_more(NULL, i, 1);
+	}
+	events = fabric_run(run.f, FABRIC_NEVER, 0);
+	took = now_s() - took;
+	CHECK(run.delivered == (uint64_t)hosts * (hosts - 1) * run.packets);
+	CHECK(fabric_packets_inside(run.f) == 0);
+	getrusage(RUSAGE_SELF, &usage);
+	printf("%4u hosts %7u messages %8.3f ms simulated %7.3f s %6.2f M packet-hops/s "
+	       "%6.2f M events/s %5.2f events/hop %4ld MiB\n",
+	       hosts, hosts * (hosts - 1), (double)fabric_now_ps(run.f) * 1e-9, took,
+	       (double)run.hops / took * 1e-6, (double)events / took * 1e-6,
+	       (double)events / (double)run.hops, usage.ru_maxrss / 1024);
+	fabric_close(run.f);
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t hosts[] = { 36, 144, 648 };
+	uint32_t bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 4096;
+
+	if (argc > 1)
+		measure((uint32_t)atoi(argv[1]) / LEAF_HOSTS * LEAF_HOSTS, bytes);
+	for (unsigned i = 0; argc <= 1 && i < 3; i++)
+		measure(hosts[i], bytes);
+	return 0;
+}
