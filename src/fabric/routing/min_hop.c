@@ -30,7 +30,7 @@ int routing_min_hop(const struct topology *t, struct routing **r)
 	free(load);
 	free(hops);
 	if (err)
-		routing_free(made);
+		routing_tables_free(made);
 	else
 		*r = made;
 	return err;

@@ -35,7 +35,7 @@ struct routing {
 	uint8_t **ports; /* of a switch [target], of an adapter NULL */
 };
 
-/* ---- engines: on success the caller frees *r by routing_free() ---- */
+/* ---- engines: on success the caller frees *r by routing_tables_free() ---- */
 
 /*
  * Shortest paths. Of several ports, each target gets the one that leads to the fewest ports of adapters so
@@ -63,7 +63,7 @@ int routing_up_down(const struct topology *t, const uint32_t *roots, uint32_t ro
  */
 int routing_find_roots(const struct topology *t, uint32_t *roots, uint32_t *root_count);
 
-void routing_free(struct routing *r);
+void routing_tables_free(struct routing *r);
 
 /* ---- paths ---- */
 

@@ -88,11 +88,11 @@ struct routing *routing_new(const struct topology *t)
 	sort_targets(r);
 	return r;
 err:
-	routing_free(r);
+	routing_tables_free(r);
 	return NULL;
 }
 
-void routing_free(struct routing *r)
+void routing_tables_free(struct routing *r)
 {
 	if (!r)
 		return;

@@ -239,7 +239,7 @@ static int route(const struct topology *t, const uint32_t *roots, uint32_t root_
 		err = make_paths(&u, made);
 	free(memory);
 	if (err)
-		routing_free(made);
+		routing_tables_free(made);
 	else
 		*r = made;
 	return err;
@@ -255,7 +255,7 @@ static int route_from_found_roots(const struct topology *t, struct routing **r)
 		err = route(t, roots, count, &made);
 	/* Several roots may leave adapters without a path, one does not. */
 	if (!err && count > 1 && routing_check_paths(t, made, NULL, 0)) {
-		routing_free(made);
+		routing_tables_free(made);
 		err = route(t, roots, 1, &made);
 	}
 	free(roots);

@@ -111,7 +111,7 @@ static void min_hop_takes_shortest_paths(void **state)
 
 		assert_int_equal(routing_min_hop(t, &r), 0);
 		each_path_is_shortest(t, r);
-		routing_free(r);
+		routing_tables_free(r);
 		topology_free(t);
 	}
 }
@@ -132,7 +132,7 @@ static void min_hop_spreads_targets_over_the_links_up(void **state)
 		for (unsigned port = 7; port <= 12; port++)
 			assert_int_equal(load[port], 11);
 	}
-	routing_free(r);
+	routing_tables_free(r);
 	topology_free(t);
 }
 
@@ -146,7 +146,7 @@ static void fat_trees_by_min_hop_have_no_circle(void **state)
 
 		assert_int_equal(routing_min_hop(t, &r), 0);
 		assert_int_equal(loop_of(t, r), 0);
-		routing_free(r);
+		routing_tables_free(r);
 		topology_free(t);
 	}
 }
@@ -197,7 +197,7 @@ static void up_down_from_any_root_turns_once_and_never_deadlocks(void **state)
 		assert_int_equal(topology_hops(t, root, rank), 0);
 		paths_turn_once(t, r, rank);
 		assert_int_equal(loop_of(t, r), 0);
-		routing_free(r);
+		routing_tables_free(r);
 		free(rank);
 		topology_free(t);
 	}
@@ -220,7 +220,7 @@ static void up_down_with_roots_of_its_own_reaches_all_adapters(void **state)
 		if (routing_check_paths(t, r, why, sizeof(why)))
 			fail_msg("%u: %s", (unsigned)i, why);
 		assert_int_equal(loop_of(t, r), 0);
-		routing_free(r);
+		routing_tables_free(r);
 		topology_free(t);
 	}
 }
@@ -246,7 +246,7 @@ static void up_down_on_the_nine_switches_avoids_the_turn_at_g(void **state)
 	}
 	assert_int_equal(at, d);
 	assert_int_equal(loop_of(t, r), 0);
-	routing_free(r);
+	routing_tables_free(r);
 	topology_free(t);
 }
 
@@ -298,11 +298,11 @@ static void several_roots_that_cut_off_adapters_are_not_taken(void **state)
 	assert_string_equal(t->nodes[roots[1]].id, "r2");
 	assert_int_equal(routing_up_down(t, roots, 3, &r), 0);
 	assert_int_equal(routing_check_paths(t, r, NULL, 0), -ENETUNREACH);
-	routing_free(r);
+	routing_tables_free(r);
 	assert_int_equal(routing_up_down(t, NULL, 0, &r), 0);
 	assert_int_equal(routing_check_paths(t, r, NULL, 0), 0);
 	assert_int_equal(loop_of(t, r), 0);
-	routing_free(r);
+	routing_tables_free(r);
 	assert_int_equal(routing_up_down(t, (const uint32_t[]){ 0 }, 1, &r), -EINVAL);
 	topology_free(t);
 }
@@ -331,7 +331,7 @@ static void a_ring_by_min_hop_has_a_circle_in_each_direction(void **state)
 			assert_int_equal(a->lane, 0);
 		}
 		free(circle);
-		routing_free(r);
+		routing_tables_free(r);
 		topology_free(t);
 	}
 }
@@ -364,7 +364,7 @@ static void two_lanes_break_the_circles_of_a_ring(void **state)
 	assert_int_equal(routing_min_hop(t, &r), 0);
 	assert_int_equal(routing_credit_loop(t, r, change_at_the_seam, t, &circle), 0);
 	assert_null(circle);
-	routing_free(r);
+	routing_tables_free(r);
 	topology_free(t);
 }
 
@@ -375,7 +375,7 @@ static void a_torus_by_min_hop_has_a_circle(void **state)
 
 	assert_int_equal(routing_min_hop(t, &r), 0);
 	assert_true(loop_of(t, r) > 0);
-	routing_free(r);
+	routing_tables_free(r);
 	topology_free(t);
 }
 
@@ -402,7 +402,7 @@ static void parts_without_a_cable_between_are_discarded(void **state)
 		assert_int_equal(routing_path(t, r, 2, 0, NULL, 0), 1);
 		assert_int_equal(routing_check_paths(t, r, why, sizeof(why)), -ENETUNREACH);
 		assert_string_equal(why, "no path leads from port 2 of 'i' to port 1 of 'h'");
-		routing_free(r);
+		routing_tables_free(r);
 	}
 	topology_free(t);
 }
@@ -422,7 +422,7 @@ static void packets_in_circles_are_told(void **state)
 	assert_int_equal(routing_check_paths(t, r, why, sizeof(why)), -ELOOP);
 	assert_string_equal(why, "packets go in circles from port 1 of 'host-1' to port 1 of 'host-3'");
 	assert_true(loop_of(t, r) > 0);
-	routing_free(r);
+	routing_tables_free(r);
 	topology_free(t);
 }
 
