@@ -89,6 +89,8 @@ static size_t peek(const uint8_t *from, size_t bytes, struct packet_frame *f)
 	if (bytes < sizeof(h) + HCA_GRH_BYTES)
 		return 0;
 	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
+	f->global = true;
+	f->sl = h.ipv4 ? PACKET_ROCE_V2_IPV4 : PACKET_ROCE_V2_IPV6;
 	return sizeof(h) + HCA_GRH_BYTES;
 }
 

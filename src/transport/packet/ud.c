@@ -14,9 +14,6 @@
 #include "transport/packet/packet.h"
 #include "util/probe.h"
 
-/* Which header the datagram had, as in transport shm (IBTA annex 17, A17.4.5.1). */
-enum { ROCE_V2_IPV6 = 0x9, ROCE_V2_IPV4 = 0xa };
-
 int packet_datagram(struct packet_port *port, struct hca_qp *qp, const struct hca_swqe *e)
 {
 	struct icrc_series series = { 0 };
@@ -76,9 +73,13 @@ static void complete(struct hca_qp *qp, const struct hca_rwqe *e,
 		.byte_len = HCA_GRH_BYTES + f->rc.bytes,
 		.qp_num = qp->ibv.qp_num,
 		.src_qp = f->src_qpn,
-		.wc_flags = IBV_WC_GRH | (f->rc.flags & RC_IMM ? IBV_WC_WITH_IMM : 0),
+		.wc_flags = f->global * (unsigned)IBV_WC_GRH |
+			    (f->rc.flags & RC_IMM ? IBV_WC_WITH_IMM : 0),
 		.imm_data = f->rc.flags & RC_IMM ? f->rc.imm : 0,
-		.sl = f->ipv4 ? ROCE_V2_IPV4 : ROCE_V2_IPV6,
+		.sl = f->sl,
+		.slid = f->slid,
+		.dlid_path_bits = f->path_bits,
+		.pkey_index = f->pkey_index,
 	};
 
 	if (likely(status == IBV_WC_SUCCESS))
@@ -92,8 +93,9 @@ static void complete(struct hca_qp *qp, const struct hca_rwqe *e,
 static int place(const struct hca_qp *qp, const struct hca_rwqe *e,
 		 const struct packet_frame *f, const uint8_t *payload)
 {
+	/* Without such a header its room stays as it is. */
 	return hca_sges_write(qp->recv_pd, e->sge, e->num_sge, 0, f->grh,
-			      HCA_GRH_BYTES) ||
+			      f->global * (uint32_t)HCA_GRH_BYTES) ||
 	       hca_sges_write(qp->recv_pd, e->sge, e->num_sge, HCA_GRH_BYTES, payload,
 			      f->rc.bytes);
 }

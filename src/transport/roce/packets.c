@@ -105,6 +105,8 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 	f->ipv4 = carrier_udp_addr_ip(&unit->from, src, &port) == AF_INET;
 	carrier_udp_addr_ip(&unit->to, dst, &port);
 	bytes += UDP_HEADER_BYTES;
+	f->global = true;
+	f->sl = PACKET_ROCE_V2_IPV6;
 	memset(f->grh, 0, sizeof(f->grh));
 	if (f->ipv4) {
 		struct iphdr ip = {
@@ -120,6 +122,7 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 		memcpy(&ip.saddr, src + 12, 4);
 		memcpy(&ip.daddr, dst + 12, 4);
 		ip.check = ib_ip_checksum(ib_ip_sum(0, &ip, sizeof(ip)));
+		f->sl = PACKET_ROCE_V2_IPV4;
 		memcpy(f->grh + 20, &ip, sizeof(ip));
 	} else {
 		struct ib_grh grh = {

@@ -196,13 +196,14 @@ static bool find_service(uint8_t opcode, uint8_t *service)
 	return false;
 }
 
-size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f)
+static inline size_t decode(const uint8_t *from, size_t bytes, bool any_partition,
+			    struct packet_frame *f)
 {
 	struct ib_packet p;
 	size_t header = ib_decode(from, bytes, &p);
 	uint8_t operation, service;
 
-	if (!header || (p.pkey & PKEY_NUMBER) != PKEY_NUMBER)
+	if (!header || (!any_partition && (p.pkey & PKEY_NUMBER) != PKEY_NUMBER))
 		return 0;
 	if (p.opcode == IB_OPCODE_CNP) {
 		*f = (struct packet_frame){
@@ -229,4 +230,14 @@ size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *
 	};
 	take_headers(&p, f);
 	return header;
+}
+
+size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f)
+{
+	return decode(from, bytes, false, f);
+}
+
+size_t packet_ib_decode_any(const uint8_t *from, size_t bytes, struct packet_frame *f)
+{
+	return decode(from, bytes, true, f);
 }

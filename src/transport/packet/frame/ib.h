@@ -38,10 +38,24 @@ static inline void packet_ib_renumber(uint8_t *header, uint32_t psn)
 	header[11] = (uint8_t)psn;
 }
 
+/* The P_Key of an encoded packet. */
+static inline uint16_t packet_ib_pkey(const uint8_t *header)
+{
+	return (uint16_t)(header[2] << 8 | header[3]);
+}
+
+static inline void packet_ib_set_pkey(uint8_t *header, uint16_t pkey)
+{
+	header[2] = (uint8_t)(pkey >> 8);
+	header[3] = (uint8_t)pkey;
+}
+
 /* `bytes` are those from the BTH to the ICRC, which the caller has checked. Returns the
  * length of the headers; 0: no packet for a queue pair, to be dropped: not one by
  * ib_decode(), of another partition than the default one, a payload of more than PACKET_MTU,
  * or a reserved AETH syndrome. rc.bytes is the payload without pad; it lies within `bytes`. */
 size_t packet_ib_decode(const uint8_t *from, size_t bytes, struct packet_frame *f);
+/* The same for a packet of any partition. */
+size_t packet_ib_decode_any(const uint8_t *from, size_t bytes, struct packet_frame *f);
 
 #endif
