@@ -18,6 +18,7 @@
 #include "hca/host/gid.h"
 #include "hca/host/mapping.h"
 #include "hca/host/settings.h"
+#include "hca/host/subnet.h"
 #include "hca/host/thread.h"
 #include "hca/memory/key.h"
 #include "hca/memory/paging.h"
@@ -68,6 +69,7 @@ static void child_after_fork(void)
 	hca_process.ticking = false;
 	hca_process.armed = hca_process.armed_next = 0;
 	hca_gid_forked();
+	hca_subnet_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
 	hca_xrc_targets_forked();

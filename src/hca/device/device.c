@@ -2,7 +2,8 @@
 /*
  * Devices, their attributes and contexts. There are two, with one Ethernet port each: soft0
  * speaks RoCE v2, soft1 iWARP; BUSBAR_DEVICES says which of them programs see. Capability fields
- * tell what is implemented, zero elsewhere.
+ * tell what is implemented, zero elsewhere. As a port of a simulated fabric soft0 is of InfiniBand, and
+ * what that makes different is in infiniband.c.
  */
 #define LOG_ROOM "hca"
 #include <endian.h>
@@ -15,10 +16,12 @@
 
 #include "hca/device/adapter.h"
 #include "hca/device/device.h"
+#include "hca/device/infiniband.h"
 #include "hca/event/async.h"
 #include "hca/hca.h"
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
+#include "hca/host/subnet.h"
 #include "hca/limits.h"
 #include "hca/memory/device_memory.h"
 #include "hca/memory/domain.h"
@@ -102,6 +105,9 @@ static void devices_init(void)
 		snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path),
 			 "/sys/class/infiniband/soft%d", i);
 	}
+	if (hca_subnet_on() && hca_settings.devices & HCA_DEVICES_SOFT0 &&
+	    hca_infiniband_init(&devices[0]))
+		hca_settings.devices &= ~(unsigned)HCA_DEVICES_SOFT0;
 }
 
 int hca_devices(struct ibv_device ***list, int *count)
@@ -214,6 +220,8 @@ int hca_device_query(struct ibv_context *ctx, struct ibv_device_attr *attr)
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
 	};
+	if (hca_subnet_on())
+		hca_infiniband_device(attr);
 	leave_out(attr, d->without);
 	/* A message that finds no receive ends the connection. */
 	if (hca_is_rnic(ctx))
@@ -324,6 +332,8 @@ int hca_port_query(struct ibv_context *ctx, uint8_t port,
 
 	if (port != 1)
 		return -EINVAL;
+	if (hca_subnet_on())
+		hca_infiniband_port(&full);
 	copy_sized(attr, size, &full, sizeof(full));
 	return 0;
 }
@@ -355,6 +365,8 @@ ssize_t hca_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
 int hca_pkey_query(struct ibv_context *ctx, uint8_t port, int index,
 		   __be16 *pkey)
 {
+	if (port == 1 && hca_subnet_on())
+		return hca_infiniband_pkey(index, pkey);
 	if (port != 1 || index != 0)
 		return -EINVAL;
 	*pkey = htobe16(0xffff);
@@ -363,6 +375,8 @@ int hca_pkey_query(struct ibv_context *ctx, uint8_t port, int index,
 
 int hca_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
 {
+	if (port == 1 && hca_subnet_on())
+		return hca_infiniband_pkey_index(pkey);
 	return port == 1 && pkey == htobe16(0xffff) ? 0 : -EINVAL;
 }
 

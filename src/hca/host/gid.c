@@ -7,9 +7,13 @@
  *
  * The length of the table is constant, and unused entries are empty: a program that has
  * read the length once finds addresses that are added later.
+ *
+ * A port of a simulated InfiniBand subnet (subnet.h) has other GIDs: the prefix of its subnet with each
+ * of its GUIDs. They are taken from there at each look.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -23,6 +27,7 @@
 
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
+#include "hca/host/subnet.h"
 #include "hca/limits.h"
 #include "util/cancel.h"
 #include "util/clock.h"
@@ -156,10 +161,36 @@ static void read_hardware(const struct ifaddrs *list)
 	}
 }
 
+/* table.lock is held. */
+static void read_subnet(void)
+{
+	struct plug_port port;
+
+	hca_subnet_port(&port);
+	table.count = 0;
+	/* No GID behind an empty one, so that each has its index in GUIDInfo. */
+	while (table.count < port.guid_count && port.guids[table.count]) {
+		struct ibv_gid_entry *e = &table.entries[table.count];
+
+		*e = (struct ibv_gid_entry){ .gid_index = table.count, .port_num = 1,
+					     .gid_type = IBV_GID_TYPE_IB };
+		e->gid.global.subnet_prefix = htobe64(port.subnet_prefix);
+		e->gid.global.interface_id = htobe64(port.guids[table.count]);
+		table.count++;
+	}
+	table.up = port.state == IBV_PORT_ACTIVE;
+	table.mtu = (enum ibv_mtu)port.mtu_active;
+}
+
 /* table.lock is held. 0 or a negative errno. */
 static int read_interfaces(void)
 {
 	struct ifaddrs *list;
+
+	if (hca_subnet_on()) {
+		read_subnet();
+		return 0;
+	}
 
 	if (getifaddrs(&list)) {
 		int ret = -errno;
@@ -184,7 +215,7 @@ static int read_interfaces(void)
 /* table.lock is held. */
 static void refresh(void)
 {
-	if (!table.count || clock_now_ns() - table.read_at_ns >= REFRESH_NS)
+	if (!table.count || hca_subnet_on() || clock_now_ns() - table.read_at_ns >= REFRESH_NS)
 		read_interfaces();
 }
 
@@ -262,7 +293,7 @@ bool hca_gid_is_local(const union ibv_gid *gid)
 						 [12] = 127 };
 	bool found;
 
-	if (!memcmp(gid->raw, v4_loopback, sizeof(v4_loopback)))
+	if (!memcmp(gid->raw, v4_loopback, sizeof(v4_loopback)) && !hca_subnet_on())
 		return true;
 	CANCEL_OFF;
 	pthread_mutex_lock(&table.lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of GIDs: the addresses of the network namespace. */
+/* The table of GIDs: the addresses of the network namespace, or the port's in a simulated subnet. */
 #ifndef HCA_GID_H
 #define HCA_GID_H
 

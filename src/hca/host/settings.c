@@ -82,6 +82,11 @@ const struct setting hca_setting_table[] = {
 	  .type = SETTING_STRING,
 	  .offset = offsetof(struct hca_settings, transports),
 	  .help = "which transports carry messages, separated by commas: shm (shared memory, for processes of one host), roce (RoCE v2 over UDP, to other hosts and within this one), loop (packets inside of one process, for tests; with shm, as it leads nowhere else); where several lead to a peer, the one that is quickest is taken: loop, shm, roce" },
+	{ .env = "BUSBAR_FABRIC",
+	  .fallback = "",
+	  .type = SETTING_STRING,
+	  .offset = offsetof(struct hca_settings, fabric),
+	  .help = "NAME/HOST: soft0 is the InfiniBand port of this host of a fabric that `busbar fabric run` simulates, all messages go over that fabric, and BUSBAR_TRANSPORTS, BUSBAR_LINK_LAYER and BUSBAR_MTU have no effect; empty for none" },
 	{ .env = "BUSBAR_FAULTS",
 	  .fallback = "",
 	  .type = SETTING_STRING,
@@ -159,6 +164,7 @@ const size_t hca_setting_count = ARRAY_SIZE(hca_setting_table);
 
 struct hca_settings hca_settings = { .transports = "shm,roce",
 				     .network = "all",
+				     .fabric = "",
 				     .paging = "",
 				     .faults = "",
 				     .without_text = "",
@@ -261,6 +267,19 @@ static void leave_out_shm(struct hca_settings *s)
 		s->transports = "roce";
 }
 
+/* A port of a simulated fabric has no other way to its peers than the fabric, and there is no other
+ * device: what a program sends is to be seen by that fabric. */
+static void plug_in(struct hca_settings *s)
+{
+	if (!s->fabric[0])
+		return;
+	s->transports = "fabric";
+	s->link_layer = HCA_LINK_INFINIBAND;
+	s->mtu = 0;
+	if (s->devices & (HCA_DEVICES_SOFT0 | HCA_DEVICES_SOFT1))
+		s->devices = (s->devices & HCA_DEVICES_SYSTEM) | HCA_DEVICES_SOFT0;
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
@@ -272,6 +291,7 @@ static void load(void)
 	keep_closed(&hca_settings);
 	show_all(&hca_settings);
 	leave_out_shm(&hca_settings);
+	plug_in(&hca_settings);
 	parse_map_memory(&hca_settings);
 	parse_without(&hca_settings);
 }

@@ -76,6 +76,7 @@ struct hca_settings {
 	int peers;                /* enum hca_peers */
 	int memory;               /* enum hca_memory_lent */
 	const char *transports;   /* names, in order of preference */
+	const char *fabric;       /* NAME/HOST of a simulated fabric; "": none (subnet.h) */
 	const char *network;      /* addresses by which other hosts are reached: "all", "off", list */
 	uint64_t udp_port;       /* UDP */
 	bool rnic_extensions;   /* atomics and immediate data over streams (RFC 7306) */

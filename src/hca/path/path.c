@@ -364,17 +364,17 @@ bool hca_local_has_groups(void)
 	return false;
 }
 
-int hca_transports_group(const union ibv_gid *gid, bool joined)
+int hca_transports_group(const union ibv_gid *gid, uint16_t lid, bool joined)
 {
 	for (unsigned i = 0; i < hca_transports.paths; i++) {
 		const struct hca_transport_ops *ops = hca_transports.at[i];
-		int ret = ops->group ? ops->group(gid, joined) : 0;
+		int ret = ops->group ? ops->group(gid, lid, joined) : 0;
 
 		if (!ret || !joined)
 			continue;
 		while (i--)
 			if (hca_transports.at[i]->group)
-				hca_transports.at[i]->group(gid, false);
+				hca_transports.at[i]->group(gid, lid, false);
 		return ret;
 	}
 	return 0;

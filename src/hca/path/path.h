@@ -107,7 +107,7 @@ void hca_local_region_gone(uint32_t id);
 
 /* Calls hca_transport_ops.group of all that queue pairs may use. 0, or the error of the one
  * that did not join; then none has. */
-int hca_transports_group(const union ibv_gid *gid, bool joined);
+int hca_transports_group(const union ibv_gid *gid, uint16_t lid, bool joined);
 
 /* Calls hca_transport_ops.faults of all that queue pairs may use. 0: `notes` has a line, with
  * newline, for each that cannot do it; -EINVAL: nothing has changed, and `notes` says what is

@@ -91,10 +91,10 @@ struct hca_transport_ops {
 
 	/* The first QP of the process is about to be attached to the multicast group, or
 	 * (not `joined`) the last one was detached: datagrams to it may come from here, too,
-	 * or not any more. May wait; only a lock of hca/qp/mcast.c is held; not on the
+	 * or not any more. `lid`: as the program gave it. May wait; only a lock of hca/qp/mcast.c is held; not on the
 	 * progress thread. 0, or a negative errno, logged: nobody is attached. Leaving has no
 	 * result. NULL: nothing to do. */
-	int (*group)(const union ibv_gid *gid, bool joined);
+	int (*group)(const union ibv_gid *gid, uint16_t lid, bool joined);
 
 	/* Does the transport lead to the destination? Without connecting. A cost (0 or
 	 * more; the lowest one is chosen), or -EHOSTUNREACH. Datagrams to multicast groups

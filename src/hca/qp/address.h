@@ -15,9 +15,11 @@ struct hca_qp;
 /* ---- ah.c ---- */
 /* Writes the address vector `to`, completed by a GRH and a hop limit, to *full, and its source
  * GID to *source. A vector without a GRH means this host: then both GIDs are the first one of
- * the host. 0; -EINVAL or -ENODATA: there is no such source GID, and *source is empty. */
+ * the host; but in a simulated subnet it stays as it is, and *source is empty. 0; -EINVAL or -ENODATA: there is no such source GID, and *source is empty. */
 int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
 			 union ibv_gid *source);
+/* Does the address vector, which has no group's address, name this host? */
+bool hca_address_is_local(const struct ibv_ah_attr *to);
 /* Logs that no transport leads to this host; -EHOSTUNREACH. */
 int hca_address_refuse(void);
 /* Writes the GRH that is delivered before a datagram of `length` bytes; `imm`: with immediate

@@ -6,7 +6,8 @@
  * A17.4.5.2), with the contents that it would have on the wire.
  *
  * An address vector without a GRH names a port by its LID. The only LID is that of this
- * host's port, for programs that do not use GIDs.
+ * host's port, for programs that do not use GIDs. In a simulated subnet (hca/host/subnet.h) each port
+ * has its LIDs, and packets have a GRH only if the address vector has one.
  */
 #define LOG_ROOM "hca"
 #include <arpa/inet.h>
@@ -18,6 +19,7 @@
 #include "hca/hca.h"
 #include "hca/host/gid.h"
 #include "hca/host/settings.h"
+#include "hca/host/subnet.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
 #include "hca/object/ah.h"
@@ -41,6 +43,11 @@ int hca_address_complete(const struct ibv_ah_attr *to, struct ibv_ah_attr *full,
 	int ret;
 
 	*full = *to;
+	if (hca_subnet_on()) {
+		ret = to->is_global ? hca_gid_by_index(to->grh.sgid_index, &entry) : 0;
+		*source = entry.gid;
+		return ret;
+	}
 	if (!to->is_global) {
 		full->is_global = 1;
 		full->grh = (struct ibv_global_route){ 0 };
@@ -127,6 +134,23 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t length, bool imm,
 	}
 }
 
+bool hca_address_is_local(const struct ibv_ah_attr *to)
+{
+	if (hca_subnet_on())
+		return hca_subnet_is_own_lid(to->dlid);
+	return !to->is_global || hca_gid_is_local(&to->grh.dgid);
+}
+
+/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the LID of this port. */
+static bool address_is_valid(const struct ibv_ah_attr *attr)
+{
+	if (attr->port_num != 1 || attr->sl > 15)
+		return false;
+	if (hca_subnet_on())
+		return !hca_subnet_check_address(attr);
+	return attr->is_global || attr->dlid == HCA_PORT_LID;
+}
+
 int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		  struct ibv_ah **out)
 {
@@ -141,10 +165,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		return -EINVAL;
 	if (hca_without(ibpd->context) & HCA_WITHOUT_UD)
 		return -EOPNOTSUPP;
-	/* As on every RoCE port a GRH is required (IBV_QPF_GRH_REQUIRED), except for the
-	 * LID of this port. */
-	if (attr->port_num != 1 || attr->sl > 15 ||
-	    (!attr->is_global && attr->dlid != HCA_PORT_LID))
+	if (!address_is_valid(attr))
 		return -EINVAL;
 	/* A vector without a GRH is good without a source GID, too: transport shm needs none. */
 	ret = hca_address_complete(attr, &full, &source);
@@ -152,7 +173,7 @@ int hca_ah_create(struct ibv_pd *ibpd, struct ibv_ah_attr *attr,
 		return -EINVAL;
 	to.ah = &full;
 	to.multicast = attr->is_global && hca_gid_is_multicast(&attr->grh.dgid);
-	to.local = !to.multicast && (!attr->is_global || hca_gid_is_local(&attr->grh.dgid));
+	to.local = !to.multicast && hca_address_is_local(attr);
 	route = hca_path_choose(&to);
 	if (!route && !attr->is_global)
 		return hca_address_refuse();

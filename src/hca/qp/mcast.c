@@ -31,6 +31,7 @@ struct member {
 
 struct group {
 	union ibv_gid gid;
+	uint16_t lid; /* as the program gave it */
 	unsigned bit;
 	struct list members;
 };
@@ -90,7 +91,7 @@ static void filter_publish(void)
 		atomic_store(&hca_process.segment->mcast_filter[i], words[i]);
 }
 
-static int group_new(const union ibv_gid *gid, struct group **out)
+static int group_new(const union ibv_gid *gid, uint16_t lid, struct group **out)
 {
 	struct group *g;
 
@@ -100,6 +101,7 @@ static int group_new(const union ibv_gid *gid, struct group **out)
 	if (!g)
 		return -ENOMEM;
 	g->gid = *gid;
+	g->lid = lid;
 	g->bit = hca_mcast_bit(gid);
 	list_init(&g->members);
 	*out = g;
@@ -107,7 +109,7 @@ static int group_new(const union ibv_gid *gid, struct group **out)
 }
 
 /* `change` is held. */
-static int attach(struct hca_qp *qp, const union ibv_gid *gid)
+static int attach(struct hca_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	unsigned index;
 	struct group *g = group_find(gid, &index);
@@ -123,12 +125,12 @@ static int attach(struct hca_qp *qp, const union ibv_gid *gid)
 	if (!m)
 		return -ENOMEM;
 	if (is_new) {
-		ret = group_new(gid, &g);
+		ret = group_new(gid, lid, &g);
 		if (ret) {
 			free(m);
 			return ret;
 		}
-		ret = hca_transports_group(gid, true);
+		ret = hca_transports_group(gid, lid, true);
 		if (ret) {
 			free(g);
 			free(m);
@@ -163,7 +165,7 @@ int hca_mcast_attach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&mcast.change);
-	ret = attach(hca_qp(ibqp), gid);
+	ret = attach(hca_qp(ibqp), gid, lid);
 	pthread_mutex_unlock(&mcast.change);
 	/* After the group is in the filter: a new sender either is found here or finds the bit. */
 	if (!ret)
@@ -197,7 +199,7 @@ int hca_mcast_detach(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 	atomic_fetch_sub(&qp->mcast_groups, 1);
 	if (list_empty(&g->members)) {
 		filter_publish();
-		hca_transports_group(gid, false);
+		hca_transports_group(gid, g->lid, false);
 		free(g);
 	}
 	free(m);

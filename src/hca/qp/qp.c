@@ -11,7 +11,6 @@
 
 #include "hca/event/async.h"
 #include "hca/hca.h"
-#include "hca/host/gid.h"
 #include "hca/host/settings.h"
 #include "hca/limits.h"
 #include "hca/memory/domain.h"
@@ -404,7 +403,7 @@ static int open_path(struct hca_qp *qp, const struct ibv_qp_attr *a)
 		hca_address_complete(&a->ah_attr, &full, &source);
 		to = (struct hca_destination){
 			.ah = &full,
-			.local = !a->ah_attr.is_global || hca_gid_is_local(&full.grh.dgid),
+			.local = hca_address_is_local(&a->ah_attr),
 			.qpn = a->dest_qp_num,
 		};
 		if (!a->ah_attr.is_global && !hca_path_choose(&to))

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "hca/host/gid.h"
+#include "hca/host/subnet.h"
 #include "hca/limits.h"
 #include "hca/qp/address.h"
 #include "hca/qp/transition.h"
@@ -194,7 +195,15 @@ static int check_address_vector(const struct ibv_ah_attr *a)
 
 	if (a->port_num != 1 || a->sl > 15)
 		return -EINVAL;
+	if (hca_subnet_on() && hca_subnet_check_address(a))
+		return -EINVAL;
 	return a->is_global ? hca_gid_by_index(a->grh.sgid_index, &e) : 0;
+}
+
+/* The P_Key table of a port that is of no subnet has one entry. */
+static bool pkey_index_is_valid(uint16_t index)
+{
+	return hca_subnet_on() ? hca_subnet_pkey(index) & 0x7fff : index == 0;
 }
 
 /* There is one path to each peer (IBV_DEVICE_AUTO_PATH_MIG is off): it is always
@@ -216,7 +225,7 @@ int hca_qp_values_check(const struct ibv_qp_attr *a, int mask)
 {
 	if ((mask & IBV_QP_PORT) && a->port_num != 1)
 		return -EINVAL;
-	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+	if ((mask & IBV_QP_PKEY_INDEX) && !pkey_index_is_valid(a->pkey_index))
 		return -EINVAL;
 	if ((mask & IBV_QP_ACCESS_FLAGS) && a->qp_access_flags & ~ACCESS_KNOWN)
 		return -EINVAL;

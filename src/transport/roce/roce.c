@@ -413,7 +413,7 @@ static int roce_reach(const struct hca_destination *to)
 	return roce_is_address(to->ah) ? COST : -EHOSTUNREACH;
 }
 
-static int roce_group(const union ibv_gid *gid, bool joined)
+static int roce_group(const union ibv_gid *gid, uint16_t lid, bool joined)
 {
 	int ret = joined ? need_port() : 0;
 
