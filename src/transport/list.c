@@ -8,6 +8,7 @@ static const struct hca_transport_ops *const list[] = {
 	&roce_ops,
 	&loop_ops,
 	&iwarp_ops,
+	&fabric_ops,
 	NULL,
 };
 

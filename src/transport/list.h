@@ -5,6 +5,7 @@
 
 #include "hca/path/transport.h"
 
+extern const struct hca_transport_ops fabric_ops;
 extern const struct hca_transport_ops iwarp_ops;
 extern const struct hca_transport_ops loop_ops;
 extern const struct hca_transport_ops roce_ops;

@@ -24,6 +24,16 @@ static inline ssize_t cancel_free_recv(int fd, void *to, size_t size, int flags)
 	return syscall(SYS_recvfrom, (long)fd, to, size, (long)flags, NULL, NULL);
 }
 
+static inline int cancel_free_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	return (int)syscall(SYS_sendmmsg, (long)fd, m, (long)n, (long)flags);
+}
+
+static inline int cancel_free_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	return (int)syscall(SYS_recvmmsg, (long)fd, m, (long)n, (long)flags, NULL);
+}
+
 /* What is ready now. */
 static inline int cancel_free_epoll(int set, struct epoll_event *events, int count)
 {
