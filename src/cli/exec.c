@@ -40,12 +40,13 @@ struct exec_options {
 	struct exec_trace trace;
 	struct exec_verdict verdict;
 	const char *capture; /* NULL: none */
+	const char *fabric, *port; /* NULL: those of BUSBAR_FABRIC, if it is set */
 };
 
 static void print_help(FILE *out)
 {
 	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [-s[PARTS]]\n"
-	      "                   [-V[FILE]] [--] PROGRAM [ARGUMENTS]\n"
+	      "                   [-V[FILE]] [-F NAME -P HOST] [--] PROGRAM [ARGUMENTS]\n"
 	      "\n"
 	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
 	      "\n"
@@ -70,6 +71,10 @@ static void print_help(FILE *out)
 	      "  -V, --verdict[=[json:]FILE]\n"
 	      "                 say at the end how PROGRAM handled its first error, with any\n"
 	      "                 adapter: in FILE or on standard error, for people or as JSON\n"
+	      "  -F, --fabric NAME\n"
+	      "  -P, --port HOST\n"
+	      "                 soft0 is the InfiniBand port of HOST in the fabric NAME, which\n"
+	      "                 `busbar fabric run` simulates\n"
 	      "  -h, --help     this text\n"
 	      "\n"
 	      "Exit status: the program's; 126 not executable, 127 not found.\n",
@@ -254,6 +259,26 @@ static int set_shield(const char *dir, const struct exec_options *o)
 	return preload(dir, "libbusbar-odp-shield.so");
 }
 
+/* BUSBAR_FABRIC for the program, and for this process, which makes the entries of its device. 0 or
+ * -EINVAL, logged. */
+static int set_fabric(const struct exec_options *o)
+{
+	char *value;
+	int err;
+
+	if (!o->fabric && !o->port)
+		return 0;
+	if (!o->fabric || !o->port) {
+		log_error("exec: --fabric NAME and --port HOST belong together");
+		return -EINVAL;
+	}
+	if (asprintf(&value, "%s/%s", o->fabric, o->port) < 0)
+		return -ENOMEM;
+	err = setenv("BUSBAR_FABRIC", value, 1) ? -errno : 0;
+	free(value);
+	return err;
+}
+
 static int set_environment(const char *dir, const struct exec_options *o)
 {
 	char libs[2 * PATH_MAX + 64];
@@ -354,6 +379,8 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 		{ "capture", required_argument, NULL, 'c' },
 		{ "odp-shield", optional_argument, NULL, 's' },
 		{ "verdict", optional_argument, NULL, 'V' },
+		{ "fabric", required_argument, NULL, 'F' },
+		{ "port", required_argument, NULL, 'P' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -361,7 +388,7 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 
 	*status = CLI_USAGE;
 	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::V::h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::V::F:P:h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'p': o->preload = true; break;
 		case 'r': o->rsockets = true; break;
@@ -378,6 +405,8 @@ static int read_options(int argc, char **argv, struct exec_options *o, int *stat
 			o->shield = true;
 			o->shield_parts = optarg;
 			break;
+		case 'F': o->fabric = optarg; break;
+		case 'P': o->port = optarg; break;
 		case 'V': exec_verdict_option(&o->verdict, optarg); break;
 		case 'h':
 			print_help(stdout);
@@ -404,6 +433,8 @@ int cli_exec(int argc, char **argv)
 
 	if (read_options(argc, argv, &o, &status))
 		return status;
+	if (set_fabric(&o))
+		return CLI_USAGE;
 	/* The user wants the system's devices only: no entries of soft0. */
 	devices = getenv("BUSBAR_DEVICES");
 	o.bare |= devices && !strcmp(devices, "system");
