@@ -76,7 +76,7 @@ static int on_open(struct actor *unused, struct act_note *n, struct end *e)
 	struct actor *a = &actors[actors[0].end != NULL];
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = PAIRS * SLOTS,
 						   .max_sge = SEND_SGES } };
-	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1,
+	struct ibv_ah_attr ah = { .is_global = 1, .dlid = 1, .port_num = 1,
 				  .grh = { .hop_limit = 64 } };
 
 	a->end = e;
@@ -251,7 +251,7 @@ static int on_connect(struct actor *a, struct act_note *n, struct end *e)
 		.qkey = 0x100 + (uint32_t)n->q, .path_mtu = IBV_MTU_4096,
 		.dest_qp_num = n->to.qpn, .rq_psn = n->to.psn_receive,
 		.max_dest_rd_atomic = 8, .max_rd_atomic = 8, .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = n->to.gid, .hop_limit = 1 } },
 		.sq_psn = n->to.psn_send, .timeout = n->to.timeout,
 		.retry_cnt = n->to.retry_cnt, .rnr_retry = n->to.rnr_retry,

@@ -21,7 +21,7 @@ static void start_depth(struct pair *p, uint8_t initiator, uint8_t responder)
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.rq_psn = p->conn.psn_a, .min_rnr_timer = 1,
 		.max_dest_rd_atomic = responder,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .hop_limit = 64 } },
 	};
 	const unsigned access = IBV_ACCESS_REMOTE_READ |
@@ -369,7 +369,7 @@ static void service_levels_beyond_fifteen_are_refused(struct pair *p)
 {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.ah_attr = { .is_global = 1, .port_num = 1, .sl = 16 },
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1, .sl = 16 },
 	};
 	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 			 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

@@ -305,7 +305,7 @@ static void one_moves(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
 static void one_opens(struct one *o)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_ah_attr to = { .port_num = 1, .is_global = 1 };
+	struct ibv_ah_attr to = { .port_num = 1, .is_global = 1, .dlid = 1 };
 
 	expect(list);
 	for (int i = 0; list[i] && !o->ctx; i++)
@@ -352,7 +352,7 @@ static void one_connects(struct one *o, uint32_t to)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = to, .max_dest_rd_atomic = 1,
-		.min_rnr_timer = 1, .ah_attr = { .port_num = 1, .is_global = 1 },
+		.min_rnr_timer = 1, .ah_attr = { .port_num = 1, .is_global = 1, .dlid = 1 },
 		.timeout = 18, .retry_cnt = 7, .rnr_retry = 7,
 		.max_rd_atomic = 1,
 	};

@@ -47,7 +47,7 @@ static int end_srq(void *o)
 
 static void *make_ah(struct end *e)
 {
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 
 	expect_eq(ibv_query_gid(e->ctx, 1, 0, &attr.grh.dgid), 0);
 	return ibv_create_ah(e->pd, &attr);

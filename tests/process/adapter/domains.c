@@ -86,7 +86,7 @@ static struct ibv_cq_ex *make_cq(struct end *e, struct ibv_pd *parent)
 
 static void everything_that_takes_a_domain_takes_a_parent_domain(struct pair *p)
 {
-	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct end *e = p->a.end;
 	struct ibv_pd *parent;
 	struct ibv_cq_ex *cq;

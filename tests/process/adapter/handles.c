@@ -43,7 +43,7 @@ static struct ibv_qp *create_qp(struct end *e)
 static void objects_are_destroyed_once(struct pair *p)
 {
 	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
-	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct ibv_alloc_dm_attr dm_attr = { .length = 64 };
 	struct ibv_td_init_attr td_attr = { 0 };
 	struct ibv_xrcd_init_attr xrcd_attr = {
@@ -118,7 +118,7 @@ static void a_device_is_closed_once(struct pair *p)
 static void what_is_destroyed_is_not_built_upon(struct pair *p)
 {
 	struct ibv_srq_init_attr srq_init = { .attr = { 4, 1, 0 } };
-	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct ibv_pd *pd, *good;
 	struct ibv_cq *cq, *good_cq;
 	struct end *e;

@@ -19,7 +19,7 @@ static void to_rts(struct ibv_qp *qp, uint32_t to)
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = to,
 		.min_rnr_timer = 1,
-		.ah_attr = { .port_num = 1, .is_global = 1, .grh.hop_limit = 64 },
+		.ah_attr = { .port_num = 1, .is_global = 1, .dlid = 1, .grh.hop_limit = 64 },
 	};
 
 	expect_eq(ibv_query_gid(qp->context, 1, 0, &a.ah_attr.grh.dgid), 0);

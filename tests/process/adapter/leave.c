@@ -47,7 +47,7 @@ static void open_end(struct end *e, int peer, enum ibv_qp_state last)
 						  .max_send_sge = 1, .max_recv_sge = 1 } };
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
 				 .path_mtu = IBV_MTU_1024,
-				 .ah_attr = { .is_global = 1, .port_num = 1,
+				 .ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 					      .grh.hop_limit = 64 } };
 	struct hello mine, theirs;
 	struct ibv_pd *pd;

@@ -127,7 +127,7 @@ static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to)
 	a = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = to, .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = s->gid, .hop_limit = 64 } },
 	};
 	expect(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV |

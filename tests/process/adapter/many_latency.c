@@ -112,7 +112,7 @@ static void connect_one(struct side *s, int i)
 	a = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = s->qpn[!s->id][i], .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = s->gid, .hop_limit = 64 } },
 	};
 	expect(!ibv_modify_qp(s->qp[i], &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |

@@ -16,7 +16,7 @@ static void objects_in_use_cannot_be_destroyed(struct pair *p)
 {
 	const struct side_options opt = { .events = true };
 	struct end *e = p->a.end;
-	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct ibv_pd *pd;
 	struct ibv_ah *ah;
 	struct ibv_mr *mr;

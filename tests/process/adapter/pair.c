@@ -444,7 +444,8 @@ int side_to_init(struct side *s, int i, unsigned access_or_qkey)
 
 static struct ibv_ah_attr address_of(const union ibv_gid *gid)
 {
-	struct ibv_ah_attr attr = { .port_num = 1 };
+	/* Of every port of the adapter, and of the first host of relay.py. */
+	struct ibv_ah_attr attr = { .port_num = 1, .dlid = 1 };
 
 	if (gid) {
 		attr.is_global = 1;
@@ -453,7 +454,6 @@ static struct ibv_ah_attr address_of(const union ibv_gid *gid)
 	}
 	/* Programs leave any values in the fields that do not count. */
 	memset(&attr.grh, 0x5a, sizeof(attr.grh));
-	attr.dlid = 1; /* of every port of the adapter */
 	return attr;
 }
 

@@ -67,7 +67,7 @@ static void qp_connect(struct ibv_context *context)
 				     .dest_qp_num = side.qp->qp_num,
 				     .min_rnr_timer = 12,
 				     .max_dest_rd_atomic = 1,
-				     .ah_attr = { .is_global = 1, .port_num = 1,
+				     .ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 						  .grh = { .dgid = gid } } },
 	       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);

@@ -62,6 +62,19 @@ static const char *const without_on_shm[] = {
 
 static const char *const without_on_loop[] = { WITHOUT_ON_PACKETS, NULL };
 static const char *const without_on_roce[] = { WITHOUT_ON_ROCE, NULL };
+static const char *const without_on_fabric[] = {
+	WITHOUT_ON_ROCE,
+	/* What only a port of Ethernet has; of InfiniBand: tests/process/fabric. */
+	"without_a_grh_each_service_means_this_host", "without_a_grh_it_is_this_host",
+	"the_port_has_the_default_partition_only", "fields_of_infiniband_are_zero_on_ethernet",
+	"an_answer_has_the_hop_limit_of_the_header", "the_completion_tells_which_ip_the_datagram_had",
+	"a_handle_without_a_global_address_is_for_this_host",
+	/* Packets of a train are messages of their own, so the first one may be answered early. */
+	"a_responder_refuses_more_than_it_has_resources_for",
+	/* The relay looks at LIDs alone. */
+	"to_a_host_that_is_not_there_it_succeeds",
+	NULL,
+};
 static const char *const without_between_hosts[] = {
 	WITHOUT_ON_ROCE,
 	/* About addresses of one host: of both IP versions, and none at all. */
@@ -106,6 +119,8 @@ static const struct transport transports[] = {
 	  .without = without_between_hosts },
 	{ .name = "roce-faults", .device = "soft0", .loses = true, .waits = true,
 	  .without = without_with_faults },
+	/* With BUSBAR_FABRIC. */
+	{ .name = "fabric", .device = "soft0", .waits = true, .without = without_on_fabric },
 	{ .name = "shm-faults", .device = "soft0", .loses = true },
 	/* With BUSBAR_DEVICES=iwarp. */
 	{ .name = "iwarp", .device = "soft1", .streams = true },

@@ -91,7 +91,7 @@ static struct ibv_qp_attr values(const struct side *s, enum ibv_qp_state from,
 				 enum ibv_qp_state to)
 {
 	struct ibv_ah_attr ah = {
-		.is_global = 1, .port_num = 1,
+		.is_global = 1, .dlid = 1, .port_num = 1,
 		.grh = { .dgid = s->gid, .hop_limit = 64 },
 	};
 

@@ -371,7 +371,7 @@ static void local_length_error_of_a_datagram_of_more_than_a_packet(struct pair *
 
 static int handle_of_another_domain(struct end *e, void *arg)
 {
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 
 	attr.grh.dgid = *(const union ibv_gid *)arg;
 	e->ah[SIDE_MRS - 1] = ibv_create_ah(e->other_pd, &attr);

@@ -130,7 +130,7 @@ static void the_immediate_arrives(struct pair *p)
 static void the_header_names_the_ipv4_addresses_of_both_ends(struct pair *p)
 {
 	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	uint8_t grh[GRH];
 	struct iphdr ip;
 	struct send_req r;
@@ -206,7 +206,7 @@ static void the_header_has_the_length_and_checksum_of_the_packet(struct pair *p)
 static void an_ipv6_header_has_the_length_of_what_follows(struct pair *p)
 {
 	const union ibv_gid loopback = { .raw = { [15] = 1 } };
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct send_req r;
 	struct ibv_grh grh;
 
@@ -270,7 +270,7 @@ static void checksums_of_ethernet_are_not_offered(struct pair *p)
 
 static void an_address_handle_of_another_domain_is_an_error(struct pair *p)
 {
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct end *e = p->a.end;
 	struct send_req r;
 
@@ -353,7 +353,7 @@ static void an_answer_has_the_hop_limit_of_the_header(struct pair *p)
 {
 	static const uint8_t hops[] = { 0, 1, 3, 64, 255 };
 	union ibv_gid v6 = { .raw = { [15] = 1 } };
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 	struct answer a;
 	struct send_req r;
 
@@ -716,7 +716,7 @@ static void builder_calls_send_datagrams(struct pair *p)
 
 static void a_handle_without_a_local_address_is_refused(struct pair *p)
 {
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 1, .port_num = 1 };
 
 	start(p);
 	attr.grh.dgid = p->b.gid;

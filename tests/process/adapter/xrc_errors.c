@@ -124,7 +124,7 @@ static void other_sequence_numbers_are_not_answered(struct pair *p)
 	rtr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = b.tgt,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = p->b.gid, .hop_limit = 64 } },
 	};
 	expect_eq(x_to_state(&a, X_INI, IBV_QPS_RESET), 0);

@@ -215,7 +215,7 @@ void x_connect(struct pair *p, struct x *from, struct x *to, unsigned access)
 		.rq_psn = c->psn_b,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = c->min_rnr_timer,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = to->side->gid, .hop_limit = 64 } },
 		.sq_psn = c->psn_a,
 		.timeout = c->timeout,

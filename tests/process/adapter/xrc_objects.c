@@ -228,7 +228,7 @@ static void each_half_needs_its_own_attributes(struct pair *p)
 	struct ibv_qp *tgt = ibv_create_qp_ex(w.e->ctx, &w.tgt);
 	struct ibv_qp_attr attr = {
 		.port_num = 1, .path_mtu = IBV_MTU_1024, .timeout = 14,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = p->a.gid } },
 	};
 	struct ibv_qp_init_attr init;
@@ -260,7 +260,7 @@ static void attributes_of_the_other_half_are_passed_over(struct pair *p)
 	struct ibv_qp *tgt = ibv_create_qp_ex(w.e->ctx, &w.tgt);
 	struct ibv_qp_attr attr = {
 		.port_num = 1, .path_mtu = IBV_MTU_1024, .timeout = 14,
-		.ah_attr = { .is_global = 1, .port_num = 1,
+		.ah_attr = { .is_global = 1, .dlid = 1, .port_num = 1,
 			     .grh = { .dgid = p->a.gid } },
 	};
 
