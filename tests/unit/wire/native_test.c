@@ -335,6 +335,30 @@ static void raw_packets_have_no_bth(void **state)
 	assert_int_equal(back.payload_bytes, 16);
 }
 
+static void longer_packets_than_any_mtu_are_refused(void **state)
+{
+	static uint8_t packet[IB_NATIVE_BYTES_MAX + 8];
+	struct ib_native n = datagram(false), back;
+	const size_t raw = IB_NATIVE_BYTES_MAX + 4;
+	size_t bytes;
+
+	(void)state;
+	n.packet.bytes = IB_MTU_MAX;
+	bytes = make(&n, packet);
+	packet[4] = (uint8_t)((bytes + 2) / 4 >> 8);
+	packet[5] = (uint8_t)((bytes + 2) / 4);
+	ib_native_set_vcrc(packet, bytes + 4);
+	assert_int_equal(ib_native_decode(packet, bytes + 4, IB_CHECK_VCRC, &back), IB_NATIVE_LENGTH);
+	ib_lrh_encode(&(struct ib_lrh){ .lnh = IB_LNH_RAW, .dlid = 1, .slid = 2,
+					.words = (uint16_t)(raw / 4) }, packet);
+	ib_native_set_vcrc(packet, raw);
+	assert_int_equal(raw % 4, IB_VCRC_BYTES);
+	assert_int_equal(ib_native_decode(packet, raw, IB_CHECK_VCRC, &back), IB_NATIVE_LENGTH);
+	packet[5]--;
+	ib_native_set_vcrc(packet, raw - 4);
+	assert_int_equal(ib_native_decode(packet, raw - 4, IB_CHECK_VCRC, &back), IB_NATIVE_GOOD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +375,7 @@ int main(void)
 		cmocka_unit_test(a_switch_may_change_the_lane_and_the_marks),
 		cmocka_unit_test(each_fault_has_its_name),
 		cmocka_unit_test(management_packets_have_permissive_lids),
+		cmocka_unit_test(longer_packets_than_any_mtu_are_refused),
 		cmocka_unit_test(raw_packets_have_no_bth),
 	};
 

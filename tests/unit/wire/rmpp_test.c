@@ -160,7 +160,7 @@ static void the_sender_keeps_to_the_window(void **state)
 	}
 	assert_false(mad_rmpp_send_next(&s, 2, out));
 	/* An old ACK changes nothing; one that only widens the window does. */
-	answer(ack, MAD_RMPP_ACK, 0, 0, 1);
+	answer(ack, MAD_RMPP_ACK, 0, 0, 9);
 	mad_rmpp_send_receive(&s, ack, 3);
 	assert_false(mad_rmpp_send_next(&s, 3, out));
 	answer(ack, MAD_RMPP_ACK, 0, 1, 5);
@@ -226,6 +226,19 @@ static void the_whole_has_a_time_limit_at_both_ends(void **state)
 	assert_true(mad_rmpp_send_next(&s, sa.total_ns, out));
 	assert_int_equal(rmpp_of(out).type, MAD_RMPP_ABORT);
 	assert_int_equal(rmpp_of(out).status, MAD_RMPP_TOO_LONG);
+}
+
+static void a_late_segment_fails_the_receiver(void **state)
+{
+	struct mad_rmpp_sender s = sender(&sa, 600);
+	struct mad_rmpp_receiver r = receiver(&sa, DATA_MAX);
+	uint8_t out[MAD_BYTES], reply[MAD_BYTES];
+
+	(void)state;
+	assert_true(mad_rmpp_send_next(&s, 0, out));
+	assert_true(mad_rmpp_receive(&r, out, sa.total_ns, reply));
+	assert_int_equal(rmpp_of(reply).type, MAD_RMPP_ABORT);
+	assert_int_equal(rmpp_of(reply).status, MAD_RMPP_TOO_LONG);
 }
 
 /* ---- faults ---- */
@@ -483,6 +496,7 @@ int main(void)
 		cmocka_unit_test(without_an_ack_the_sender_repeats_and_gives_up),
 		cmocka_unit_test(an_ack_without_a_new_window_is_waited_for_and_given_up),
 		cmocka_unit_test(the_whole_has_a_time_limit_at_both_ends),
+		cmocka_unit_test(a_late_segment_fails_the_receiver),
 		cmocka_unit_test(wrong_acks_end_the_transaction),
 		cmocka_unit_test(an_abort_ends_the_sender_in_silence),
 		cmocka_unit_test(wrong_segments_end_the_transaction),
