@@ -32,7 +32,7 @@ ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxd
 	libmosquitto-dev libnats-dev nng-utils nanomsg-utils python3-zmq python3-scapy
 	nftables python3-pymodbus
 	can-utils python3-can
-	mbpoll opensm"
+	mbpoll opensm libibmad-dev"
 
 usage() {
 	echo "usage: $0 build|run|test|ci" >&2

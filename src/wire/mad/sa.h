@@ -66,6 +66,8 @@ enum mad_rate { /* Gbit/s */
 	MAD_RATE_50 = 20,
 	MAD_RATE_400 = 21,
 	MAD_RATE_600 = 22,
+	MAD_RATE_800 = 23,
+	MAD_RATE_1200 = 24,
 };
 
 /* ---- records of tables and ports ---- */
