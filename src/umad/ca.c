@@ -13,6 +13,7 @@
 #include "umad/umad.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 int umad_place(struct plug_place *place)
 {
@@ -39,6 +40,7 @@ static int look(struct plug_welcome *welcome, struct plug_port *port)
 	struct plug_place place;
 	int fd = umad_place(&place);
 
+	busbar_note_opened();
 	if (fd <= 0)
 		return fd ? fd : umad_plain_look(welcome, port);
 	fd = plug_connect(&place, PLUG_MANAGEMENT, welcome, port);

@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 #define REGISTER_NS (5 * NSEC_PER_SEC)
 #define CAPABILITY_IS_SM (1u << 1)
@@ -37,6 +38,7 @@ static int plug_in(struct umad_port_open *p, struct plug_welcome *welcome)
 	struct plug_port state;
 	int ret = umad_place(&place);
 
+	busbar_note_opened();
 	if (ret <= 0)
 		return ret ? ret : umad_plain_look(welcome, &state);
 	ret = plug_connect(&place, PLUG_MANAGEMENT, welcome, &state);

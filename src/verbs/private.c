@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The exported functions of version BUSBAR_1, over those of hca; see private.h. */
+#include "verbs/note.h"
 #include "verbs/private.h"
 
 #include "hca/hca.h"
@@ -95,6 +96,11 @@ EXPORT bool busbar_owns_device(const struct ibv_device *dev)
 EXPORT void *busbar_system_dlopen(const struct busbar_system_library *lib)
 {
 	return verbs_system_library_open(lib);
+}
+
+EXPORT void busbar_note_opened(void)
+{
+	verbs_note(VERBS_OPENED);
 }
 
 EXPORT int busbar_peer_check(int fd, const char *what, pid_t *pid)

@@ -32,6 +32,9 @@ void busbar_progress_timer_cancel(struct progress_timer *t);
 void busbar_progress_timer_disarm(struct progress_timer *t);
 bool busbar_progress_is_self(void);
 
+/* Tells `busbar exec` that this process uses a device. */
+void busbar_note_opened(void);
+
 /* For `busbar devices`; see hca/view/inspect.h. */
 struct hca_inspector;
 struct hca_view;

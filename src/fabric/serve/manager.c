@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The manager's sweeps; see manager.h. A sweep is a list of steps, each of which asks for an attribute of a
- * node and sets it. Some are under way at a time; those of one phase end before the next one
- * begins: tables, then ports to ARMED, then ports to ACTIVE.
- */
+/* The subnet manager at the port of a host; see manager.h. */
 #define LOG_ROOM "fabric"
 #include "fabric/serve/manager.h"
 
@@ -12,51 +8,98 @@
 #include <string.h>
 
 #include "fabric/agent/agent.h"
-#include "fabric/serve/manager_steps.h"
+#include "fabric/manager/manager.h"
 #include "fabric/serve/state.h"
 #include "util/log.h"
 #include "wire/mad/port.h"
-#include "wire/mad/smp.h"
 
-#define SLOTS 32
-#define ANSWER_NS UINT64_C(200000000)
-#define TRIES 10
 #define DELAY_NS UINT64_C(20000000) /* from a change of a link to the sweep: others come with it */
-#define TID UINT64_C(0xffffffff)    /* the upper half; agents of clients never have it */
+#define SWEEP_NS UINT64_C(10000000000)
+#define ARRIVALS 1024 /* a power of two */
+#define PKEY_DEFAULT 0xffff
 
-struct slot {
-	bool used, sets; /* the Get is answered */
-	uint32_t tid;
-	unsigned tries;
-	uint64_t until_ns;
-	struct manager_step step;
-	uint8_t data[MAD_SMP_DATA_BYTES];
+/* A MAD that has come. An answer of the manager's own node comes while it sends the request, so
+ * all of them wait for the next tick. */
+struct arrival {
+	struct manager_address from;
+	uint8_t mad[MAD_BYTES];
 };
 
 struct serve_manager {
 	struct serve *s;
-	struct manager_steps *steps;
-	struct slot slots[SLOTS];
-	unsigned used;
-	uint32_t tid;
-	uint64_t due_ns;  /* of the next sweep; UINT64_MAX: none */
-	unsigned lost;    /* steps of this sweep that nobody answered */
-	bool sweeping, done;
+	struct manager *m;
+	uint32_t node;
+	uint8_t port;
+	bool done;
+	uint64_t due_ns; /* of a sweep after a change of a link; UINT64_MAX: none */
+	uint32_t head, tail;
+	struct arrival arrivals[ARRIVALS];
 };
+
+static void on_send(void *arg, const struct manager_address *to, const uint8_t mad[MAD_BYTES])
+{
+	struct serve_manager *m = arg;
+	const struct agent_address a = {
+		.dlid = to->lid, .sl = to->sl, .src_qp = to->qpn, .dest_qp = to->qpn ? to->remote_qpn : 0,
+		.qkey = to->qkey, .pkey = PKEY_DEFAULT,
+	};
+	int ret = fabric_agents_submit(m->s->agents, m->node, m->port, mad, &a, m->s->now_ns);
+
+	if (ret)
+		log_debug("a mad of the manager to lid %u is not sent: %s", to->lid, strerror(-ret));
+}
+
+static void on_swept(void *arg, const struct manager_report *r)
+{
+	struct serve_manager *m = arg;
+
+	if (r->unanswered)
+		log_warn("%u of %u requests of the subnet manager got no answer: the fabric works in part",
+			 r->unanswered, r->requests);
+	else if (!m->done)
+		log_info("LIDs and tables are set, the ports are active");
+	m->done = true;
+}
+
+/* The first host with a link, or the first one. */
+static bool find_place(const struct serve *s, uint32_t *node, uint8_t *port)
+{
+	for (int with_link = 1; with_link >= 0; with_link--)
+		for (uint32_t i = 0; i < s->host_count; i++) {
+			const struct serve_host *h = &s->hosts[i];
+
+			if (with_link && !fabric_link_is_up(s->fabric, h->node, h->port))
+				continue;
+			*node = h->node;
+			*port = h->port;
+			return true;
+		}
+	return false;
+}
 
 int serve_manager_open(struct serve *s, struct serve_manager **out)
 {
+	struct manager_config config = { .routing = MANAGER_UP_DOWN, .lanes = s->set.lanes,
+					 .sweep_ns = SWEEP_NS, .retries = 9 };
 	struct serve_manager *m = calloc(1, sizeof(*m));
-	int ret;
+	int ret = -ENOMEM;
 
 	if (!m)
-		return -ENOMEM;
+		return ret;
 	m->s = s;
-	ret = manager_steps_open(s, &m->steps);
+	m->due_ns = UINT64_MAX;
+	if (!find_place(s, &m->node, &m->port)) {
+		m->done = true; /* a fabric without a host has nobody to serve */
+		*out = m;
+		return 0;
+	}
+	config.port_guid = s->topology->nodes[m->node].ports[m->port].guid;
+	ret = manager_open(&config, &(struct manager_ops){ on_send, on_swept, m }, &m->m);
 	if (ret) {
 		free(m);
 		return ret;
 	}
+	fabric_agents_set_capability(s->agents, m->node, m->port, MAD_CAP_SM, 0, s->now_ns);
 	*out = m;
 	return 0;
 }
@@ -65,7 +108,7 @@ void serve_manager_close(struct serve_manager *m)
 {
 	if (!m)
 		return;
-	manager_steps_close(m->steps);
+	manager_close(m->m);
 	free(m);
 }
 
@@ -79,120 +122,37 @@ bool serve_manager_is_done(const struct serve_manager *m)
 	return m->done;
 }
 
-/* ---- SMPs ---- */
+/* ---- MADs ---- */
 
-static int submit(struct serve_manager *m, const struct mad_smp *smp, uint16_t dlid)
+/* Answers to its own requests, traps, questions to a manager and to subnet administration. */
+static bool is_for_manager(const struct mad_header *h)
 {
-	const struct agent_address to = { .dlid = dlid };
-	const struct serve_host *h = manager_steps_host(m->steps);
-	uint8_t mad[MAD_BYTES];
+	const bool smp = h->mgmt_class == MAD_CLASS_SUBN_LID || h->mgmt_class == MAD_CLASS_SUBN_DIRECTED;
 
-	if (!mad_smp_pack(smp, mad))
-		return -EINVAL;
-	return fabric_agents_submit(m->s->agents, h->node, h->port, mad, &to, m->s->now_ns);
-}
-
-static void send(struct serve_manager *m, struct slot *t)
-{
-	struct mad_smp smp = {
-		.mgmt_class = MAD_CLASS_SUBN_DIRECTED, .class_version = MAD_VERSION_SUBN,
-		.method = t->sets ? MAD_SET : MAD_GET, .attr_id = t->step.attribute,
-		.attr_mod = t->step.modifier, .dr_slid = MAD_LID_PERMISSIVE,
-		.dr_dlid = MAD_LID_PERMISSIVE,
-	};
-
-	t->tid = ++m->tid;
-	t->until_ns = m->s->now_ns + ANSWER_NS;
-	t->tries++;
-	smp.tid = TID << 32 | t->tid;
-	if (t->sets)
-		memcpy(smp.data, t->data, sizeof(smp.data));
-	manager_steps_path(m->steps, t->step.node, &smp);
-	submit(m, &smp, MAD_LID_PERMISSIVE);
-}
-
-static void end_slot(struct serve_manager *m, struct slot *t)
-{
-	t->used = false;
-	m->used--;
-}
-
-static void finish(struct serve_manager *m)
-{
-	m->sweeping = false;
-	if (m->lost)
-		log_warn("%u attributes of nodes could not be set; the fabric works in part", m->lost);
-	else if (!m->done)
-		log_info("LIDs and tables are set, the ports are active");
-	m->done = true;
-}
-
-/* Starts as many steps as may be under way. */
-static void fill(struct serve_manager *m)
-{
-	/* An answer from the host's own node comes within send(). */
-	for (unsigned i = 0; m->sweeping && i < SLOTS; i++) {
-		struct slot *t = &m->slots[i];
-
-		if (t->used)
-			continue;
-		t->tries = 0;
-		if (!manager_steps_next(m->steps, !m->used, &t->step)) {
-			if (!m->used && manager_steps_over(m->steps))
-				finish(m);
-			return;
-		}
-		t->used = true;
-		m->used++;
-		t->sets = manager_steps_fill(m->steps, &t->step, NULL, t->data);
-		send(m, t);
-	}
-}
-
-static void on_answer(struct serve_manager *m, struct slot *t, const struct mad_smp *smp)
-{
-	if (smp->status) {
-		log_debug("attribute 0x%04x of %s: status 0x%04x", smp->attr_id,
-			  m->s->topology->nodes[t->step.node].id, smp->status);
-		m->lost++;
-		end_slot(m, t);
-	} else if (!t->sets && manager_steps_fill(m->steps, &t->step, smp->data, t->data)) {
-		t->sets = true;
-		t->tries = 0;
-		send(m, t);
-	} else {
-		end_slot(m, t);
-	}
-}
-
-/* A trap is answered, so that it is not repeated. */
-static void repress(struct serve_manager *m, struct mad_smp *smp, const struct agent_address *from)
-{
-	smp->method = MAD_TRAP_REPRESS;
-	if (smp->mgmt_class == MAD_CLASS_SUBN_LID && from->slid)
-		submit(m, smp, from->slid);
+	if (smp && h->method == MAD_GET_RESP)
+		return h->tid >> 32 == MANAGER_TID;
+	if (smp)
+		return h->method == MAD_TRAP || h->attr_id == MAD_ATTR_SM_INFO;
+	return h->mgmt_class == MAD_CLASS_SUBN_ADM && !(h->method & MAD_RESPONSE);
 }
 
 bool serve_manager_deliver(struct serve_manager *m, uint32_t node, uint8_t port, const uint8_t *mad,
 			   const struct agent_address *from)
 {
-	const struct serve_host *h = manager_steps_host(m->steps);
-	struct mad_smp smp;
+	struct mad_header header;
+	struct arrival *a;
 
-	if (!h || h->node != node || h->port != port || !mad_smp_unpack(mad, MAD_BYTES, &smp))
+	if (!m->m || m->node != node || m->port != port || !mad_header_read(mad, MAD_BYTES, &header) ||
+	    !is_for_manager(&header))
 		return false;
-	if (smp.method == MAD_TRAP) {
-		repress(m, &smp, from);
-		return true;
-	}
-	if (smp.tid >> 32 != TID || smp.method != MAD_GET_RESP)
-		return false;
-	for (unsigned i = 0; i < SLOTS; i++)
-		if (m->slots[i].used && m->slots[i].tid == (uint32_t)smp.tid) {
-			on_answer(m, &m->slots[i], &smp);
-			break;
-		}
-	/* The next steps begin in the tick: this may be called by one that is just sent. */
+	if (m->tail - m->head >= ARRIVALS)
+		return true; /* lost, and repeated */
+	a = &m->arrivals[m->tail++ % ARRIVALS];
+	a->from = (struct manager_address){
+		.lid = from->slid, .qpn = (uint8_t)from->dest_qp, .sl = from->sl,
+		.remote_qpn = from->src_qp, .qkey = from->qkey,
+	};
+	memcpy(a->mad, mad, sizeof(a->mad));
 	return true;
 }
 
@@ -202,42 +162,26 @@ uint64_t serve_manager_next_ns(const struct serve_manager *m)
 {
 	uint64_t at_ns = m->due_ns;
 
-	if (m->sweeping && m->used < SLOTS / 2)
+	if (m->head != m->tail)
 		return 0;
-	for (unsigned i = 0; i < SLOTS; i++)
-		if (m->slots[i].used && m->slots[i].until_ns < at_ns)
-			at_ns = m->slots[i].until_ns;
+	if (m->m && manager_due_ns(m->m) < at_ns)
+		at_ns = manager_due_ns(m->m);
 	return at_ns;
-}
-
-static void start(struct serve_manager *m)
-{
-	m->due_ns = UINT64_MAX;
-	memset(m->slots, 0, sizeof(m->slots));
-	m->used = m->lost = 0;
-	if (manager_steps_begin(m->steps)) {
-		log_warn("no host of the fabric has a link, so nothing is set");
-		m->done = true;
-		return;
-	}
-	m->sweeping = true;
 }
 
 void serve_manager_tick(struct serve_manager *m, uint64_t now_ns)
 {
-	if (now_ns >= m->due_ns)
-		start(m);
-	for (unsigned i = 0; m->sweeping && i < SLOTS; i++) {
-		struct slot *t = &m->slots[i];
-
-		if (!t->used || now_ns < t->until_ns)
-			continue;
-		if (t->tries < TRIES) {
-			send(m, t);
-		} else {
-			m->lost++;
-			end_slot(m, t);
-		}
+	if (!m->m)
+		return;
+	if (now_ns >= m->due_ns) {
+		m->due_ns = UINT64_MAX;
+		manager_sweep(m->m);
 	}
-	fill(m);
+	while (m->head != m->tail) {
+		/* A copy: the answer to it may bring more. */
+		const struct arrival a = m->arrivals[m->head++ % ARRIVALS];
+
+		manager_receive(m->m, &a.from, a.mad, now_ns);
+	}
+	manager_turn(m->m, now_ns);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A manager inside of the fabric's process (`--sm auto`): it gives LIDs, writes forwarding tables and makes
- * the ports active, by directed-route SMPs from one of the hosts, at the start and after each change of
- * a link. It knows the description and discovers nothing. It answers no question of subnet
- * administration and knows one partition; all multicast LIDs of its first block reach all hosts. A
- * subnet manager such as opensm, which is plugged in, does more (`--sm none`).
+ * The subnet manager inside of the fabric's process (`--sm auto`): that of fabric/manager, at the port of the
+ * first host that has a link. A manager that is plugged in, such as opensm, takes its place with
+ * `--sm none`.
  */
 #ifndef FABRIC_SERVE_MANAGER_H
 #define FABRIC_SERVE_MANAGER_H
@@ -16,7 +14,7 @@ struct agent_address;
 struct serve;
 struct serve_manager;
 
-/* 0 with *out, or -ENOMEM, or -ENOSPC: there are more ports than LIDs. Its first sweep is due at once. */
+/* 0 with *out, or -ENOMEM. Its first sweep is due at once. */
 int serve_manager_open(struct serve *s, struct serve_manager **out);
 void serve_manager_close(struct serve_manager *m);
 
@@ -27,7 +25,7 @@ bool serve_manager_deliver(struct serve_manager *m, uint32_t node, uint8_t port,
 			   const struct agent_address *from);
 uint64_t serve_manager_next_ns(const struct serve_manager *m);
 void serve_manager_tick(struct serve_manager *m, uint64_t now_ns);
-/* Have all ports that can be reached been set once? */
+/* Has the first sweep ended? */
 bool serve_manager_is_done(const struct serve_manager *m);
 
 #endif

@@ -4,7 +4,7 @@
  * them. The files, from the bottom: pool (buffers), out (messages to a client), owner (which client
  * has a queue pair, a group, a flow), send (packets into the engine), mads (MADs of clients),
  * arrive (packets at hosts), nodes (MADs of the nodes' agents), packet (packets of clients), build
- * (the topology becomes an engine), manager, show and control (questions), client (a connection), serve (the loop).
+ * (the topology becomes an engine), manager (fabric/manager at a host), show and control (questions), client (a connection), serve (the loop).
  */
 #ifndef FABRIC_SERVE_STATE_H
 #define FABRIC_SERVE_STATE_H
