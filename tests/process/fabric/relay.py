@@ -1,35 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """A fabric for tests of the adapter alone: it speaks src/plug/plug.h and passes packets between hosts by
-LID and queue pair number, without switches, lanes, credits or agents.
-
-    relay.py NAME LMC HOST...        hosts have the LIDs from 1 << LMC on
-    relay.py --run LMC PROGRAM ...   runs the program at the only host, and ends as it does
-
-Lines of its standard input change the ports:
-
-    port HOST MEMBER=VALUE...   PLUG_PORT with these members changed (state=1, lid=16, reregister=1)
-    event HOST TYPE             PLUG_EVENT
-    drop HOST N                 the next N packets from the host get lost
-    cut HOST                    ends the host's connections
-    count HOST                  prints how many packets came from the host, and with which P_Keys
-
-It prints "ready" when it listens, and "done" after each line."""
-
-import os
+LID and queue pair number, without switches, lanes, credits or agents. Unlike a real one it changes its ports as
+a test wants it."""
 import selectors
 import socket
 import struct
-import subprocess
-import sys
 
 HELLO, QP_OPEN, QP_CLOSE, GROUP_JOIN, GROUP_LEAVE, PACKET = 1, 2, 3, 4, 5, 6
 WELCOME, REFUSED, PORT, DONE, ROOM, FULL, EVENT = range(0x40, 0x47)
 HEAD = struct.Struct("=HHII")
 WELCOME_BODY = struct.Struct("=QQQIIIIBB64s6x")
 PORT_BODY = struct.Struct("=Q8QIHH32H15BxIII4x")
-LMC = int(sys.argv[2])
-PKEYS = [0xffff] if sys.argv[1] == "--run" else [0xffff, 0x8001, 0x0002]
+LMC = 2
+PKEYS = [0xffff, 0x8001, 0x0002]
 
 
 class Host:
@@ -63,19 +46,14 @@ class Client:
 
 
 class Relay:
-    def __init__(self, name, hosts, quiet=False):
+    def __init__(self, name, hosts):
         self.hosts = [Host(i + 1, h) for i, h in enumerate(hosts)]
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind("\0busbar.fabric." + name)
         self.listener.listen()
         self.selector.register(self.listener, selectors.EVENT_READ, self.accept)
-        self.line = b""
-        if not quiet:
-            os.set_blocking(0, False)
-            self.selector.register(0, selectors.EVENT_READ, self.command)
         self.clients = []
-        self.ended = False
 
     def find(self, name):
         return next((h for h in self.hosts if h.name == name), None)
@@ -173,56 +151,24 @@ class Relay:
             if other.host and other.host.values["lid"] >> LMC == dlid >> LMC and qpn in other.qps:
                 other.send(PACKET, 0, 0, packet)
 
-    def command(self, _mask):
-        more = os.read(0, 4096)
-        self.ended = not more
-        self.line += more
-        while b"\n" in self.line:
-            line, self.line = self.line.split(b"\n", 1)
-            self.obey(line.decode().split())
-            print("done", flush=True)
-        self.flush()
+    def change(self, name, **values):
+        """PLUG_PORT with these members changed."""
+        host = self.find(name)
+        host.values.update(values)
+        for client in host.clients:
+            client.send(PORT, 0, 0, host.port())
+        host.values["reregister"] = 0
 
-    def obey(self, words):
-        host = self.find(words[1])
-        if words[0] == "port":
-            for word in words[2:]:
-                key, value = word.split("=")
-                host.values[key] = ([int(v, 0) for v in value.split(",")] if key in ("pkeys", "guids")
-                                    else int(value, 0))
-            for client in host.clients:
-                client.send(PORT, 0, 0, host.port())
-            host.values["reregister"] = 0
-        elif words[0] == "event":
-            for client in host.clients:
-                client.send(EVENT, int(words[2]))
-        elif words[0] == "drop":
-            host.drop = int(words[2])
-        elif words[0] == "cut":
-            for client in list(host.clients):
-                self.drop_client(client)
-        elif words[0] == "count":
-            print(host.packets, *sorted(hex(k) for k in host.seen), flush=True)
+    def tell(self, name, event):
+        for client in self.find(name).clients:
+            client.send(EVENT, event)
 
-    def run(self):
-        print("ready", flush=True)
-        while not self.ended:
-            self.step(None)
+    def cut(self, name):
+        """Ends the host's connections."""
+        for client in list(self.find(name).clients):
+            self.drop_client(client)
 
     def step(self, timeout):
         for key, mask in self.selector.select(timeout):
             key.data(mask)
-
-
-def run_program(arguments):
-    relay = Relay(f"relay-{os.getpid()}", ["host"], quiet=True)
-    environment = dict(os.environ, BUSBAR_FABRIC=f"relay-{os.getpid()}/host", IN_NETWORK="1")
-    child = subprocess.Popen(arguments, env=environment)
-    while child.poll() is None:
-        relay.step(0.05)
-    sys.exit(child.returncode if child.returncode >= 0 else 128 - child.returncode)
-
-
-if sys.argv[1] == "--run":
-    run_program(sys.argv[3:])
-Relay(sys.argv[1], sys.argv[3:]).run()
+        self.flush()
