@@ -444,7 +444,7 @@ int side_to_init(struct side *s, int i, unsigned access_or_qkey)
 
 static struct ibv_ah_attr address_of(const union ibv_gid *gid)
 {
-	/* Of every port of the adapter, and of the first host of relay.py. */
+	/* Of every port of the adapter, and of the first host of a fabric (at_host.sh). */
 	struct ibv_ah_attr attr = { .port_num = 1, .dlid = 1 };
 
 	if (gid) {

@@ -71,7 +71,8 @@ static const char *const without_on_fabric[] = {
 	"a_handle_without_a_global_address_is_for_this_host",
 	/* Packets of a train are messages of their own, so the first one may be answered early. */
 	"a_responder_refuses_more_than_it_has_resources_for",
-	/* The relay looks at LIDs alone. */
+	"the_device_says_what_it_does_not_offer",
+	/* Whose GID is not asked for: the LID is a host's. */
 	"to_a_host_that_is_not_there_it_succeeds",
 	NULL,
 };
