@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Congestion control; see congestion.h. A lane of a switch port is congested while more waits for it than
- * (16 - threshold) / 16 of the buffer that one input lane has, and is the root of the congestion if it
- * has the credits to send: only then it marks, unless victim_mask is set. The index of a flow falls
+ * (16 - threshold) / 16 of the buffer that one input lane has: not counted are packets that wait behind
+ * packets for other lanes, which are congested. It is the root of the congestion if it has the credits
+ * to send: only then it marks, unless victim_mask is set. The index of a flow falls
  * with the ticks of its service level's timer, which are counted when the index is needed.
  */
 #include "engine/fabric/congestion.h"
@@ -23,7 +24,7 @@ static bool is_congested(const struct fabric_lane *lane, const struct fabric_con
 
 	if (!c->threshold || (lane->starved && !c->victim_mask))
 		return false;
-	return (uint64_t)lane->queued_bytes * (THRESHOLD_MAX + 1) >
+	return (uint64_t)lane->ready_bytes * (THRESHOLD_MAX + 1) >
 	       buffer * (THRESHOLD_MAX + 1u - c->threshold);
 }
 

@@ -8,7 +8,7 @@
 
 #include "engine/fabric/state.h"
 
-/* A packet leaves a switch by `lane`, whose queued_bytes still contain it: it may be marked. */
+/* A packet leaves a switch by `lane`, whose bytes contain it no more: it may be marked. */
 void fabric_congestion_mark(struct fabric *f, struct fabric_lane *lane, struct fabric_item *item);
 /* How long after a packet, which takes `packet_ps`, the next one of the flow waits. */
 uint64_t fabric_congestion_delay_ps(struct fabric *f, struct fabric_flow *flow, uint64_t packet_ps);

@@ -71,9 +71,9 @@ static void transmit(struct fabric *f, struct fabric_lane *lane, uint64_t start_
 	uint64_t packet_ps = fabric_bytes_ps(o, item->packet.bytes);
 
 	item->packet.lane = lane->number;
+	fabric_source_take(f, s);
 	if (o->node->kind == FABRIC_SWITCH && lane->number != FABRIC_LANE_MANAGEMENT)
 		fabric_congestion_mark(f, lane, item);
-	fabric_source_take(f, s);
 	s->sending = true;
 	o->busy_ps = start_ps + packet_ps;
 	o->sending = s;

@@ -13,6 +13,19 @@ void fabric_source_init(struct fabric_source *s)
 	s->count = 0;
 }
 
+/* Counts the packet to those at the head that go to one lane, if it goes there; false: it does not. */
+static bool extend(struct fabric_source *s, const struct fabric_item *item)
+{
+	struct fabric_lane *lane = fabric_lane_of(item->out, item->out_lane);
+
+	if (s->ready_count && s->lane != lane)
+		return false;
+	s->lane = lane;
+	s->ready_count++;
+	lane->ready_bytes += item->packet.bytes;
+	return true;
+}
+
 void fabric_source_push(struct fabric *f, struct fabric_source *s, struct fabric_item *item)
 {
 	item->stage = FABRIC_STAGE_WAITS;
@@ -21,6 +34,8 @@ void fabric_source_push(struct fabric *f, struct fabric_source *s, struct fabric
 	s->tail = &item->packet.next;
 	s->count++;
 	fabric_lane_of(item->out, item->out_lane)->queued_bytes += item->packet.bytes;
+	if (s->ready_count == s->count - 1)
+		extend(s, item);
 	if (s->head == &item->packet)
 		fabric_source_offer(f, s);
 }
@@ -32,7 +47,6 @@ static void request(struct fabric *f, struct fabric_source *s, const struct fabr
 
 	if (list_empty(&lane->requests))
 		lane->head_ps = f->now_ps;
-	s->lane = lane;
 	list_push(&lane->requests, &s->request);
 	o->requested |= (uint16_t)(1u << item->out_lane);
 	fabric_port_wake(f, o);
@@ -98,6 +112,11 @@ struct fabric_item *fabric_source_take(struct fabric *f, struct fabric_source *s
 	if (!s->head)
 		s->tail = &s->head;
 	s->count--;
+	s->ready_count--;
+	lane->ready_bytes -= item->packet.bytes;
+	if (!s->ready_count) /* each packet is counted once */
+		for (struct fabric_packet *p = s->head; p && extend(s, fabric_item_of(p)); p = p->next)
+			;
 	if (s->full && s->count <= FABRIC_FLOW_PACKETS / 2) {
 		s->full = false;
 		fabric_report_writable(f, item->in);

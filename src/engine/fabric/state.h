@@ -66,10 +66,11 @@ struct fabric_source {
 	struct list request;      /* in the requests of an output lane; empty: not there */
 	struct fabric_packet *head, **tail;
 	uint32_t count;
+	uint32_t ready_count;     /* packets from the head on that all go to one output lane */
 	bool sending;             /* the last packet that was taken out has not left completely */
 	bool is_flow;
 	bool full;                /* a packet was refused: tell when there is room */
-	struct fabric_lane *lane; /* where it requests */
+	struct fabric_lane *lane; /* where they go; where it requests, if it does */
 };
 
 struct fabric_flow {
@@ -101,6 +102,7 @@ struct fabric_lane {
 	uint16_t limit_blocks;    /* CL, 12 bits */
 	uint16_t unmarked;        /* packets since the last mark */
 	uint32_t queued_bytes;    /* that will leave here */
+	uint32_t ready_bytes;     /* of these, without those that wait behind packets for other lanes */
 	struct list requests;
 	uint64_t head_ps;         /* since when the first request is the first */
 	uint64_t starved_ps;      /* since when `starved` */

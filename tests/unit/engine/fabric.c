@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exact times and counters of single packets, and what the functions of a fabric refuse. */
+/* Exact times and counters of single packets. */
 #include <errno.h>
 #include <string.h>
 
@@ -98,10 +98,147 @@ static void one_packet_over_a_switch(void)
 	}
 }
 
+/* The buffer takes one packet, so the second waits for a flow control packet: to the picosecond. */
+static void a_port_without_credits_counts_the_wait(void)
+{
+	struct fabric *f = begin();
+	struct fabric_link link = kit_link(1);
+	struct fabric_lane_state lane;
+	struct fabric_counters c;
+	uint64_t packet_ps = 2074 * BYTE_PS, wait_ps = 2 * 1000000 + 8 * BYTE_PS;
+	uint32_t a = kit_host(f), b = kit_host(f);
+
+	link.mtu = 2048;
+	link.buffer_bytes = 2048 + 128;
+	link.delay_ps = 1000000;
+	kit_join(f, a, 1, b, 1, &link);
+	kit_send(f, a, 2, 0, 2074);
+	kit_send(f, a, 2, 0, 2074);
+	fabric_run(f, packet_ps + 44000, 0);
+	CHECK(fabric_get_counters(f, a, 1, &c) == 0 && c.xmit_wait == 2 && c.xmit_packets == 1);
+	CHECK(fabric_get_lane(f, a, 1, 0, &lane) == 0);
+	CHECK(lane.credit_blocks == 1 && lane.queued_bytes == 2074);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(seen.delivered == 2);
+	CHECK(seen.at_ps[1] == packet_ps + wait_ps + packet_ps + 1000000);
+	CHECK(fabric_get_counters(f, a, 1, &c) == 0 && c.xmit_wait == wait_ps / 22000);
+	CHECK(fabric_get_lane(f, a, 1, 0, &lane) == 0 && lane.credit_blocks == 34);
+	CHECK(fabric_clear_counters(f, a, 1) == 0);
+	CHECK(fabric_get_counters(f, a, 1, &c) == 0 && c.xmit_wait == 0 && c.xmit_packets == 0);
+	fabric_close(f);
+}
+
+/* A packet for a faster link waits until it is complete: the port would run out of bytes. */
+static void a_switch_does_not_cut_through_to_a_faster_link(void)
+{
+	struct fabric *f = begin();
+	struct fabric_link slow = kit_link(1), fast = kit_link(1);
+	uint32_t a = kit_host(f), b = kit_host(f), s = kit_switch(f, 2);
+
+	slow.bps = EDR_BPS / 4;
+	kit_join(f, a, 1, s, 1, &slow);
+	kit_join(f, b, 1, s, 2, &fast);
+	kit_route(f, s, 2, 2);
+	kit_send(f, a, 2, 0, 2074);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(seen.delivered == 1);
+	CHECK(seen.at_ps[0] == 2074 * 4 * BYTE_PS + 5000 + 2074 * BYTE_PS + 5000);
+	fabric_close(f);
+}
+
+/* Management packets need no credits and pass waiting data. */
+static void management_goes_first(void)
+{
+	struct fabric *f = begin();
+	struct fabric_packet *p;
+
+	join_two(f, false);
+	for (unsigned i = 0; i < 8; i++)
+		kit_send(f, 0, 2, 0, 2074);
+	fabric_run(f, 1000, 0);
+	p = kit_packet(f, 2, 0, 290);
+	p->lane = FABRIC_LANE_MANAGEMENT;
+	CHECK(fabric_send(f, 0, 1, p) == 0);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(seen.delivered == 9);
+	/* Second, behind the packet that was being sent. */
+	CHECK(seen.at_ps[1] == seen.at_ps[0] + 290 * BYTE_PS);
+	CHECK(seen.at_ps[2] == seen.at_ps[1] + 2074 * BYTE_PS);
+	fabric_close(f);
+}
+
+/* A damaged packet takes its credits along until its sender's next flow control packet, 65,536 symbol
+ * times after the last one. */
+static void credits_of_a_damaged_packet_come_back(void)
+{
+	struct fabric *f = begin();
+	struct fabric_link link = kit_link(1);
+	struct fabric_lane_state lane;
+	struct fabric_counters c;
+	struct fabric_packet *p;
+	uint32_t a = kit_host(f), b = kit_host(f);
+
+	kit_join(f, a, 1, b, 1, &link);
+	p = kit_packet(f, 2, 0, 2074);
+	p->flags |= FABRIC_CORRUPT;
+	CHECK(fabric_send(f, a, 1, p) == 0);
+	fabric_run(f, 1000000, 0);
+	CHECK(seen.dropped == 1 && seen.why == FABRIC_DROP_CORRUPT);
+	CHECK(fabric_get_lane(f, a, 1, 0, &lane) == 0 && lane.credit_blocks == 512 - 33);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(fabric_now_ps(f) == 4 * 65536 * BYTE_PS + 2 * (8 * BYTE_PS + 5000));
+	CHECK(fabric_get_lane(f, a, 1, 0, &lane) == 0 && lane.credit_blocks == 512);
+	CHECK(fabric_get_counters(f, b, 1, &c) == 0);
+	CHECK(c.symbol_errors == 1 && c.rcv_errors == 1 && c.rcv_packets == 0);
+	fabric_close(f);
+}
+
+/* A port whose head has waited for 4.096 us x 2^1 drops it, and the next one gets as long. */
+static void heads_of_queues_have_a_lifetime(void)
+{
+	struct fabric *f = begin();
+	struct fabric_port_setting set;
+	struct fabric_counters c;
+	uint64_t first;
+
+	join_two(f, false);
+	CHECK(fabric_get_port(f, 2, 2, &set) == 0);
+	set.hoq_life = 1;
+	CHECK(fabric_set_port(f, 2, 2, &set) == 0);
+	/* The host has lost all credits of its lane to damaged packets. */
+	for (unsigned i = 0; i < 15; i++) {
+		struct fabric_packet *p = kit_packet(f, 2, 0, 2074);
+
+		p->flags |= FABRIC_CORRUPT;
+		CHECK(fabric_send(f, 2, 2, p) == 0);
+	}
+	fabric_run(f, 4000000, 0);
+	CHECK(seen.dropped == 15);
+	first = fabric_now_ps(f) + 8 * BYTE_PS + 5000 + 100000 + 8192000;
+	kit_send(f, 0, 2, 0, 2074);
+	kit_send(f, 0, 2, 0, 2074);
+	fabric_run(f, first - 1, 0);
+	CHECK(seen.dropped == 15);
+	fabric_run(f, first, 0);
+	CHECK(seen.dropped == 16 && seen.why == FABRIC_DROP_LIFETIME);
+	fabric_run(f, first + 8192000, 0);
+	CHECK(seen.dropped == 17 && seen.delivered == 0);
+	CHECK(fabric_get_counters(f, 2, 2, &c) == 0 && c.xmit_discards == 2 && c.xmit_wait > 700);
+	kit_send(f, 0, 2, 0, 2074);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(seen.delivered == 1);
+	fabric_close(f);
+}
+
 int main(void)
 {
 	one_packet_over_one_link();
 	one_packet_over_a_switch();
+	a_port_without_credits_counts_the_wait();
+	a_switch_does_not_cut_through_to_a_faster_link();
+	management_goes_first();
+	credits_of_a_damaged_packet_come_back();
+	heads_of_queues_have_a_lifetime();
 	puts("ok");
 	return 0;
 }
