@@ -112,7 +112,7 @@ static void limits_of_machine(FILE *out, const json_t *m)
 		if (!json_is_number(missed) || json_number_value(missed) < MISSED_NOTABLE)
 			continue;
 		snprintf(text, sizeof(text), "A loop that only waits for the next step, 100,000 "
-			 "times a second, misses %s %% of the steps%s: no gateway misses fewer.",
+			 "times a second, misses %s %% of the steps%s.",
 			 report_text_number(number, json_number_value(missed)),
 			 i ? " while another thread is busy" : "");
 		limit(out, text);

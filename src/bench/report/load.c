@@ -181,7 +181,7 @@ int report_load(struct report *r, const char *dir)
 	r->title = copy_of(r->run, "suite");
 	r->floor_ns = number_of(json_object_get(json_object_get(r->machine, "floor"),
 						"cacheline_oneway_ns"), "median");
-	r->shapes = shapes_evaluate(cases, count);
+	r->shapes = shapes_evaluate(dir, json_object_get(r->run, "disturbance"), cases, count);
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = add_case(r, dir, &cases[i]);
 	if (!ret)

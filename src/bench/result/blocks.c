@@ -2,6 +2,7 @@
 /* See blocks.h. */
 #include "bench/result/blocks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +102,12 @@ static size_t drawn_up_to(const struct blocks *b, int64_t limit)
 
 int64_t blocks_draw(struct blocks *b, struct prng *prng)
 {
-	size_t low = 0, high = b->count - 1, drawn = 0;
+	return blocks_draw_percentile(b, 50, prng);
+}
+
+int64_t blocks_draw_percentile(struct blocks *b, double percent, struct prng *prng)
+{
+	size_t low = 0, high = b->count - 1, drawn = 0, rank;
 
 	memset(b->times, 0, sizeof(b->times));
 	for (size_t i = 0; i < b->blocks; i++) {
@@ -110,11 +116,12 @@ int64_t blocks_draw(struct blocks *b, struct prng *prng)
 		b->times[which]++;
 		drawn += start_of(b, which + 1) - start_of(b, which);
 	}
-	/* The smallest value that half of the drawn ones do not exceed. */
+	/* The smallest value that this share of the drawn ones do not exceed. */
+	rank = (size_t)ceil((double)drawn * percent / 100);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (drawn_up_to(b, b->sorted[middle]) >= (drawn + 1) / 2)
+		if (drawn_up_to(b, b->sorted[middle]) >= rank)
 			high = middle;
 		else
 			low = middle + 1;

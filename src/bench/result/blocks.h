@@ -29,5 +29,7 @@ int64_t blocks_median(const struct blocks *b);
 /* The median of as many blocks as there are, drawn with replacement. Takes some ten
  * microseconds for 100,000 values. */
 int64_t blocks_draw(struct blocks *b, struct prng *prng);
+/* The same of another percentile; 100: the largest value. */
+int64_t blocks_draw_percentile(struct blocks *b, double percent, struct prng *prng);
 
 #endif

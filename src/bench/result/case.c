@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/disturbance.h"
 #include "bench/result/files.h"
 #include "bench/result/run_private.h"
 #include "util/log.h"
@@ -20,6 +21,7 @@ struct result_case {
 	json_t *summary;
 	int64_t limit_ns;
 	bool has_rows;
+	struct disturbance_times begun;
 };
 
 static bool id_is_valid(const char *id)
@@ -120,6 +122,7 @@ int result_case_begin(struct result_run *run, const char *id, json_t *descriptio
 		result_case_abandon(c);
 		return ret;
 	}
+	disturbance_now(&c->begun);
 	*out = c;
 	return 0;
 }
@@ -185,7 +188,12 @@ const json_t *result_case_summary(const struct result_case *c)
 
 int result_case_end(struct result_case *c)
 {
-	int ret = files_write_json(c->part, "summary.json", c->summary);
+	struct disturbance_times now;
+	int ret;
+
+	disturbance_now(&now);
+	json_object_set_new(c->summary, "disturbance", disturbance_between(&c->begun, &now));
+	ret = files_write_json(c->part, "summary.json", c->summary);
 
 	if (!ret && rename(c->part, c->whole)) {
 		ret = -errno;

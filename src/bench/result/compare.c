@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/result/blocks.h"
+#include "bench/result/number.h"
 
 #define RESAMPLES 1000
 #define LEVEL 0.95
@@ -78,10 +79,7 @@ int compare_values(const int64_t *a, size_t count_a, const int64_t *b, size_t co
 /* What a summary says, of a case whose rows are not there. */
 static double summary_median(const struct result_read *c, const char *name)
 {
-	const json_t *v = json_object_get(json_object_get(
-		json_object_get(c->summary, "latencies"), name), "p50");
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
+	return number_of(json_object_get(json_object_get(c->summary, "latencies"), name), "p50");
 }
 
 int compare_case(const char *dir_a, struct result_read *a, const char *dir_b,

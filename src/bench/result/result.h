@@ -22,14 +22,16 @@
  *
  * run.json:      { "layout": 1, "suite", "version", "command": [ argv ], "start", "end",
  *                  "resumed": [ times ], "cases": [ ids ],
- *                  "left_out": [ { "id", "scenario", "reason" } ] }; times as
- *                  "2026-01-31T23:59:59Z", "end" null in a run that goes on or was killed.
+ *                  "left_out": [ { "id", "scenario", "reason" } ],
+ *                  "disturbance": { ... } }; times as "2026-01-31T23:59:59Z", "end" null in a
+ *                  run that goes on or was killed. docs/benchmarks.md: disturbance.
  * machine.json:  machine.h
  * summary.json:  { "rows", "latencies": { NAME: { "label", "from", "to", "count", "min",
  *                  "p10", "p25", "p50", ..., "p99.999", "max", "mean", "middle" (mean
  *                  without the tenth at either end), "deviation", "skewness", "share_above" (0 to 1), "limit_ns" } },
- *                  "figures": { NAME: { "label", "unit", "value" } } }, both in the order
- *                  in which they were given. With a count of 0 a latency has no more than
+ *                  "figures": { NAME: { "label", "unit", "value" } }, "disturbance":
+ *                  { "processor_seconds", "stolen_percent", "others_percent" } }, the first two in the
+ *                  order in which they were given. With a count of 0 a latency has no more than
  *                  label, from, to, count and limit_ns. What is not a number is null.
  *
  * All functions return 0 or a negative errno after having logged the cause; none may be
@@ -97,7 +99,11 @@ struct result_options {
  * `stop` was set. */
 int result_run_open(const char *dir, const struct result_options *options,
 		    struct result_run **run);
-/* Writes the time of the end into run.json. NULL does nothing. */
+/* Measures the cache line and an empty loop again, in a fifth of a second, if the floor of the
+ * run was measured: `at` is "middle" or the like. Between two cases. */
+void result_run_check(struct result_run *run, const char *at);
+/* Measures them for the last time; writes the end and what disturbed the run into run.json, and
+ * into machine.json the best that a cache line took. NULL does nothing. */
 int result_run_close(struct result_run *run);
 const char *result_run_dir(const struct result_run *run);
 

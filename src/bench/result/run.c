@@ -11,6 +11,7 @@
 
 #include "bench/result/files.h"
 #include "bench/result/machine.h"
+#include "bench/result/number.h"
 #include "bench/result/run_private.h"
 #include "bench/version.h"
 #include "util/log.h"
@@ -105,6 +106,29 @@ static int lock_folder(struct result_run *run)
 	return ret;
 }
 
+/* What disturbs the run, in run.json; of earlier processes, too. */
+static json_t *disturbance_of(const struct result_run *run)
+{
+	json_t *o = json_object_get(run->run, "disturbance");
+
+	if (!json_is_object(o)) {
+		json_object_set_new(run->run, "disturbance", json_object());
+		o = json_object_get(run->run, "disturbance");
+	}
+	return o;
+}
+
+static void add_check(struct result_run *run, json_t *check)
+{
+	json_array_append_new(list_of(disturbance_of(run), "checks"), check);
+}
+
+void result_run_check(struct result_run *run, const char *at)
+{
+	if (run->checks && !(run->stop && atomic_load(run->stop)))
+		add_check(run, disturbance_check(at));
+}
+
 /* machine.json: of the first process that had this folder. */
 static int describe_machine(struct result_run *run, const struct result_options *o)
 {
@@ -124,7 +148,11 @@ static int describe_machine(struct result_run *run, const struct result_options 
 			return o->stop && atomic_load(o->stop) ? -EINTR : -ENOMEM;
 		}
 		json_object_set_new(machine, "floor", floor);
+		add_check(run, disturbance_check_of("begin", floor));
 	}
+	run->checks = !o->no_floor;
+	if (run->checks && !floor)
+		result_run_check(run, "begin");
 	ret = ret || floor ? files_write_json(run->dir, MACHINE_FILE, machine) : 0;
 	json_decref(machine);
 	return ret;
@@ -150,6 +178,7 @@ int result_run_open(const char *dir, const struct result_options *o,
 		goto err_free;
 	run->dir_fd = -1;
 	run->no_csv = o->no_csv;
+	run->stop = o->stop;
 	run->dir = strdup(dir);
 	if (!run->dir)
 		goto err_run;
@@ -168,6 +197,7 @@ int result_run_open(const char *dir, const struct result_options *o,
 	if (ret)
 		goto err_run;
 	free(cases);
+	disturbance_now(&run->begun);
 	*out = run;
 	return 0;
 err_run:
@@ -179,14 +209,70 @@ err_free:
 	return ret;
 }
 
+/* A share of this process and of those before it that had the folder, by their times. */
+static void add_share(json_t *all, const json_t *mine, const char *key)
+{
+	double before_s = number_of(all, "processor_seconds");
+	double s = number_of(mine, "processor_seconds");
+	double before = number_of(all, key), share = number_of(mine, key);
+
+	if (isnan(share))
+		share = before;
+	else if (!isnan(before) && !isnan(before_s))
+		share = (before * before_s + share * s) / (before_s + s);
+	json_object_set_new(all, key, number_json(share));
+}
+
+static void close_disturbance(struct result_run *run)
+{
+	json_t *all = disturbance_of(run), *mine;
+	struct disturbance_times times;
+
+	disturbance_now(&times);
+	mine = disturbance_between(&run->begun, &times);
+	add_share(all, mine, "stolen_percent");
+	add_share(all, mine, "others_percent");
+	json_object_set_new(all, "processor_seconds",
+			    number_json(fmax(number_of(all, "processor_seconds"), 0) +
+					number_of(mine, "processor_seconds")));
+	json_decref(mine);
+	json_object_set_new(all, "processors",
+			    json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	disturbance_judge(all);
+}
+
+/* The unit of multiples is the best of all measurements of this run. */
+static int keep_best_floor(const struct result_run *run)
+{
+	double best = number_of(disturbance_of(run), "floor_ns");
+	json_t *machine, *line;
+	int ret = files_read_json(run->dir, MACHINE_FILE, &machine);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	line = json_object_get(json_object_get(machine, "floor"), "cacheline_oneway_ns");
+	if (best < number_of(line, "median")) {
+		json_object_set_new(line, "median", number_json(best));
+		json_object_set_new(line, "best", number_json(
+			fmin(best, number_of(line, "best"))));
+		ret = files_write_json(run->dir, MACHINE_FILE, machine);
+	}
+	json_decref(machine);
+	return ret;
+}
+
 int result_run_close(struct result_run *run)
 {
 	int ret;
 
 	if (!run)
 		return 0;
+	result_run_check(run, "end");
+	close_disturbance(run);
 	json_object_set_new(run->run, "end", now());
 	ret = result_run_write(run);
+	if (!ret && run->checks)
+		ret = keep_best_floor(run);
 	free_run(run);
 	return ret;
 }

@@ -3,6 +3,7 @@
 #ifndef BENCH_RESULT_RUN_PRIVATE_H
 #define BENCH_RESULT_RUN_PRIVATE_H
 
+#include "bench/result/disturbance.h"
 #include "bench/result/result.h"
 
 struct result_run {
@@ -10,6 +11,9 @@ struct result_run {
 	int dir_fd;     /* locked: one process writes */
 	json_t *run;    /* run.json */
 	bool no_csv;
+	bool checks;    /* the floor was measured, and is again */
+	const atomic_bool *stop; /* NULL: none */
+	struct disturbance_times begun;
 };
 
 /* Removes what the array `key` of run.json holds for `id`: an id, or an object with it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See shapes.h. The shapes themselves are in shapes_table.c and shapes_tutorial.c. */
+/* See shapes.h. The shapes themselves are in shapes_table.c and shapes_tutorial.c, what they
+ * compare in shapes_value.c. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -7,97 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/disturbance.h"
+#include "bench/result/number.h"
 #include "bench/result/shapes_private.h"
 #include "bench/result/show.h"
 #include "util/container_of.h"
 
-/* Is the value, as a text, `text[len]`? */
-static bool is_text(const json_t *value, const char *text, size_t len)
-{
-	char shown[60];
-
-	if (json_is_string(value))
-		snprintf(shown, sizeof(shown), "%s", json_string_value(value));
-	else if (json_is_boolean(value))
-		snprintf(shown, sizeof(shown), "%s", json_is_true(value) ? "yes" : "no");
-	else if (json_is_number(value))
-		snprintf(shown, sizeof(shown), "%.15g", json_number_value(value));
-	else
-		return false;
-	return strlen(shown) == len && !strncmp(shown, text, len);
-}
-
-/* "type=RC size=32": does the case have all of these? "case=WORD" is the end of its id. */
-static bool has_all(const struct result_read *c, const char *wanted)
-{
-	const json_t *parameters = json_object_get(c->description, "parameters");
-	size_t id = strlen(c->id);
-
-	while (*wanted) {
-		size_t word = strcspn(wanted, " "), key = strcspn(wanted, "=");
-		char name[40];
-
-		if (key >= sizeof(name) || key >= word)
-			return false;
-		memcpy(name, wanted, key);
-		name[key] = '\0';
-		if (!strcmp(name, "case")) {
-			size_t n = word - key - 1;
-
-			if (id < n || strncmp(c->id + id - n, wanted + key + 1, n))
-				return false;
-		} else if (!is_text(json_object_get(parameters, name), wanted + key + 1,
-				    word - key - 1)) {
-			return false;
-		}
-		wanted += word + strspn(wanted + word, " ");
-	}
-	return true;
-}
-
-static const struct result_read *find(const struct shape_run *r, const char *scenario,
-				      const char *wanted)
-{
-	for (size_t i = 0; i < r->count; i++) {
-		const json_t *d = r->cases[i].description;
-		const char *s = json_string_value(json_object_get(d, "scenario"));
-
-		if (s && !strcmp(s, scenario) && has_all(&r->cases[i], wanted))
-			return &r->cases[i];
-	}
-	return NULL;
-}
-
-static double number_of(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-double shape_latency(const struct shape_run *r, const char *scenario, const char *latency,
-		     const char *key, const char *fmt, ...)
-{
-	const struct result_read *c;
-	char wanted[200];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(wanted, sizeof(wanted), fmt, args);
-	va_end(args);
-	c = find(r, scenario, wanted);
-	return c ? number_of(json_object_get(json_object_get(c->summary, "latencies"), latency),
-			     key) : NAN;
-}
-
-double shape_figure(const struct shape_run *r, const char *scenario, const char *figure,
-		    const char *wanted)
-{
-	const struct result_read *c = find(r, scenario, wanted);
-
-	return c ? number_of(json_object_get(json_object_get(c->summary, "figures"), figure),
-			     "value") : NAN;
-}
+#define LEVEL 0.99 /* of many verdicts none shall be wrong by chance */
+/* What a repetition of the run changes besides, such as another placement of memory: a ratio has
+ * to be that far from its bound. */
+#define REPEAT 1.05
 
 void shape_say(struct shape_answer *a, const char *fmt, ...)
 {
@@ -109,52 +29,256 @@ void shape_say(struct shape_answer *a, const char *fmt, ...)
 	va_end(args);
 }
 
-void shape_compare(struct shape_answer *a, const char *what, double low, double high,
-		   bool holds)
+/* ---- one comparison ---- */
+
+struct ratio {
+	double value, low, high; /* low, high NAN: there is no interval */
+};
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Values of 0 (a clock with coarse steps, no step missed) have no ratio. */
+static double ratio_of(double low, double high)
+{
+	return low == high ? 1 : low > 0 ? high / low : INFINITY;
+}
+
+/* As far as the cache line's time changed in the run, so far two cases that were measured one
+ * after the other differ without a reason of their own. */
+static double unsteadiness(const struct shape_run *r)
+{
+	double ratio = number_of(r->disturbance, "floor_ratio");
+
+	return ratio >= DISTURBANCE_FLOOR_RATIO ? ratio : 1;
+}
+
+static struct ratio ratio_with_interval(const struct shape_run *r,
+					const struct shape_value *low,
+					const struct shape_value *high)
+{
+	struct ratio ratio = { ratio_of(low->value, high->value), NAN, NAN };
+	double *draws = low->draws && high->draws ? calloc(SHAPE_DRAWS, sizeof(*draws)) : NULL;
+	/* Latencies of one case were measured together; a share is no time. */
+	double wide = low->of[0] == high->of[0] || !low->counts_time ? 1 : unsteadiness(r);
+
+	if (!draws)
+		return ratio;
+	for (int i = 0; i < SHAPE_DRAWS; i++)
+		draws[i] = ratio_of(low->draws[i], high->draws[i]);
+	qsort(draws, SHAPE_DRAWS, sizeof(*draws), by_size);
+	ratio.low = draws[(int)(SHAPE_DRAWS * (1 - LEVEL) / 2)] / wide;
+	ratio.high = draws[(int)(SHAPE_DRAWS * (1 + LEVEL) / 2) - 1] * wide;
+	free(draws);
+	return ratio;
+}
+
+/* By the interval alone; NULL: it does not tell. The bound of "no more than" has the source's own
+ * allowance in it, so that REPEAT is on its other side only. */
+static const char *verdict_of(const struct ratio *r, enum shape_rule rule, double bound)
+{
+	switch (rule) {
+	case SHAPE_ABOVE:
+		return r->low > bound * REPEAT ? SHAPE_HOLDS :
+		       r->high < bound / REPEAT ? SHAPE_FAILS : NULL;
+	case SHAPE_AT_MOST:
+		return r->high <= bound ? SHAPE_HOLDS :
+		       r->low > bound * REPEAT ? SHAPE_FAILS : NULL;
+	case SHAPE_ALIKE:
+		return r->low >= 1 / bound && r->high <= bound ? SHAPE_HOLDS :
+		       r->low > bound * REPEAT || r->high < 1 / (bound * REPEAT) ? SHAPE_FAILS :
+										   NULL;
+	}
+	return NULL;
+}
+
+static void disturbed_case(const struct shape_value *v, char *reason, size_t size)
+{
+	for (size_t i = 0; i < SHAPE_CASES && v->of[i] && !*reason; i++)
+		disturbance_reason(json_object_get(v->of[i]->summary, "disturbance"),
+				   v->of[i]->id, reason, size);
+}
+
+/* Why the comparison says nothing on this machine; "" if it does. */
+static void find_disturbance(const struct shape_run *r, const struct shape_value *low,
+			     const struct shape_value *high, char *reason, size_t size)
+{
+	double missed = number_of(r->disturbance, "missed_percent");
+
+	*reason = '\0';
+	disturbed_case(low, reason, size);
+	disturbed_case(high, reason, size);
+	if (!*reason && missed >= DISTURBANCE_MISSED_PERCENT)
+		snprintf(reason, size, "a loop that does nothing else missed %.3g %% of its steps "
+			 "at 100 kHz", missed);
+}
+
+static void explain(const struct shape_run *r, const struct ratio *ratio,
+		    enum shape_rule rule, double bound, char *reason, size_t size)
+{
+	static const char *const rules[] = { "more than", "no more than", "within a factor of" };
+	size_t n;
+
+	if (isnan(ratio->low)) {
+		snprintf(reason, size, "the run keeps no single values, so there is no interval");
+		return;
+	}
+	snprintf(reason, size, "the interval of the ratio, %.3g to %.3g, does not tell whether it "
+		 "is %s %.3g", ratio->low, ratio->high, rules[rule], bound);
+	n = strlen(reason);
+	if (unsteadiness(r) > 1)
+		snprintf(reason + n, size - n, "; a cache line took up to %.3g times as long "
+			 "as at best", unsteadiness(r));
+}
+
+static json_t *side(const struct shape_value *v)
+{
+	return json_pack("{s:s, s:s, s:o}", "case", v->of[0]->id, "value_of", v->key, "value",
+			 number_json(v->value));
+}
+
+static void add_comparison(struct shape_answer *a, const char *what, json_t *low, json_t *high,
+			   const struct ratio *ratio, const char *verdict, const char *reason)
+{
+	json_array_append_new(a->comparisons, json_pack(
+		"{s:s, s:o*, s:o*, s:o, s:o, s:o, s:s, s:o}", "what", what, "low", low, "high",
+		high, "ratio", number_json(ratio->value), "ratio_low", number_json(ratio->low),
+		"ratio_high", number_json(ratio->high), "verdict", verdict, "reason",
+		*reason ? json_string(reason) : json_null()));
+}
+
+static void say_ratio(struct shape_answer *a, const char *what, const struct shape_value *low,
+		      const struct shape_value *high, const struct ratio *ratio)
 {
 	char one[32], other[32];
 
-	if (isnan(low) || isnan(high))
+	shape_say(a, "%s%s%s", *a->figures ? "; " : "", what, *what ? " " : "");
+	if (low->is_time && high->is_time)
+		shape_say(a, "%s and %s", show_ns(low->value, one), show_ns(high->value, other));
+	else
+		shape_say(a, "%.3g and %.3g", low->value, high->value);
+	if (isfinite(ratio->value))
+		shape_say(a, isnan(ratio->low) ? " (%.2f times)" : " (%.2f times, %.2f to %.2f)",
+			  ratio->value, ratio->low, ratio->high);
+}
+
+void shape_compare(struct shape_answer *a, const char *what, const struct shape_value *low,
+		   const struct shape_value *high, enum shape_rule rule, double bound)
+{
+	const char *verdict;
+	char reason[300];
+	struct ratio ratio;
+
+	if (!low || !high)
 		return;
-	shape_say(a, "%s%s%s%s and %s (%.2f times)", *a->figures ? "; " : "", what,
-		  *what ? " " : "", show_ns(low, one), show_ns(high, other),
-		  low > 0 ? high / low : 0);
-	a->checked++;
-	a->holds += holds;
+	ratio = ratio_with_interval(a->run, low, high);
+	find_disturbance(a->run, low, high, reason, sizeof(reason));
+	verdict = *reason ? NULL : verdict_of(&ratio, rule, bound);
+	if (!verdict && !*reason)
+		explain(a->run, &ratio, rule, bound, reason, sizeof(reason));
+	say_ratio(a, what, low, high, &ratio);
+	add_comparison(a, what, side(low), side(high), &ratio, verdict ? verdict : SHAPE_OPEN,
+		       reason);
 }
 
-static int evaluate(const struct shape_run *r, const struct shape *s, json_t *list)
+void shape_count(struct shape_answer *a, const char *what, double is, double expected,
+		 double tolerance)
 {
-	struct shape_answer a = { .checked = 0 };
-	json_t *one;
+	const struct ratio ratio = { is / expected, NAN, NAN };
+	bool holds = fabs(is - expected) <= tolerance * expected;
 
-	s->look(r, &a);
-	one = json_pack("{s:s, s:s, s:o, s:s}", "number", s->number, "claim", s->claim, "holds",
-			a.checked ? json_boolean(a.holds == a.checked) : json_null(), "figures",
-			a.checked ? a.figures : "the run lacks these cases");
-	return one && !json_array_append_new(list, one) ? 0 : -ENOMEM;
+	if (isnan(is))
+		return;
+	shape_say(a, "%s%s %.2f", *a->figures ? "; " : "", what, is);
+	add_comparison(a, what, NULL, NULL, &ratio, holds ? SHAPE_HOLDS : SHAPE_FAILS, "");
 }
 
-json_t *shapes_evaluate(const struct result_read *cases, size_t count)
-{
-	static const struct shape *const tables[] = { shapes_table, shapes_tutorial };
-	const struct shape_run r = { cases, count };
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		for (const struct shape *s = tables[i]; s->claim; s++) {
-			if (evaluate(&r, s, list)) {
-				json_decref(list);
-				return NULL;
-			}
-		}
-	}
-	return list;
-}
+/* ---- one shape ---- */
 
 static const char *text_of(const json_t *o, const char *key)
 {
-	return json_string_value(json_object_get(o, key));
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+/* The first comparison with that verdict. */
+static const json_t *find_verdict(const json_t *comparisons, const char *verdict)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(comparisons, i, one)
+		if (!strcmp(text_of(one, "verdict"), verdict))
+			return one;
+	return NULL;
+}
+
+/* One that fails is enough for not holding, and one that is open for not deciding. */
+static const json_t *deciding(const json_t *comparisons)
+{
+	static const char *const order[] = { SHAPE_FAILS, SHAPE_OPEN, SHAPE_HOLDS };
+	const json_t *one = NULL;
+
+	for (size_t i = 0; !one && i < ARRAY_SIZE(order); i++)
+		one = find_verdict(comparisons, order[i]);
+	return one;
+}
+
+static json_t *interval_of(const json_t *comparison)
+{
+	if (!json_is_number(json_object_get(comparison, "ratio_low")))
+		return json_null();
+	return json_pack("{s:O, s:O, s:O, s:O}", "what", json_object_get(comparison, "what"),
+			 "ratio", json_object_get(comparison, "ratio"), "low",
+			 json_object_get(comparison, "ratio_low"), "high",
+			 json_object_get(comparison, "ratio_high"));
+}
+
+static int evaluate(struct shape_run *r, const struct shape *s, json_t *list)
+{
+	struct shape_answer a = { .run = r, .comparisons = json_array() };
+	const char *verdict = SHAPE_LACKS;
+	const json_t *decides, *reason;
+	json_t *one;
+
+	s->look(r, &a);
+	decides = deciding(a.comparisons);
+	if (decides)
+		verdict = text_of(decides, "verdict");
+	reason = json_object_get(decides, "reason");
+	one = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "number", s->number, "claim",
+			s->claim, "verdict", verdict, "holds",
+			!strcmp(verdict, SHAPE_HOLDS) ? json_true() :
+			!strcmp(verdict, SHAPE_FAILS) ? json_false() : json_null(),
+			"reason", decides ? json_deep_copy(reason) :
+					    json_string("the run lacks these cases"),
+			"interval", interval_of(decides), "figures", a.figures, "comparisons",
+			a.comparisons);
+	return one && !json_array_append_new(list, one) ? 0 : -ENOMEM;
+}
+
+json_t *shapes_evaluate(const char *dir, const json_t *disturbance,
+			const struct result_read *cases, size_t count)
+{
+	static const struct shape *const tables[] = { shapes_table, shapes_tutorial };
+	struct shape_run r = { .dir = dir, .disturbance = disturbance, .cases = cases,
+			       .count = count };
+	json_t *list = json_array();
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		for (const struct shape *s = tables[i]; !ret && s->claim; s++)
+			ret = evaluate(&r, s, list);
+	shape_values_free(&r);
+	if (!ret)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 void shapes_print(FILE *f, const json_t *shapes, bool all)
@@ -163,15 +287,18 @@ void shapes_print(FILE *f, const json_t *shapes, bool all)
 	const json_t *s;
 
 	json_array_foreach(shapes, i, s) {
-		const json_t *holds = json_object_get(s, "holds");
+		const char *reason = text_of(s, "reason");
 
-		if (json_is_null(holds) && !all) {
+		if (!strcmp(text_of(s, "verdict"), SHAPE_LACKS) && !all) {
 			missing++;
 			continue;
 		}
-		fprintf(f, "%-14s %-3s %s\n%18s %s\n", json_is_true(holds) ? "holds" :
-			json_is_false(holds) ? "does not hold" : "not checked",
-			text_of(s, "number"), text_of(s, "claim"), "", text_of(s, "figures"));
+		fprintf(f, "%-18s %-3s %s\n", text_of(s, "verdict"), text_of(s, "number"),
+			text_of(s, "claim"));
+		if (*text_of(s, "figures"))
+			fprintf(f, "%22s %s\n", "", text_of(s, "figures"));
+		if (*reason)
+			fprintf(f, "%22s because %s\n", "", reason);
 	}
 	if (missing)
 		fprintf(f, "%zu more shapes cannot be checked: the run lacks their cases\n",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shapes: section by section what an independent measurement should show again. */
-#include <math.h>
-
 #include "bench/result/shapes_private.h"
 #include "util/container_of.h"
 
@@ -9,109 +7,92 @@
 
 static const char *const types[] = { "RC", "UC", "UD" };
 
-static void busy_or_event(const struct shape_run *r, struct shape_answer *a)
+static const struct shape_value *burst_of(struct shape_run *r, const char *scenario,
+					  const char *type)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		double busy = shape_latency(r, "B1", "t_lat", "p50", "type=%s", types[i]);
-		double event = shape_latency(r, "A1", "t_lat", "p50", "type=%s", types[i]);
+	return shape_latency(r, scenario, "t_lat", "p50", "type=%s", type);
+}
 
-		shape_compare(a, types[i], busy, event, busy < event);
-	}
+static void busy_or_event(struct shape_run *r, struct shape_answer *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		shape_compare(a, types[i], burst_of(r, "B1", types[i]),
+			      burst_of(r, "A1", types[i]), SHAPE_ABOVE, 1);
 }
 
 /* Compares factors, not times. */
-static void gaps(const struct shape_run *r, struct shape_answer *a)
+static void gaps(struct shape_run *r, struct shape_answer *a)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		double busy = shape_latency(r, "B2", "t_lat", "p50", "type=%s", types[i]) /
-			      shape_latency(r, "B1", "t_lat", "p50", "type=%s", types[i]);
-		double event = shape_latency(r, "A2", "t_lat", "p50", "type=%s", types[i]) /
-			       shape_latency(r, "A1", "t_lat", "p50", "type=%s", types[i]);
+		const char *type = types[i];
 
-		if (isnan(busy) || isnan(event))
-			continue;
-		shape_say(a, "%s%s busy %+.0f %%, event %+.0f %%", a->checked ? "; " : "",
-			  types[i], 100 * (busy - 1), 100 * (event - 1));
-		a->checked++;
-		a->holds += event > busy;
+		shape_compare(a, type,
+			      shape_ratio(r, burst_of(r, "B2", type), burst_of(r, "B1", type)),
+			      shape_ratio(r, burst_of(r, "A2", type), burst_of(r, "A1", type)),
+			      SHAPE_ABOVE, 1);
 	}
 }
 
-static void inline_small(const struct shape_run *r, struct shape_answer *a)
+static void inline_small(struct shape_run *r, struct shape_answer *a)
 {
-	double with = shape_latency(r, "D", "t_lat", "p50", "inline=yes");
-	double without = shape_latency(r, "D", "t_lat", "p50", "inline=no");
-
-	shape_compare(a, "32 B", with, without, with < without);
+	shape_compare(a, "32 B", shape_latency(r, "D", "t_lat", "p50", "inline=yes"),
+		      shape_latency(r, "D", "t_lat", "p50", "inline=no"), SHAPE_ABOVE, 1);
 }
 
-static void inline_large(const struct shape_run *r, struct shape_answer *a)
+static const struct shape_value *of_size(struct shape_run *r, const char *inlined, int size)
 {
-	for (int size = 256; size <= 512; size *= 2) {
-		double with = shape_latency(r, "G", "t_lat", "p50",
-					    "type=RC op=send inline=yes size=%d", size);
-		double without = shape_latency(r, "G", "t_lat", "p50",
-					       "type=RC op=send inline=no size=%d", size);
-
-		shape_compare(a, size == 256 ? "256 B" : "512 B", without, with,
-			      with >= without);
-	}
+	return shape_latency(r, "G", "t_lat", "p50", "type=RC op=send inline=%s size=%d",
+			     inlined, size);
 }
 
-static void unsignaled(const struct shape_run *r, struct shape_answer *a)
+static void inline_large(struct shape_run *r, struct shape_answer *a)
 {
-	double without = shape_latency(r, "F", "t_lat", "p50", "unsignaled=yes");
-	double with = shape_latency(r, "F", "t_lat", "p50", "unsignaled=no");
-
-	shape_compare(a, "", without, with, without < with);
+	for (int size = 256; size <= 512; size *= 2)
+		shape_compare(a, size == 256 ? "256 B" : "512 B", of_size(r, "yes", size),
+			      of_size(r, "no", size), SHAPE_AT_MOST, 1);
 }
 
-static void send_stamp(const struct shape_run *r, struct shape_answer *a)
+static void unsignaled(struct shape_run *r, struct shape_answer *a)
 {
-	double fetched = shape_latency(r, "C", "t_lat_send", "p50", "stamp=send");
-	double posted = shape_latency(r, "C", "t_lat", "p50", "stamp=subm");
-
-	shape_compare(a, "", fetched, posted, fetched < posted);
+	shape_compare(a, "", shape_latency(r, "F", "t_lat", "p50", "unsignaled=yes"),
+		      shape_latency(r, "F", "t_lat", "p50", "unsignaled=no"), SHAPE_ABOVE, 1);
 }
 
-static double of_size(const struct shape_run *r, int size)
+static void send_stamp(struct shape_run *r, struct shape_answer *a)
 {
-	return shape_latency(r, "G", "t_lat", "p50", "type=RC op=send inline=no size=%d", size);
+	shape_compare(a, "", shape_latency(r, "C", "t_lat_send", "p50", "stamp=send"),
+		      shape_latency(r, "C", "t_lat", "p50", "stamp=subm"), SHAPE_ABOVE, 1);
 }
 
 /* Lowest and highest of the values that a sweep has. */
 struct range {
-	double low, high;
+	const struct shape_value *low, *high;
 	int count;
 };
 
-static void widen(struct range *r, double v)
+static void widen(struct range *r, const struct shape_value *v)
 {
-	if (isnan(v))
+	if (!v)
 		return;
-	r->low = r->count ? fmin(r->low, v) : v;
-	r->high = r->count ? fmax(r->high, v) : v;
+	r->low = r->low && r->low->value <= v->value ? r->low : v;
+	r->high = r->high && r->high->value >= v->value ? r->high : v;
 	r->count++;
 }
 
-static void flat(const struct shape_run *r, struct shape_answer *a)
+static void flat(struct shape_run *r, struct shape_answer *a)
 {
 	struct range sizes = { .count = 0 };
-	double low, high;
 
 	for (int size = 8; size <= 256; size *= 2)
-		widen(&sizes, of_size(r, size));
-	low = sizes.low;
-	high = sizes.high;
+		widen(&sizes, of_size(r, "no", size));
 	/* The source itself has 1.36 us and 0.91 us there. */
 	if (sizes.count > 1)
-		shape_compare(a, "8 to 256 B", low, high, high / low < 1.5);
-	low = of_size(r, 256);
-	high = of_size(r, 32768);
-	shape_compare(a, "256 B to 32 KiB", low, high, high > 1.5 * low);
+		shape_compare(a, "8 to 256 B", sizes.low, sizes.high, SHAPE_AT_MOST, 1.5);
+	shape_compare(a, "256 B to 32 KiB", of_size(r, "no", 256), of_size(r, "no", 32768),
+		      SHAPE_ABOVE, 1.5);
 }
 
-static void mtu(const struct shape_run *r, struct shape_answer *a)
+static void mtu(struct shape_run *r, struct shape_answer *a)
 {
 	struct range mtus = { .count = 0 };
 
@@ -119,103 +100,92 @@ static void mtu(const struct shape_run *r, struct shape_answer *a)
 		widen(&mtus, shape_latency(r, "P2", "t_lat", "p50",
 					   "type=RC size=4096 mtu=%d", size));
 	if (mtus.count > 1)
-		shape_compare(a, "RC 4 KiB", mtus.low, mtus.high,
-			      mtus.high <= SAME * mtus.low);
+		shape_compare(a, "RC 4 KiB", mtus.low, mtus.high, SHAPE_AT_MOST, SAME);
 }
 
-static void manager(const struct shape_run *r, struct shape_answer *a)
+static void manager(struct shape_run *r, struct shape_answer *a)
 {
-	for (int size = 32; size <= 512; size *= 4) {
-		double plain = shape_latency(r, "P3", "t_lat", "p50",
-					     "type=RC connect=plain size=%d", size);
-		double cm = shape_latency(r, "P3", "t_lat", "p50", "type=RC connect=cm size=%d",
-					  size);
-
-		shape_compare(a, size == 32 ? "32 B" : size == 128 ? "128 B" : "512 B", plain,
-			      cm, fmax(plain, cm) <= SAME * fmin(plain, cm));
-	}
+	for (int size = 32; size <= 512; size *= 4)
+		shape_compare(a, size == 32 ? "32 B" : size == 128 ? "128 B" : "512 B",
+			      shape_latency(r, "P3", "t_lat", "p50",
+					    "type=RC connect=plain size=%d", size),
+			      shape_latency(r, "P3", "t_lat", "p50",
+					    "type=RC connect=cm size=%d", size),
+			      SHAPE_ALIKE, SAME);
 }
 
-static void completion(const struct shape_run *r, struct shape_answer *a)
+static void completion(struct shape_run *r, struct shape_answer *a)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		double lat = shape_latency(r, "B1", "t_lat", "p50", "type=%s", types[i]);
-		double comp = shape_latency(r, "B1", "t_lat_comp", "p50", "type=%s", types[i]);
+		const struct shape_value *received = burst_of(r, "B1", types[i]);
+		const struct shape_value *completed =
+			shape_latency(r, "B1", "t_lat_comp", "p50", "type=%s", types[i]);
 
-		shape_compare(a, types[i], lat, comp, i ? comp < lat : comp > lat);
+		shape_compare(a, types[i], i ? completed : received, i ? received : completed,
+			      SHAPE_ABOVE, 1);
 	}
+}
+
+static const struct shape_value *through(struct shape_run *r, const char *node)
+{
+	return shape_latency(r, "N8", "from_step", "p50", "node=%s rate=25000", node);
 }
 
 /* zeromq and nanomsg, where the gateway has them; udp and tcp are no part of the source's
  * claim and stand there for comparison only. */
-static void media(const struct shape_run *r, struct shape_answer *a)
+static void media(struct shape_run *r, struct shape_answer *a)
 {
 	static const char *const others[] = { "zeromq", "nanomsg" }, *const more[] = { "udp",
 											"tcp" };
-	double shmem = shape_latency(r, "N8", "from_step", "p50", "node=shmem rate=25000");
-	double ib = shape_latency(r, "N8", "from_step", "p50", "node=infiniband rate=25000");
+	const struct shape_value *ib = through(r, "infiniband");
 
-	shape_compare(a, "shmem, infiniband", shmem, ib, shmem < ib);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		double v = shape_latency(r, "N8", "from_step", "p50", "node=%s rate=25000",
-					 others[i]);
-
-		shape_compare(a, others[i], ib, v, v > 5 * ib);
-	}
+	shape_compare(a, "shmem, infiniband", through(r, "shmem"), ib, SHAPE_ABOVE, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		shape_compare(a, others[i], ib, through(r, others[i]), SHAPE_ABOVE, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
-		double v = shape_latency(r, "N8", "from_step", "p50", "node=%s rate=25000",
-					 more[i]);
+		const struct shape_value *v = through(r, more[i]);
 
-		if (!isnan(v) && !isnan(ib))
+		if (v && ib)
 			shape_say(a, "%s%s %.1f times infiniband", *a->figures ? "; " : "",
-				  more[i], v / ib);
+				  more[i], v->value / ib->value);
 	}
 }
 
-static void services(const struct shape_run *r, struct shape_answer *a)
+static void services(struct shape_run *r, struct shape_answer *a)
 {
-	double v[3];
+	const struct shape_value *v[3];
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		v[i] = shape_latency(r, "N4", "from_step", "p50",
 				     "service=%s rate=25000 values=8", types[i]);
 	/* Medians that differ by the noise of a run are the same. */
-	shape_compare(a, "UC, RC", v[1], v[0], v[1] <= SAME * v[0]);
-	shape_compare(a, "RC, UD", v[0], v[2], v[0] <= SAME * v[2]);
+	shape_compare(a, "RC, UC", v[0], v[1], SHAPE_AT_MOST, SAME);
+	shape_compare(a, "UD, RC", v[2], v[0], SHAPE_AT_MOST, SAME);
 }
 
-static void falls(const struct shape_run *r, struct shape_answer *a)
+static void falls(struct shape_run *r, struct shape_answer *a)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(types); i += 2) {
-		double fast = shape_latency(r, "N2", "from_step", "p50",
-					    "service=%s rate=100000", types[i]);
-		double slow = shape_latency(r, "N2", "from_step", "p50", "service=%s rate=100",
-					    types[i]);
-
-		shape_compare(a, i ? "UD, 100 kHz and 100 Hz" : "RC, 100 kHz and 100 Hz", fast,
-			      slow, fast < slow);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(types); i += 2)
+		shape_compare(a, i ? "UD, 100 kHz and 100 Hz" : "RC, 100 kHz and 100 Hz",
+			      shape_latency(r, "N2", "from_step", "p50",
+					    "service=%s rate=100000", types[i]),
+			      shape_latency(r, "N2", "from_step", "p50", "service=%s rate=100",
+					    types[i]), SHAPE_ABOVE, 1);
 }
 
-static void timers(const struct shape_run *r, struct shape_answer *a)
+static void timers(struct shape_run *r, struct shape_answer *a)
 {
-	double tsc = shape_figure(r, "N1", "missed_share", "timer=tsc");
-	double timerfd = shape_figure(r, "N1", "missed_share", "timer=timerfd");
-
-	if (isnan(tsc) || isnan(timerfd))
-		return;
-	shape_say(a, "tsc %.3f %%, timerfd %.3f %%", tsc, timerfd);
-	a->checked++;
-	a->holds += tsc < timerfd;
+	shape_compare(a, "percent of tsc and timerfd", shape_missed(r, "N1", "timer=tsc"),
+		      shape_missed(r, "N1", "timer=timerfd"), SHAPE_ABOVE, 1);
 }
 
 /* By their labels: the sizes stand in a text of further keys. */
-static void depth(const struct shape_run *r, struct shape_answer *a)
+static void depth(struct shape_run *r, struct shape_answer *a)
 {
-	double shallow = shape_latency(r, "N9", "from_step", "max", "case=receive-queue-512");
-	double deep = shape_latency(r, "N9", "from_step", "max", "case=receive-queue-8192");
-
-	shape_compare(a, "largest, 512 and 8192 receives", shallow, deep, deep > shallow);
+	shape_compare(a, "largest, 512 and 8192 receives",
+		      shape_latency(r, "N9", "from_step", "max", "case=receive-queue-512"),
+		      shape_latency(r, "N9", "from_step", "max", "case=receive-queue-8192"),
+		      SHAPE_ABOVE, 1);
 }
 
 const struct shape shapes_table[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shapes of the suite tutorial: what a message of MPI is, and what the ways to send cost. */
-#include <math.h>
 #include <stdio.h>
 
 #include "bench/result/shapes_private.h"
@@ -14,17 +13,7 @@ static const char *const libraries[] = { "openmpi", "mpich" };
 
 enum { EAGER = 16384, RENDEZVOUS = 4096 };
 
-/* Compares a count with the one that is expected; nothing if the run lacks it. */
-static void count(struct shape_answer *a, const char *what, double is, double expected)
-{
-	if (isnan(is))
-		return;
-	shape_say(a, "%s%s %.2f", *a->figures ? "; " : "", what, is);
-	a->checked++;
-	a->holds += fabs(is - expected) <= ALMOST * expected;
-}
-
-static void eager_is_one(const struct shape_run *r, struct shape_answer *a)
+static void eager_is_one(struct shape_run *r, struct shape_answer *a)
 {
 	char wanted[100], what[60];
 
@@ -32,15 +21,17 @@ static void eager_is_one(const struct shape_run *r, struct shape_answer *a)
 		snprintf(wanted, sizeof(wanted), "library=%s call=send rendezvous_from=%d",
 			 libraries[i], EAGER);
 		snprintf(what, sizeof(what), "%s send", libraries[i]);
-		count(a, what, shape_figure(r, "E1-messages", "wire_messages", wanted), 1);
+		shape_count(a, what, shape_figure(r, "E1-messages", "wire_messages", wanted), 1,
+			    ALMOST);
 		snprintf(wanted, sizeof(wanted), "library=%s call=ssend rendezvous_from=%d",
 			 libraries[i], EAGER);
 		snprintf(what, sizeof(what), "%s ssend", libraries[i]);
-		count(a, what, shape_figure(r, "E1-messages", "wire_messages", wanted), 2);
+		shape_count(a, what, shape_figure(r, "E1-messages", "wire_messages", wanted), 2,
+			    ALMOST);
 	}
 }
 
-static void rendezvous_is(const struct shape_run *r, struct shape_answer *a,
+static void rendezvous_is(struct shape_run *r, struct shape_answer *a,
 			  const char *scheme, double expected)
 {
 	char wanted[120];
@@ -48,22 +39,23 @@ static void rendezvous_is(const struct shape_run *r, struct shape_answer *a,
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
 		snprintf(wanted, sizeof(wanted), "library=%s call=send environment="
 			 "UCX_RNDV_SCHEME=%s", libraries[i], scheme);
-		count(a, libraries[i],
-		      shape_figure(r, "E1-messages", "wire_messages", wanted), expected);
+		shape_count(a, libraries[i],
+			    shape_figure(r, "E1-messages", "wire_messages", wanted), expected,
+			    ALMOST);
 	}
 }
 
-static void rendezvous_by_read(const struct shape_run *r, struct shape_answer *a)
+static void rendezvous_by_read(struct shape_run *r, struct shape_answer *a)
 {
 	rendezvous_is(r, a, "get_zcopy", 3);
 }
 
-static void rendezvous_by_write(const struct shape_run *r, struct shape_answer *a)
+static void rendezvous_by_write(struct shape_run *r, struct shape_answer *a)
 {
 	rendezvous_is(r, a, "put_zcopy", 4);
 }
 
-static void collectives(const struct shape_run *r, struct shape_answer *a)
+static void collectives(struct shape_run *r, struct shape_answer *a)
 {
 	static const struct {
 		const char *operation;
@@ -81,78 +73,67 @@ static void collectives(const struct shape_run *r, struct shape_answer *a)
 			 expected[i].operation, expected[i].processes);
 		snprintf(what, sizeof(what), "%s of %d", expected[i].operation,
 			 expected[i].processes);
-		count(a, what, shape_figure(r, "E1-algorithms", "wire_messages", wanted),
-		      expected[i].messages);
+		shape_count(a, what, shape_figure(r, "E1-algorithms", "wire_messages", wanted),
+			    expected[i].messages, ALMOST);
 	}
 }
 
-static void baseline(const struct shape_run *r, struct shape_answer *a)
+static const struct shape_value *baseline_of(struct shape_run *r, const char *program)
 {
-	double write = shape_latency(r, "E2-latency", "t_lat", "p50",
-				     "program=ib_write_lat size=8");
-	double send = shape_latency(r, "E2-latency", "t_lat", "p50",
-				    "program=ib_send_lat size=8");
-	double read = shape_latency(r, "E2-latency", "t_lat", "p50",
-				    "program=ib_read_lat size=8");
-
-	shape_compare(a, "WRITE, SEND", write, send, write <= SAME * send);
-	shape_compare(a, "SEND, READ", send, read, send <= SAME * read);
+	return shape_latency(r, "E2-latency", "t_lat", "p50", "program=%s size=8", program);
 }
 
-static double call_of(const struct shape_run *r, const char *library, const char *call,
-		      int limit)
+static void baseline(struct shape_run *r, struct shape_answer *a)
+{
+	const struct shape_value *send = baseline_of(r, "ib_send_lat");
+
+	shape_compare(a, "SEND, WRITE", send, baseline_of(r, "ib_write_lat"), SHAPE_AT_MOST,
+		      SAME);
+	shape_compare(a, "READ, SEND", baseline_of(r, "ib_read_lat"), send, SHAPE_AT_MOST,
+		      SAME);
+}
+
+static const struct shape_value *call_of(struct shape_run *r, const char *library,
+					 const char *call, int limit)
 {
 	return shape_latency(r, "E3", "t_call", "p50",
 			     "library=%s transport=adapter call=%s rendezvous_from=%d", library,
 			     call, limit);
 }
 
-static double lat_of(const struct shape_run *r, const char *library, int limit)
+static const struct shape_value *lat_of(struct shape_run *r, const char *library, int limit)
 {
 	return shape_latency(r, "E3", "t_lat", "p50",
 			     "library=%s transport=adapter call=send rendezvous_from=%d",
 			     library, limit);
 }
 
-static void synchronous(const struct shape_run *r, struct shape_answer *a)
+static void synchronous(struct shape_run *r, struct shape_answer *a)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
-		double send = call_of(r, libraries[i], "send", EAGER);
-		double ssend = call_of(r, libraries[i], "ssend", EAGER);
-
-		shape_compare(a, libraries[i], send, ssend, ssend > 2 * send);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		shape_compare(a, libraries[i], call_of(r, libraries[i], "send", EAGER),
+			      call_of(r, libraries[i], "ssend", EAGER), SHAPE_ABOVE, 2);
 }
 
-static void early_return(const struct shape_run *r, struct shape_answer *a)
+static void early_return(struct shape_run *r, struct shape_answer *a)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
-		double rendezvous = call_of(r, libraries[i], "isend", RENDEZVOUS);
-		double eager = call_of(r, libraries[i], "isend", EAGER);
-
-		shape_compare(a, libraries[i], rendezvous, eager, rendezvous < eager);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		shape_compare(a, libraries[i], call_of(r, libraries[i], "isend", RENDEZVOUS),
+			      call_of(r, libraries[i], "isend", EAGER), SHAPE_ABOVE, 1);
 }
 
-static void rendezvous_alike(const struct shape_run *r, struct shape_answer *a)
+static void rendezvous_alike(struct shape_run *r, struct shape_answer *a)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
-		double send = call_of(r, libraries[i], "send", RENDEZVOUS);
-		double ssend = call_of(r, libraries[i], "ssend", RENDEZVOUS);
-
-		shape_compare(a, libraries[i], send, ssend,
-			      fmax(send, ssend) <= SAME * fmin(send, ssend));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		shape_compare(a, libraries[i], call_of(r, libraries[i], "send", RENDEZVOUS),
+			      call_of(r, libraries[i], "ssend", RENDEZVOUS), SHAPE_ALIKE, SAME);
 }
 
-static void rendezvous_slower(const struct shape_run *r, struct shape_answer *a)
+static void rendezvous_slower(struct shape_run *r, struct shape_answer *a)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
-		double eager = lat_of(r, libraries[i], EAGER);
-		double rendezvous = lat_of(r, libraries[i], RENDEZVOUS);
-
-		shape_compare(a, libraries[i], eager, rendezvous, rendezvous > eager);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		shape_compare(a, libraries[i], lat_of(r, libraries[i], EAGER),
+			      lat_of(r, libraries[i], RENDEZVOUS), SHAPE_ABOVE, 1);
 }
 
 const struct shape shapes_tutorial[] = {

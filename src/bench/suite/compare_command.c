@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench/result/compare.h"
+#include "bench/result/number.h"
 #include "bench/suite/commands.h"
 #include "bench/result/show.h"
 #include "util/log.h"
@@ -35,11 +36,6 @@ static void print_help(FILE *f)
 	      "  -h, --help   this text\n", f);
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static struct result_read *find(const struct side *s, const char *id)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -51,9 +47,8 @@ static struct result_read *find(const struct side *s, const char *id)
 static double floor_of(const struct side *s)
 {
 	const json_t *floor = json_object_get(s->machine, "floor");
-	const json_t *v = json_object_get(json_object_get(floor, FLOOR_KEY), "median");
 
-	return json_is_number(v) ? json_number_value(v) : NAN;
+	return number_of(json_object_get(floor, FLOOR_KEY), "median");
 }
 
 /* Names of cases that only `a` has. */
@@ -87,9 +82,9 @@ static int add_case(struct side *a, struct side *b, struct result_read *in_a,
 		json_array_append_new(list, json_pack(
 			"{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "id", in_a->id,
 			"latency", name, "count_a", (json_int_t)c.count_a, "count_b",
-			(json_int_t)c.count_b, "median_a_ns", number(c.median_a),
-			"median_b_ns", number(c.median_b), "ratio", number(c.ratio),
-			"low", number(c.low), "high", number(c.high), "verdict",
+			(json_int_t)c.count_b, "median_a_ns", number_json(c.median_a),
+			"median_b_ns", number_json(c.median_b), "ratio", number_json(c.ratio),
+			"low", number_json(c.low), "high", number_json(c.high), "verdict",
 			compare_verdict_name(c.verdict)));
 	}
 	result_drop_rows(in_a);
@@ -110,7 +105,7 @@ static int compare(struct side *a, struct side *b, json_t **out)
 			ret = add_case(a, b, &a->cases[i], in_b, list);
 	}
 	*out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "a", a->dir, "b", b->dir,
-			 "floor_a_ns", number(floor_of(a)), "floor_b_ns", number(floor_of(b)),
+			 "floor_a_ns", number_json(floor_of(a)), "floor_b_ns", number_json(floor_of(b)),
 			 "cases", list, "only_a", only_in(a, b), "only_b", only_in(b, a));
 	return ret;
 }

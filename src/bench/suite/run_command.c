@@ -14,7 +14,9 @@
 #include "bench/suite/live.h"
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
+#include "bench/result/files.h"
 #include "bench/result/shapes.h"
+#include "bench/result/verdicts.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
@@ -187,36 +189,35 @@ static void print_resume(const struct suite *s, const struct run_options *o,
 	putchar('\n');
 }
 
-/* What of the source's results this run shows, too; nothing where the suite is of other
- * things. */
-static void print_shapes(const char *dir)
+/* Into the folder; and what of the source's results this run shows, nothing where the suite is
+ * of other things. */
+static void judge(const char *dir)
 {
-	json_t *run, *machine, *shapes;
-	struct result_read *cases;
-	const json_t *shape;
+	const json_t *shape, *shapes;
+	json_t *verdicts;
 	bool any = false;
-	size_t count, i;
+	size_t i;
 
-	if (result_read_run(dir, &run, &machine, &cases, &count))
+	if (verdicts_read(dir, &verdicts))
 		return;
-	shapes = shapes_evaluate(cases, count);
+	files_write_json(dir, VERDICTS_FILE, verdicts);
+	shapes = json_object_get(verdicts, "shapes");
 	json_array_foreach(shapes, i, shape)
-		any |= !json_is_null(json_object_get(shape, "holds"));
+		any |= strcmp(json_string_value(json_object_get(shape, "verdict")), SHAPE_LACKS);
 	if (any) {
 		puts("\nthe source's results, and these:");
 		shapes_print(stdout, shapes, false);
 	}
-	json_decref(shapes);
-	json_decref(run);
-	json_decref(machine);
-	result_read_free(cases, count);
+	putchar('\n');
+	verdicts_print_doubts(stdout, verdicts);
+	json_decref(verdicts);
 }
 
 static int print_end(const struct runner_counts *n, const struct suite *s,
 		     const struct run_options *o, const char *dir, int ret)
 {
-	print_shapes(dir);
-	printf("\n%zu of %zu cases measured", n->measured + n->there_already, n->wanted);
+	judge(dir);
+	printf("%zu of %zu cases measured", n->measured + n->there_already, n->wanted);
 	if (n->there_already)
 		printf(" (%zu of them before)", n->there_already);
 	if (n->left_out)

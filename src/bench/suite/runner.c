@@ -149,7 +149,8 @@ int runner_run(const struct suite *s, struct result_run *run,
 	for (size_t i = 0; !ret && i < s->count; i++) {
 		if (!runner_wants(o, &s->cases[i]))
 			continue;
-		shown_index++;
+		if (shown_index++ == counts->wanted / 2 && counts->measured)
+			result_run_check(run, "middle");
 		ret = atomic_load(o->stop) ? -EINTR :
 					     run_case(&s->cases[i], run, o, counts);
 	}

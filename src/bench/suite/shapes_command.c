@@ -6,6 +6,7 @@
 
 #include "bench/suite/commands.h"
 #include "bench/result/shapes.h"
+#include "bench/result/verdicts.h"
 #include "util/log.h"
 
 static void print_help(FILE *f)
@@ -13,9 +14,10 @@ static void print_help(FILE *f)
 	fputs("usage: busbar bench shapes DIR [--json]\n"
 	      "\n"
 	      "Says which shapes of the source's results this run shows, too: what is faster\n"
-	      "than what. A shape that does not hold is a result, not an error.\n"
+	      "than what, by the interval of the ratio. A shape that does not hold is a result,\n"
+	      "not an error. 'not decidable here' says why.\n"
 	      "\n"
-	      "  -j, --json   an array\n"
+	      "  -j, --json   an object, as verdicts.json in the folder\n"
 	      "  -h, --help   this text\n", f);
 }
 
@@ -26,10 +28,8 @@ int bench_shapes_main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	json_t *run, *machine, *shapes;
-	struct result_read *cases;
 	bool json = false;
-	size_t count;
+	json_t *verdicts;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
@@ -45,18 +45,15 @@ int bench_shapes_main(int argc, char **argv)
 		log_error("a folder is needed: busbar bench shapes DIR");
 		return BENCH_USAGE;
 	}
-	if (result_read_run(argv[optind], &run, &machine, &cases, &count))
+	if (verdicts_read(argv[optind], &verdicts))
 		return BENCH_FAILED;
-	shapes = shapes_evaluate(cases, count);
-	if (shapes && json) {
-		json_dumpf(shapes, stdout, JSON_INDENT(2));
+	if (json) {
+		json_dumpf(verdicts, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 		putchar('\n');
-	} else if (shapes) {
-		shapes_print(stdout, shapes, true);
+	} else {
+		shapes_print(stdout, json_object_get(verdicts, "shapes"), true);
+		verdicts_print_doubts(stdout, verdicts);
 	}
-	json_decref(shapes);
-	json_decref(run);
-	json_decref(machine);
-	result_read_free(cases, count);
-	return shapes ? BENCH_OK : BENCH_FAILED;
+	json_decref(verdicts);
+	return BENCH_OK;
 }

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of two runs is faster, of values whose answer is known; the shapes of results. */
+/* Which of two runs is faster, of values whose answer is known. */
 #include "bench/result/compare.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "bench/result/blocks.h"
-#include "bench/result/shapes.h"
 #include "util/prng.h"
 
 #define COUNT 20000
 #define TRIALS 20
-#define MTU_SHAPE 7 /* in the list of shapes */
 
 static int64_t a[COUNT], b[COUNT];
 
@@ -110,70 +107,6 @@ static void nothing_is_not_comparable(void **state)
 	assert_int_equal(c.verdict, COMPARE_SAME);
 }
 
-static struct result_read make_case(const char *id, const char *scenario, const char *type,
-				    int median)
-{
-	return (struct result_read){
-		.id = strdup(id),
-		.description = json_pack("{s:s, s:{s:s}}", "scenario", scenario, "parameters",
-					 "type", type),
-		.summary = json_pack("{s:{s:{s:i}}, s:{}}", "latencies", "t_lat", "p50", median,
-				     "figures"),
-	};
-}
-
-static const json_t *holds(const json_t *shapes, size_t i)
-{
-	return json_object_get(json_array_get(shapes, i), "holds");
-}
-
-static void shapes_hold_or_not_or_cannot_be_checked(void **state)
-{
-	struct result_read *cases = calloc(4, sizeof(*cases));
-	json_t *shapes;
-
-	assert_non_null(cases);
-	cases[0] = make_case("A1_RC", "A1", "RC", 3000);
-	cases[1] = make_case("B1_RC", "B1", "RC", 1000);
-	cases[2] = make_case("A1_UD", "A1", "UD", 3000);
-	cases[3] = make_case("B1_UD", "B1", "UD", 1000);
-	shapes = shapes_evaluate(cases, 2);
-	assert_true(json_is_true(holds(shapes, 0)));
-	assert_true(json_is_null(holds(shapes, 1)));
-	assert_string_equal(json_string_value(json_object_get(json_array_get(shapes, 0),
-							      "figures")),
-			    "RC 1.00 us and 3.00 us (3.00 times)");
-	json_decref(shapes);
-	/* One of two is enough for not holding. */
-	json_decref(cases[3].summary);
-	cases[3].summary = json_pack("{s:{s:{s:i}}}", "latencies", "t_lat", "p50", 4000);
-	shapes = shapes_evaluate(cases, 4);
-	assert_true(json_is_false(holds(shapes, 0)));
-	json_decref(shapes);
-	result_read_free(cases, 4);
-}
-
-/* Sizes of which the source says that they make no difference. */
-static void a_single_point_shows_no_shape(void **state)
-{
-	struct result_read *cases = calloc(2, sizeof(*cases));
-	json_t *shapes;
-
-	assert_non_null(cases);
-	for (int i = 0; i < 2; i++) {
-		cases[i] = make_case("P2", "P2", "RC", 1000 + i);
-		json_object_update_new(json_object_get(cases[i].description, "parameters"),
-				       json_pack("{s:i, s:i}", "size", 4096, "mtu", 1024 << i));
-	}
-	shapes = shapes_evaluate(cases, 1);
-	assert_true(json_is_null(holds(shapes, MTU_SHAPE)));
-	json_decref(shapes);
-	shapes = shapes_evaluate(cases, 2);
-	assert_true(json_is_true(holds(shapes, MTU_SHAPE)));
-	json_decref(shapes);
-	result_read_free(cases, 2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,8 +114,6 @@ int main(void)
 		cmocka_unit_test(equal_runs_rarely_differ),
 		cmocka_unit_test(a_drawn_median_is_one_of_the_values),
 		cmocka_unit_test(nothing_is_not_comparable),
-		cmocka_unit_test(shapes_hold_or_not_or_cannot_be_checked),
-		cmocka_unit_test(a_single_point_shows_no_shape),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

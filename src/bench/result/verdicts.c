@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See verdicts.h. */
+#include "bench/result/verdicts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bench/result/number.h"
+#include "bench/result/result.h"
+#include "bench/result/shapes.h"
+#include "bench/result/show.h"
+#include "util/container_of.h"
+
+#define SHOWN_MAX 3
+
+/* Latencies in which a message passes from one processor to another; others, such as the time
+ * until a call returns, may be shorter than any transfer. */
+static const struct {
+	const char *latency;
+	double ways;
+} crossing[] = {
+	{ "t_lat", 1 }, { "t_lat_send", 1 }, { "t_rtt", 2 }, { "from_step", 1 },
+	{ "from_plan", 1 },
+};
+
+static int mark(json_t *list, const struct result_read *c, const char *name, const char *unit,
+		double value, double floor, const char *of)
+{
+	json_t *one = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "case", c->id, "value_of", name,
+				"unit", unit, "value", value, "floor", floor, "floor_of", of);
+
+	return json_array_append_new(list, one) ? -ENOMEM : 0;
+}
+
+static int mark_latencies(json_t *list, const struct result_read *c, double line_ns)
+{
+	const json_t *latencies = json_object_get(c->summary, "latencies");
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(crossing); i++) {
+		double floor = crossing[i].ways * line_ns;
+		double v = number_of(json_object_get(latencies, crossing[i].latency), "p50");
+
+		if (v < floor)
+			ret = mark(list, c, crossing[i].latency, "ns", v, floor,
+				   "cacheline_oneway_ns");
+	}
+	return ret;
+}
+
+/* No payload can go through faster than the processor copies at best; inside of a cache it copies
+ * several times as fast. */
+static int mark_payload(json_t *list, const struct result_read *c, double copy_gbs)
+{
+	const json_t *figures = json_object_get(c->summary, "figures");
+	double v = number_of(json_object_get(figures, "bandwidth"), "value") / 1e3;
+	const char *unit = json_string_value(json_object_get(
+		json_object_get(figures, "bandwidth"), "unit"));
+
+	if (!unit || strcmp(unit, "MB/s") || !(v > copy_gbs))
+		return 0;
+	return mark(list, c, "bandwidth", "GB/s", v, copy_gbs, "memcpy");
+}
+
+static double best_copy(const json_t *floor)
+{
+	static const char *const names[] = { "memcpy_4k_gbs", "memcpy_64k_gbs", "memcpy_1m_gbs" };
+	double best = NAN;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		best = fmax(best, number_of(json_object_get(floor, names[i]), "best"));
+	return best;
+}
+
+/* Values that are better than the machine's own floor: then the floor was measured while the
+ * machine was slower than it can be, or what is called by that name is something else. */
+static json_t *below_floor(const json_t *machine, const struct result_read *cases, size_t count)
+{
+	const json_t *floor = json_object_get(machine, "floor");
+	double line = number_of(json_object_get(floor, "cacheline_oneway_ns"), "best");
+	double copy = best_copy(floor);
+	json_t *list = json_array();
+	int ret = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		ret = mark_latencies(list, &cases[i], line);
+		if (!ret)
+			ret = mark_payload(list, &cases[i], copy);
+	}
+	return list;
+}
+
+json_t *verdicts_of(const char *dir, const json_t *run, const json_t *machine,
+		    const struct result_read *cases, size_t count)
+{
+	json_t *disturbance = json_object_get(run, "disturbance");
+	json_t *shapes = shapes_evaluate(dir, disturbance, cases, count);
+
+	return json_pack("{s:i, s:O?, s:o, s:o}", "layout", RESULT_LAYOUT, "disturbance",
+			 disturbance, "shapes", shapes, "below_floor",
+			 below_floor(machine, cases, count));
+}
+
+int verdicts_read(const char *dir, json_t **verdicts)
+{
+	struct result_read *cases;
+	json_t *run, *machine;
+	size_t count;
+	int ret = result_read_run(dir, &run, &machine, &cases, &count);
+
+	if (ret)
+		return ret;
+	*verdicts = verdicts_of(dir, run, machine, cases, count);
+	json_decref(run);
+	json_decref(machine);
+	result_read_free(cases, count);
+	return *verdicts ? 0 : -ENOMEM;
+}
+
+static const char *shown(const json_t *one, const char *key, char buf[32])
+{
+	double v = number_of(one, key);
+	const char *unit = json_string_value(json_object_get(one, "unit"));
+
+	if (!strcmp(unit, "ns"))
+		return show_ns(v, buf);
+	snprintf(buf, 32, "%.3g %s", v, unit);
+	return buf;
+}
+
+void verdicts_print_doubts(FILE *f, const json_t *verdicts)
+{
+	const json_t *below = json_object_get(verdicts, "below_floor"), *one;
+	const char *line = json_string_value(
+		json_object_get(json_object_get(verdicts, "disturbance"), "line"));
+	char v[32], floor[32];
+	size_t i;
+
+	json_array_foreach(below, i, one) {
+		if (i == SHOWN_MAX) {
+			fprintf(f, "%zu more values are better than the floor\n",
+				json_array_size(below) - i);
+			break;
+		}
+		fprintf(f, "%s of %s, %s, is better than the machine's floor, %s: that was measured "
+			"while the machine was slower\n",
+			json_string_value(json_object_get(one, "value_of")),
+			json_string_value(json_object_get(one, "case")), shown(one, "value", v),
+			shown(one, "floor", floor));
+	}
+	if (line)
+		fprintf(f, "%s\n", line);
+}
