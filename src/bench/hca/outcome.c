@@ -85,50 +85,72 @@ static void add_carried(const struct hca_case *c, const struct hca_shared *s,
 		add_figure(o, "damaged", "messages with another content", "", (double)damaged);
 }
 
-/* Median over the bursts of messages per second, as the receiver saw them. */
+/* Median over the bursts of messages per second, from the first post to the last receipt: what
+ * the receiver sees alone is how fast a queue is drained that had filled meanwhile. */
 static double rate_oneway(const struct hca_case *c, const struct hca_shared *s)
 {
-	const uint64_t *recv = s->column[HCA_T_RECV];
+	const uint64_t *subm = s->column[HCA_T_SUBM], *recv = s->column[HCA_T_RECV];
 	int64_t *rates = calloc(c->repetitions, sizeof(*rates));
+	struct statistics st;
 	size_t n = 0;
-	double rate;
 
 	for (uint32_t run = 0; rates && run < c->repetitions; run++) {
 		uint64_t first = UINT64_MAX, last = 0, got = 0;
 
 		for (size_t i = (size_t)run * c->burst; i < (size_t)(run + 1) * c->burst; i++) {
-			if (!recv[i])
-				continue;
-			first = MIN(first, recv[i]);
+			if (subm[i])
+				first = MIN(first, subm[i]);
 			last = MAX(last, recv[i]);
-			got++;
+			got += recv[i] != 0;
 		}
-		if (got > 1 && last > first)
-			rates[n++] = (int64_t)((double)(got - 1) * 1e9 / (double)(last - first));
+		if (got && last > first)
+			rates[n++] = (int64_t)((double)got * 1e9 / (double)(last - first));
 	}
-	rate = NAN;
-	if (n) {
-		struct statistics st;
-
+	if (n)
 		statistics_of(rates, n, 0, &st);
-		rate = (double)st.percentile[2];
-	}
 	free(rates);
-	return rate;
+	return n ? (double)st.percentile[2] : NAN;
+}
+
+/* Of both ends in one host by their common clock, of all bursts. */
+static double rate_throughput(const struct hca_shared *s)
+{
+	const uint64_t *first = s->column[HCA_T_SUBM], *last = s->column[HCA_T_RECV];
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < s->rows; i++)
+		if (first[i] && last[i] > first[i])
+			ns += last[i] - first[i];
+	return ns ? (double)s->end[HCA_RECEIVER].received * 1e9 / (double)ns : NAN;
+}
+
+/* Two hosts have no common clock. The last completion of RC tells its sender that all has
+ * arrived; of UC and UD the first receipt has to begin the time. */
+static double rate_remote(const struct hca_case *c, const struct hca_shared *s)
+{
+	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
+
+	if (c->type == HCA_RC)
+		return tx->busy_ns ? (double)tx->sent * 1e9 / (double)tx->busy_ns : NAN;
+	return rx->busy_ns && rx->received > c->repetitions ?
+		       (double)(rx->received - c->repetitions) * 1e9 / (double)rx->busy_ns : NAN;
 }
 
 static double rate_of(const struct hca_case *c, const struct hca_shared *s)
 {
-	const struct hca_report *r = &s->end[HCA_RECEIVER];
-
-	if (c->mode == HCA_ONEWAY)
-		return rate_oneway(c, s);
-	/* The first message of a burst begins the receiver's time. */
-	if (c->mode == HCA_THROUGHPUT)
-		return r->busy_ns && r->received > c->repetitions ?
-		       (double)(r->received - c->repetitions) * 1e9 / (double)r->busy_ns :
-		       NAN;
+	switch (c->mode) {
+	case HCA_ONEWAY: return rate_oneway(c, s);
+	case HCA_THROUGHPUT: return c->remote ? rate_remote(c, s) : rate_throughput(s);
+	case HCA_ROUNDTRIP: break;
+	}
 	return NAN;
+}
+
+static const char *rate_label(const struct hca_case *c)
+{
+	return !c->remote ? "messages/s, first post to last receipt" :
+	       c->type == HCA_RC ? "messages/s, first post to last acknowledgement" :
+				   "messages/s, first to last receipt";
 }
 
 /* A round trip is over when the reply is there. */
@@ -224,7 +246,7 @@ static void add_modes(const struct hca_case *c, const struct hca_shared *s,
 		break;
 	}
 	if (!isnan(rate)) {
-		add_figure(o, "rate", "messages per second", "1/s", rate);
+		add_figure(o, "rate", rate_label(c), "1/s", rate);
 		add_figure(o, "bandwidth", "payload", "MB/s", rate * c->size / 1e6);
 	}
 }
