@@ -68,6 +68,28 @@ says '1 of 1 cases measured'
 expect 0 run ./three.suite --list
 says 'busbar bench floor --measure clock_ticks_ns'
 
+# Parameters for all cases that have them, and where they run.
+cat >set.suite <<'EOF'
+title = "set";
+cases = ( { scenario = "P"; kind = "program"; size = [ 8, 64 ]; },
+	{ scenario = "F"; kind = "floor"; measure = "clock_ticks_ns"; } );
+EOF
+expect 0 run ./set.suite --list --device mlx5_0 --set size=128 --cpus 0,1
+says 'P .*busbar bench program --size 128 --device mlx5_0 --cpus 0,1$'
+says '2 cases'
+expect 2 run ./set.suite --list --set sise=8
+says "no case of this suite has a parameter 'sise'"
+expect 2 run ./set.suite --list --cpus 0
+says 'expected processors such as 2,3'
+expect 2 run ./set.suite --list --priority 100
+says 'expected 0 to 99'
+
+# What disturbed the run, and what it says of the source's results, as data.
+grep -q '"stolen_percent"' run/run.json || fail "run.json does not say what disturbed the run"
+grep -q '"verdict": "not checked"' run/verdicts.json || fail "there are no verdicts"
+expect 0 shapes run --json
+says '"below_floor": \[\]'
+
 # What is not possible here is left out, and no failure.
 cat >absent.suite <<'EOF'
 title = "absent";
@@ -75,6 +97,8 @@ cases = ( { scenario = "P"; kind = "program"; program = "ib_nothing_lat"; } );
 EOF
 expect 0 run ./absent.suite --out absent --no-floor
 says 'left out: ib_nothing_lat is not installed'
+head -1 out.txt | grep -q '^1 of 1 cases .* apt-get install perftest$' ||
+	fail "the first line does not say what to install"
 grep -q '"reason": "ib_nothing_lat' absent/run.json || fail "the reason is not in run.json"
 
 # Mistakes.
@@ -98,6 +122,9 @@ expect 2 program --between here
 says 'two network namespaces'
 expect 0 program --help
 says 'busbar bench program'
+# A sender that nobody listens to.
+expect 1 node --node websocket --samples 1000 --rate 10000
+says "nothing has come through the node 'websocket'"
 expect 0 list
 says 'thesis-hca'
 

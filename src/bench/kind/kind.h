@@ -38,6 +38,9 @@ struct bench_kind {
 	/* Is this combination possible? Logs which parameter is wrong and why. `parameters` has
 	 * every key, defaults filled in, types and ranges checked. 0 or -EINVAL. */
 	int (*check)(const json_t *parameters);
+	/* Debian's packages without which the case is left out, "openmpi-bin libopenmpi-dev"; NULL:
+	 * it lacks none. The function may be NULL. */
+	const char *(*lacks)(const json_t *parameters);
 	/* Seconds that the case will take, for the time left. */
 	double (*seconds)(const json_t *parameters, double scale);
 	/* Measures; fills context->result with rows and figures. 0; -EINTR; -EOPNOTSUPP: not on

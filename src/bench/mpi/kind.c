@@ -19,7 +19,9 @@
 #define MESSAGE_SECONDS 6e-6
 #define BYTE_SECONDS 4e-10
 #define CROWD_SECONDS 5e-5
+/* It is ended after a multiple of the guess and so long besides, at full scale and at least. */
 #define SECONDS_MAX 300
+#define SECONDS_MIN 60
 #define SECONDS_FACTOR 8
 
 static const struct bench_parameter parameters[] = {
@@ -42,6 +44,10 @@ static const struct bench_parameter parameters[] = {
 	{ "window", 'i', "1..4096", "64", "messages of rate before it waits for an answer" },
 	{ "rendezvous_from", 'i', "0..67108864", "0",
 	  "bytes from which on a message goes by rendezvous; 0: the MPI decides" },
+	{ "device", 's', NULL, "soft0",
+	  "adapter of transport adapter; soft0 is busbar's own, others are hardware" },
+	{ "between", 's', NULL, "",
+	  "network namespaces of the processes' two halves with an address of each: A=10.77.0.1,B=10.77.0.2" },
 	{ "environment", 's', NULL, "", "further variables, NAME=VALUE NAME=VALUE" },
 	{ "counters", 'b', NULL, "true", "read the adapter's counters before and behind" },
 	{ "capture", 'b', NULL, "false", "count the packets that go over the wire as well" },
@@ -72,6 +78,7 @@ static bool assigns(const char *text)
 static int check(const json_t *p)
 {
 	const char *program = text_of(p, "program"), *operation = text_of(p, "operation");
+	struct mpi_hosts hosts;
 
 	if (strcmp(program, "collective") && number_of(p, "processes") != 2) {
 		log_error("processes %lld is not usable, %s has 2", number_of(p, "processes"),
@@ -82,6 +89,12 @@ static int check(const json_t *p)
 	    number_of(p, "size") % 8) {
 		log_error("size %lld is not usable, %s needs a multiple of 8",
 			  number_of(p, "size"), operation);
+		return -EINVAL;
+	}
+	if (mpi_hosts_read(p, &hosts))
+		return -EINVAL;
+	if (hosts.between && !strcmp(text_of(p, "transport"), "shared")) {
+		log_error("transport shared is not usable between two hosts");
 		return -EINVAL;
 	}
 	if (!assigns(text_of(p, "environment"))) {
@@ -185,7 +198,8 @@ static int read_results(const struct mpi_plan *plan, const struct mpi_marks *mar
 
 static int run(const json_t *p, const struct bench_context *context)
 {
-	double limit = MAX(SECONDS_MAX, SECONDS_FACTOR * seconds(p, context->scale));
+	double limit = MAX(SECONDS_MIN, SECONDS_MAX * MIN(context->scale, 1)) +
+		       SECONDS_FACTOR * seconds(p, context->scale);
 	struct mpi_marks marks;
 	struct mpi_plan plan;
 	int ret = mpi_plan_make(&plan, p, context->scale, result_case_dir(context->result));
@@ -199,6 +213,9 @@ static int run(const json_t *p, const struct bench_context *context)
 	}
 	if (!ret)
 		ret = read_results(&plan, &marks, context->result);
+	if (!ret && marks.hung)
+		ret = result_case_figure(context->result, &(struct result_figure){
+			"hung", "measured all and did not end", "", 1 });
 	mpi_plan_free(&plan);
 	return ret;
 }
@@ -208,6 +225,7 @@ const struct bench_kind bench_kind_mpi = {
 	.summary = "a program of MPI, over the adapter, shared memory or TCP",
 	.parameters = parameters,
 	.check = check,
+	.lacks = mpi_lacks,
 	.seconds = seconds,
 	.run = run,
 };

@@ -114,6 +114,24 @@ int mpi_read_table(const char *path, struct result_case *c, double *counted)
 	return ret;
 }
 
+bool mpi_table_is_whole(const char *path)
+{
+	bool table = false, whole = false;
+	FILE *f = fopen(path, "re");
+	char line[300];
+
+	while (f && !whole && fgets(line, sizeof(line), f)) {
+		struct mpi_row row;
+
+		table |= !strncmp(line, "# name", 6);
+		whole = table && strchr(line, '\n') && mpi_row_parse(line, &row) &&
+			!strcmp(row.name, "damaged");
+	}
+	if (f)
+		fclose(f);
+	return whole;
+}
+
 static bool is_known(const char *column)
 {
 	bool known = !strcmp(column, "t_begin");

@@ -33,6 +33,8 @@ bool mpi_row_parse(const char *line, struct mpi_row *row);
 int mpi_times_parse(FILE *f, struct mpi_times *t);
 void mpi_times_free(struct mpi_times *t);
 
+/* Has the program written its whole table of results, which it does when all was measured? */
+bool mpi_table_is_whole(const char *path);
 /* The table's rows become figures; *counted is what stands between the marks, 0 if it is not
  * said. */
 int mpi_read_table(const char *path, struct result_case *c, double *counted);

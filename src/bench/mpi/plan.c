@@ -30,21 +30,22 @@ static const char *const places[] = { "examples/mpi", BENCH_MPI_FROM_BINDIR };
  */
 struct way {
 	const char *library, *transport, *options;
+	const char *alone; /* more options, of one host */
 	struct spawn_variable variables[2];
 	const char *limit_variable, *limit_option;
 };
 
 static const struct way ways[] = {
-	{ "openmpi", "adapter", "", .limit_variable = "UCX_RNDV_THRESH" },
-	{ "openmpi", "shared", "--mca pml ob1 --mca btl self,vader",
+	{ "openmpi", "adapter", "", "", .limit_variable = "UCX_RNDV_THRESH" },
+	{ "openmpi", "shared", "--mca pml ob1 --mca btl self,vader", "",
 	  .limit_option = "btl_vader_eager_limit" },
 	/* On one host an address other than loopback's need not be there. */
-	{ "openmpi", "tcp", "--mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include lo",
+	{ "openmpi", "tcp", "--mca pml ob1 --mca btl self,tcp", "--mca btl_tcp_if_include lo",
 	  .limit_option = "btl_tcp_eager_limit" },
-	{ "mpich", "adapter", "", .limit_variable = "UCX_RNDV_THRESH" },
-	{ "mpich", "shared", "", { { "UCX_TLS", "sm,self", false } },
+	{ "mpich", "adapter", "", "", .limit_variable = "UCX_RNDV_THRESH" },
+	{ "mpich", "shared", "", "", { { "UCX_TLS", "sm,self", false } },
 	  .limit_variable = "UCX_RNDV_THRESH" },
-	{ "mpich", "tcp", "", { { "UCX_TLS", "tcp,self", false }, { "UCX_NET_DEVICES", "lo", false } },
+	{ "mpich", "tcp", "", "", { { "UCX_TLS", "tcp,self", false } },
 	  .limit_variable = "UCX_RNDV_THRESH" },
 };
 
@@ -68,6 +69,13 @@ long long mpi_messages(const json_t *p, double scale)
 	long long all = number_of(p, "messages");
 
 	return MAX((long long)((double)all * scale), MIN(all, MESSAGES_MIN));
+}
+
+/* busbar's own, which `busbar exec` gives programs. */
+static bool own_adapter(const json_t *p)
+{
+	return !strcmp(text_of(p, "transport"), "adapter") &&
+	       !strncmp(text_of(p, "device"), "soft", 4);
 }
 
 static const struct way *way_of(const json_t *p)
@@ -119,6 +127,17 @@ static void set_environment(struct mpi_plan *plan, const json_t *p, const struct
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(way->variables) && way->variables[i].name; i++)
 		set(plan, way->variables[i].name, way->variables[i].value, false);
+	/* Of hardware UCX takes the one that is meant, and what else there is for one host. */
+	if (!strcmp(way->transport, "adapter") && !own_adapter(p)) {
+		const char *device = text_of(p, "device");
+
+		snprintf(plan->devices, sizeof(plan->devices), "%s%s", device,
+			 strchr(device, ':') ? "" : ":1");
+		set(plan, "UCX_NET_DEVICES", plan->devices, false);
+	} else if (!strcmp(way->library, "mpich") && !strcmp(way->transport, "tcp") &&
+		   !plan->hosts.between) {
+		set(plan, "UCX_NET_DEVICES", "lo", false);
+	}
 	if (number_of(p, "rendezvous_from") && way->limit_variable)
 		set(plan, way->limit_variable, plan->limit, false);
 	set_assignments(plan, text_of(p, "environment"));
@@ -130,14 +149,17 @@ static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct wa
 	char mpirun[40];
 
 	snprintf(mpirun, sizeof(mpirun), "mpirun.%s", way->library);
-	if (!strcmp(way->transport, "adapter"))
+	mpi_hosts_enter(&plan->hosts, w);
+	if (own_adapter(p))
 		process_words_exec(w, plan->capture);
 	process_words_add(w, mpirun);
+	mpi_hosts_options(&plan->hosts, way->library, plan->processes, w);
 	process_words_number(w, "-n", plan->processes);
 	/* A machine may have fewer cores than processes; who has enough is not slowed down. */
 	if (!strcmp(way->library, "openmpi"))
 		process_words_add(w, "--oversubscribe");
 	process_words_split(w, way->options);
+	process_words_split(w, plan->hosts.between ? "" : way->alone);
 	if (number_of(p, "rendezvous_from") && way->limit_option) {
 		process_words_add(w, "--mca");
 		process_words_add(w, way->limit_option);
@@ -176,21 +198,40 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 	}
 }
 
-/* The program's path; or why it cannot run. */
-static int find_program(const json_t *p, const struct way *way, char path[PATH_MAX])
+static bool is_there(const json_t *p, char mpirun[60], char program[60], char path[PATH_MAX])
 {
-	const char *package = !strcmp(way->library, "openmpi") ? "openmpi-bin" : "mpich";
-	char name[60];
+	const char *library = text_of(p, "library");
 
-	snprintf(name, sizeof(name), "mpirun.%s", way->library);
-	if (!spawn_is_installed(name)) {
-		log_warn("%s is not installed (package %s)", name, package);
+	snprintf(mpirun, 60, "mpirun.%s", library);
+	snprintf(program, 60, "%s-%s", text_of(p, "program"), library);
+	return !beside_executable(places, ARRAY_SIZE(places), program, path, PATH_MAX);
+}
+
+const char *mpi_lacks(const json_t *p)
+{
+	bool openmpi = !strcmp(text_of(p, "library"), "openmpi");
+	char mpirun[60], program[60], path[PATH_MAX];
+
+	if (!is_there(p, mpirun, program, path))
+		return openmpi ? "openmpi-bin libopenmpi-dev" : "mpich libmpich-dev";
+	if (!spawn_is_installed(mpirun))
+		return openmpi ? "openmpi-bin" : "mpich";
+	return NULL;
+}
+
+/* The program's path; or why it cannot run. */
+static int find_program(const json_t *p, char path[PATH_MAX])
+{
+	char mpirun[60], program[60];
+	bool there = is_there(p, mpirun, program, path);
+
+	if (!spawn_is_installed(mpirun)) {
+		log_warn("%s is not installed (package %s)", mpirun, mpi_lacks(p));
 		return -EOPNOTSUPP;
 	}
-	snprintf(name, sizeof(name), "%s-%s", text_of(p, "program"), way->library);
-	if (beside_executable(places, ARRAY_SIZE(places), name, path, PATH_MAX)) {
-		log_warn("%s is not in this build, which had no mpicc.%s (package lib%s-dev)", name,
-			 way->library, way->library);
+	if (!there) {
+		log_warn("%s is not in this build, which had no mpicc.%s (package lib%s-dev)",
+			 program, text_of(p, "library"), text_of(p, "library"));
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -243,17 +284,23 @@ static bool name_files(struct mpi_plan *plan, const char *dir, bool marks, bool 
 int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const char *dir)
 {
 	const struct way *way = way_of(p);
-	bool adapter = !strcmp(text_of(p, "transport"), "adapter");
-	bool capture = adapter && !is_program(p, "overlap") && json_is_true(json_object_get(p, "capture"));
-	bool counters = adapter && !is_program(p, "overlap") &&
-			json_is_true(json_object_get(p, "counters"));
+	bool marked = own_adapter(p) && !is_program(p, "overlap");
+	bool capture = marked && json_is_true(json_object_get(p, "capture"));
+	bool counters = marked && json_is_true(json_object_get(p, "counters"));
 	char path[PATH_MAX];
 	int ret;
 
 	*plan = (struct mpi_plan){ .processes = (unsigned)number_of(p, "processes") };
-	ret = way ? find_program(p, way, path) : -EINVAL;
+	ret = way ? find_program(p, path) : -EINVAL;
 	if (ret)
 		return ret;
+	ret = mpi_hosts_read(p, &plan->hosts);
+	if (!ret && plan->hosts.between)
+		ret = mpi_hosts_write_agent(&plan->hosts, dir);
+	if (ret)
+		return ret;
+	/* Processes of other namespaces do not answer what their counters are. */
+	counters &= !plan->hosts.between;
 	if (!name_files(plan, dir, counters || capture, capture))
 		return -ENOMEM;
 	/* An option of mpirun says what is still eager, a variable what is not any more. */
@@ -267,6 +314,7 @@ int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const ch
 
 void mpi_plan_free(struct mpi_plan *plan)
 {
+	mpi_hosts_free(&plan->hosts);
 	process_words_free(&plan->words);
 	free(plan->assignments);
 	free(plan->output);

@@ -7,6 +7,7 @@
 
 #include "bench/kind/kind.h"
 #include "bench/kind/process.h"
+#include "bench/mpi/hosts.h"
 
 #define MPI_VARIABLES_MAX 24
 #define MPI_PROCESSES_MAX 64
@@ -19,10 +20,15 @@ struct mpi_plan {
 	char *output, *errors, *times, *counters;
 	char *marks;                   /* NULL: the program does not stop at any */
 	char *capture;                 /* an option of `busbar exec`; NULL: no packets are kept */
+	struct mpi_hosts hosts;
+	char devices[80];              /* holds a name of an adapter with its port */
 	unsigned processes;
 };
 
 long long mpi_messages(const json_t *parameters, double scale);
+
+/* Debian's packages that are missing for the program of these parameters; NULL: none. */
+const char *mpi_lacks(const json_t *parameters);
 
 /* The files go below `dir`. 0; -EOPNOTSUPP: this MPI or the program for it is not here, logged;
  * -ENOMEM. Free with mpi_plan_free(), also after an error. */

@@ -250,8 +250,11 @@ int bench_node_rows(const char *dir, const struct bench_node_settings *s,
 		log_error("no memory to compare what was sent and received");
 		goto out;
 	}
-	if (!received.count)
-		log_warn("nothing has come through the node");
+	if (!received.count) {
+		log_error("nothing has come through the node '%s'", s->node);
+		ret = -EIO;
+		goto out;
+	}
 	ret = s->budget ? write_budget(dir, &sent, &received, result) :
 			  write_rows(&sent, &received, NULL, result);
 	if (!ret)

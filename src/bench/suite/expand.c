@@ -241,6 +241,9 @@ static int combine(const struct suite_element *e, json_t **out)
 			ret = set_parameter(e, parameters, key, value);
 	for (size_t i = 0; !ret && i < e->axes_count; i++)
 		ret = set_axis(e, parameters, &e->axes[i]);
+	/* A group of `together` may have set them. */
+	if (!ret)
+		ret = suite_override(e, parameters);
 	if (!ret && e->kind && parameters_complete(e->kind, parameters, why)) {
 		config_fail(e->r->config, e->self, NULL, "%s", why);
 		ret = -EINVAL;
@@ -336,8 +339,15 @@ static int add_case(struct suite_element *e, json_t *parameters)
 	strcpy(c->why, e->why);
 	c->scale_ci = e->scale_ci;
 	s->count++;
-	if (e->kind && e->kind->check && e->kind->check(parameters))
+	if (!e->kind || !e->kind->check || !e->kind->check(parameters))
+		return 0;
+	if (!e->r->overrides || !e->r->overrides->count) {
 		config_fail(e->r->config, e->self, NULL, "case '%s' is not possible", c->id);
+	} else {
+		/* The file is right; what the command line sets does not go with all cases. */
+		c->kind = NULL;
+		strcpy(c->why, "not possible with the parameters that were set");
+	}
 	return 0;
 }
 
@@ -383,8 +393,11 @@ int suite_expand(struct suite_reader *r, const json_t *element)
 	ret = merge(&e);
 	if (!ret) {
 		take_head(&e);
-		find_axes(&e);
+		/* In the place of a list, too, which then is none. */
+		ret = suite_override(&e, e.merged);
 	}
+	if (!ret)
+		find_axes(&e);
 	if (!ret && config_errors(r->config) == errors)
 		ret = expand_all(&e);
 	json_decref(e.merged);

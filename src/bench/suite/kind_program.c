@@ -22,8 +22,9 @@
 /* A guess for the time left: start, connection, and microseconds a message. */
 #define START_SECONDS 0.6
 #define MESSAGE_SECONDS 5e-6
-/* They are ended after so long, or after a multiple of the guess if that is more. */
+/* They are ended after a multiple of the guess and so long besides, at full scale and at least. */
 #define SECONDS_MAX 300
+#define SECONDS_MIN 60
 #define SECONDS_FACTOR 4
 
 static const struct bench_parameter parameters[] = {
@@ -153,6 +154,13 @@ static int check(const json_t *p)
 	return 0;
 }
 
+static const char *lacks(const json_t *p)
+{
+	if (spawn_is_installed(text_of(p, "program")))
+		return NULL;
+	return is_ucx(p) ? "ucx-utils" : is_pingpong(p) ? "ibverbs-utils" : "perftest";
+}
+
 static double seconds(const json_t *p, double scale)
 {
 	return START_SECONDS + MESSAGE_SECONDS * (double)iterations(p, scale);
@@ -280,7 +288,8 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 	make_line(&lines[1], p, context->scale, port, true);
 	if (!lines[0].failed && !lines[1].failed)
 		ret = pair_run(&server, &client, port,
-			       MAX(SECONDS_MAX, SECONDS_FACTOR * seconds(p, context->scale)),
+			       MAX(SECONDS_MIN, SECONDS_MAX * MIN(context->scale, 1)) +
+				       SECONDS_FACTOR * seconds(p, context->scale),
 			       context->stop);
 	process_words_free(&lines[0]);
 	process_words_free(&lines[1]);
@@ -313,9 +322,8 @@ static int run(const json_t *p, const struct bench_context *context)
 	char *server = NULL, *client = NULL;
 	int ret = -ENOMEM;
 
-	if (!spawn_is_installed(program)) {
-		log_warn("%s is not installed (package %s)", program,
-			 is_ucx(p) ? "ucx-utils" : is_pingpong(p) ? "ibverbs-utils" : "perftest");
+	if (lacks(p)) {
+		log_warn("%s is not installed (package %s)", program, lacks(p));
 		return -EOPNOTSUPP;
 	}
 	if (asprintf(&server, "%s/server.txt", dir) < 0)
@@ -345,6 +353,7 @@ const struct bench_kind bench_kind_program = {
 	.summary = "a program of perftest or UCX, between two processes",
 	.parameters = parameters,
 	.check = check,
+	.lacks = lacks,
 	.seconds = seconds,
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include "bench/suite/commands.h"
 #include "bench/suite/kinds.h"
 #include "bench/suite/live.h"
+#include "bench/suite/override.h"
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
 #include "bench/result/files.h"
@@ -23,6 +24,9 @@
 
 struct run_options {
 	struct runner_options runner;
+	struct suite_overrides overrides;
+	struct place place;
+
 	const char *suite, *out;
 	bool resume, list, no_csv, no_floor;
 };
@@ -30,7 +34,8 @@ struct run_options {
 static void print_help(FILE *f)
 {
 	fputs("usage: busbar bench run SUITE|FILE [--out DIR] [--resume] [--scale X | --ci]\n"
-	      "                        [--only PATTERN] [--list] [--no-csv] [--no-floor]\n"
+	      "                        [--only PATTERN] [--device NAME] [--set KEY=VALUE]...\n"
+	      "                        [--cpus A,B] [--priority N] [--list] [--no-csv] [--no-floor]\n"
 	      "\n"
 	      "Measures the cases of a suite into a folder, which 'busbar report' draws and\n"
 	      "'busbar bench compare' compares. 'busbar bench list' shows the suites.\n"
@@ -40,6 +45,11 @@ static void print_help(FILE *f)
 	      "  -s, --scale X       X times as many samples (1)\n"
 	      "  -c, --ci            as few samples as the suite has for a short run\n"
 	      "  -k, --only PATTERN  cases whose id or scenario is like that ('A?_RC*')\n"
+	      "  -d, --device NAME   the adapter of all cases that use one\n"
+	      "      --set KEY=VALUE a parameter of all cases that have it, in the place of the\n"
+	      "                      suite's; may be repeated\n"
+	      "      --cpus A,B      the processors of all cases\n"
+	      "      --priority N    SCHED_FIFO priority of all cases\n"
 	      "  -l, --list          show the cases and do not measure\n"
 	      "      --no-csv        no raw.csv beside raw.bin\n"
 	      "      --no-floor      do not measure the machine's floor first (4 s)\n"
@@ -60,16 +70,45 @@ static bool parse_scale(const char *text, double *scale)
 	return false;
 }
 
+enum { NO_CSV = 256, NO_FLOOR, SET, CPUS, PRIORITY };
+
+/* Kinds without such a parameter get processors and priority from this process (place.h). */
+static int set_place(struct run_options *o, const char *key, const char *value)
+{
+	int ret = suite_overrides_add(&o->overrides, key, value);
+
+	for (size_t i = 0; !ret && i < o->overrides.count; i++)
+		o->overrides.list[i].used |= !strcmp(o->overrides.list[i].key, key);
+	return ret;
+}
+
+static int set_parameter(struct run_options *o, int opt, const char *value)
+{
+	int ret = 0;
+
+	if (opt == 'd')
+		return suite_overrides_add(&o->overrides, "device", value);
+	if (opt == SET)
+		return suite_overrides_parse(&o->overrides, value);
+	ret = opt == CPUS ? place_parse_cpus(&o->place, value) :
+			    place_parse_priority(&o->place, value);
+	o->runner.place = &o->place;
+	return ret ? ret : set_place(o, opt == CPUS ? "cpus" : "priority", value);
+}
+
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-	enum { NO_CSV = 256, NO_FLOOR };
 	static const struct option longs[] = {
 		{ "out", required_argument, NULL, 'o' },
 		{ "resume", no_argument, NULL, 'r' },
 		{ "scale", required_argument, NULL, 's' },
 		{ "ci", no_argument, NULL, 'c' },
 		{ "only", required_argument, NULL, 'k' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "set", required_argument, NULL, SET },
+		{ "cpus", required_argument, NULL, CPUS },
+		{ "priority", required_argument, NULL, PRIORITY },
 		{ "list", no_argument, NULL, 'l' },
 		{ "no-csv", no_argument, NULL, NO_CSV },
 		{ "no-floor", no_argument, NULL, NO_FLOOR },
@@ -78,7 +117,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 	};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "o:rs:ck:lh", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "o:rs:ck:d:lh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'o': o->out = optarg; break;
 		case 'r': o->resume = true; break;
@@ -89,6 +128,13 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 		case NO_FLOOR: o->no_floor = true; break;
 		case 's':
 			if (!parse_scale(optarg, &o->runner.scale))
+				return BENCH_USAGE;
+			break;
+		case 'd':
+		case SET:
+		case CPUS:
+		case PRIORITY:
+			if (set_parameter(o, opt, optarg))
 				return BENCH_USAGE;
 			break;
 		case 'h':
@@ -165,6 +211,21 @@ static bool may_use(const char *dir, const struct run_options *o)
 	return there == o->resume;
 }
 
+static void print_overrides(const struct run_options *o)
+{
+	for (size_t i = 0; i < o->overrides.count; i++) {
+		const struct suite_override *one = &o->overrides.list[i];
+		bool place = (o->place.pinned && !strcmp(one->key, "cpus")) ||
+			     (o->place.priority && !strcmp(one->key, "priority"));
+
+		if (place)
+			printf(" --%s ", one->key);
+		else
+			printf(" --set %s=", one->key);
+		parameters_print_word(stdout, one->value);
+	}
+}
+
 /* The same command, to measure what is missing. */
 static void print_resume(const struct suite *s, const struct run_options *o,
 			 const char *dir)
@@ -182,6 +243,7 @@ static void print_resume(const struct suite *s, const struct run_options *o,
 		fputs(" --only ", stdout);
 		parameters_print_word(stdout, o->runner.only);
 	}
+	print_overrides(o);
 	if (o->no_csv)
 		fputs(" --no-csv", stdout);
 	if (o->no_floor)
@@ -231,6 +293,20 @@ static int print_end(const struct runner_counts *n, const struct suite *s,
 	       ret || n->failed ? BENCH_FAILED : BENCH_OK;
 }
 
+/* In the first line, not behind a hundred cases that were left out. */
+static void print_lacks(const struct suite *s, const struct runner_options *o)
+{
+	char packages[400];
+	size_t count = runner_lacks(s, o, packages, sizeof(packages)), all = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		all += runner_wants(o, &s->cases[i]);
+	if (count)
+		printf("%zu of %zu cases are left out for want of packages; to have them: apt-get "
+		       "install %s%s\n", count, all, packages,
+		       strstr(packages, "-dev") ? ", and build again" : "");
+}
+
 static int measure(const struct suite *s, struct run_options *o, const char *dir, int argc,
 		   char **argv)
 {
@@ -243,6 +319,7 @@ static int measure(const struct suite *s, struct run_options *o, const char *dir
 	struct result_run *run;
 	int ret, end;
 
+	print_lacks(s, &o->runner);
 	printf("%s: %s\nresults in %s\n", s->name, s->title, dir);
 	fflush(stdout);
 	ret = result_run_open(dir, &options, &run);
@@ -257,31 +334,40 @@ static int measure(const struct suite *s, struct run_options *o, const char *dir
 	return print_end(&counts, s, o, dir, ret ? ret : end);
 }
 
-int bench_run_main(int argc, char **argv)
+static int run_suite(struct run_options *o, int argc, char **argv)
 {
-	struct run_options o = { .runner = { .scale = 1 } };
+	int ret = BENCH_USAGE;
 	struct suite *s;
 	char *dir;
-	int ret = parse_options(argc, argv, &o);
 
-	if (ret >= 0)
+	if (suite_load(o->suite, o->runner.ci, &o->overrides, &s))
 		return ret;
-	clock_init();
-	if (suite_load(o.suite, o.runner.ci, &s))
-		return BENCH_USAGE;
-	if (o.list) {
-		ret = list_cases(s, &o.runner);
+	if (o->list) {
+		ret = list_cases(s, &o->runner);
 		goto out;
 	}
-	dir = o.out ? strdup(o.out) : default_dir(s);
-	ret = BENCH_USAGE;
-	if (dir && may_use(dir, &o)) {
-		o.runner.stop = bench_catch_signals();
-		ret = measure(s, &o, dir, argc, argv);
+	dir = o->out ? strdup(o->out) : default_dir(s);
+	if (dir && may_use(dir, o)) {
+		o->runner.stop = bench_catch_signals();
+		ret = place_is_allowed(&o->place) ? measure(s, o, dir, argc, argv) :
+						    BENCH_FAILED;
 	}
 	free(dir);
 out:
 	suite_free(s);
+	return ret;
+}
+
+int bench_run_main(int argc, char **argv)
+{
+	struct run_options o = { .runner = { .scale = 1 } };
+	int ret = parse_options(argc, argv, &o);
+
+	if (ret < 0) {
+		clock_init();
+		ret = run_suite(&o, argc, argv);
+	}
+	suite_overrides_free(&o.overrides);
 	return ret;
 }
 

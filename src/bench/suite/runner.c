@@ -28,6 +28,42 @@ double runner_seconds(const struct runner_options *o, const struct suite_case *c
 		       c->kind->seconds(c->parameters, runner_scale(o, c)) : 0;
 }
 
+/* Adds those words that are not there yet. */
+static void add_words(char *all, size_t size, const char *words)
+{
+	while (*words) {
+		size_t n = strcspn(words, " "), len = strlen(all);
+		char word[60], *at;
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, words);
+		at = strstr(all, word);
+		while (at && (at[n] && at[n] != ' '))
+			at = strstr(at + 1, word);
+		if (!at)
+			snprintf(all + len, size - len, "%s%s", len ? " " : "", word);
+		words += n + strspn(words + n, " ");
+	}
+}
+
+size_t runner_lacks(const struct suite *s, const struct runner_options *o, char *packages,
+		    size_t size)
+{
+	size_t count = 0;
+
+	*packages = '\0';
+	for (size_t i = 0; i < s->count; i++) {
+		const struct suite_case *c = &s->cases[i];
+		const char *lacks = runner_wants(o, c) && c->kind && c->kind->lacks ?
+					    c->kind->lacks(c->parameters) : NULL;
+
+		if (!lacks)
+			continue;
+		add_words(packages, size, lacks);
+		count++;
+	}
+	return count;
+}
+
 static void on_progress(const struct bench_context *context, double share)
 {
 	live_share(share);
@@ -37,6 +73,7 @@ int runner_measure(struct result_run *run, const struct suite_case *c,
 		   const struct runner_options *o,
 		   void (*done)(const struct suite_case *c, const json_t *summary))
 {
+	struct place before;
 	struct bench_context context = { .scale = runner_scale(o, c), .stop = o->stop,
 					 .progress = on_progress };
 	int ret;
@@ -45,7 +82,9 @@ int runner_measure(struct result_run *run, const struct suite_case *c,
 	ret = result_case_begin(run, c->id, c->description, &context.result);
 	if (ret)
 		return ret;
+	place_enter(o->place, c->kind, &before);
 	ret = c->kind->run(c->parameters, &context);
+	place_leave(&before);
 	/* A kind that did not look at the flag, or was disturbed by the signal. */
 	if (atomic_load(o->stop))
 		ret = -EINTR;

@@ -5,12 +5,14 @@
 
 #include <stdatomic.h>
 
+#include "bench/suite/place.h"
 #include "bench/suite/suite.h"
 
 struct runner_options {
 	const char *only;    /* pattern of ids or scenarios; NULL: all */
 	double scale;        /* of the sample counts */
 	bool ci;             /* times the case's own scale for short runs */
+	const struct place *place; /* NULL: where this process may run */
 	const atomic_bool *stop;
 };
 
@@ -24,6 +26,11 @@ bool runner_wants(const struct runner_options *o, const struct suite_case *c);
 double runner_scale(const struct runner_options *o, const struct suite_case *c);
 /* Seconds that the case will take, as its kind thinks; 0 without a kind. */
 double runner_seconds(const struct runner_options *o, const struct suite_case *c);
+
+/* How many of the cases lack packages, and which: "openmpi-bin perftest", in the order of the
+ * cases; what does not fit is left out. */
+size_t runner_lacks(const struct suite *s, const struct runner_options *o, char *packages,
+		    size_t size);
 
 /* Measures one case that is not there yet. 0; -EINTR; -EOPNOTSUPP: left out; or another
  * negative errno. `done` is called with its summary before the case ends; it may be NULL. */

@@ -160,9 +160,11 @@ static int read_root(struct suite_reader *r)
 	return ret ? ret : config_errors(r->config) ? -EINVAL : 0;
 }
 
-int suite_load(const char *name, bool ci, struct suite **out)
+int suite_load(const char *name, bool ci, struct suite_overrides *overrides,
+	       struct suite **out)
 {
-	struct suite_reader r = { .suite = calloc(1, sizeof(*r.suite)), .ci = ci };
+	struct suite_reader r = { .suite = calloc(1, sizeof(*r.suite)), .ci = ci,
+				  .overrides = overrides };
 	int ret = -ENOMEM;
 
 	if (!r.suite)
@@ -180,6 +182,8 @@ int suite_load(const char *name, bool ci, struct suite **out)
 		goto err_suite;
 	ret = read_root(&r);
 	config_destroy(r.config);
+	if (!ret && overrides && !suite_overrides_are_right(overrides))
+		ret = -EINVAL;
 	if (ret)
 		goto err_suite;
 	*out = r.suite;

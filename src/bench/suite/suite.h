@@ -34,6 +34,8 @@
 
 #define SUITE_WHY_SIZE 200
 
+struct suite_overrides;
+
 struct suite_case {
 	char *id;
 	const char *scenario;          /* borrowed from the description */
@@ -55,9 +57,11 @@ struct suite {
 /*
  * Reads the suite of this name, from the folder of suites of this build or installation; or,
  * if there is a '/' or a '.' in it, the file. All its errors
- * are logged with file, line and key. `ci`: for a short run. 0, or a negative errno. Free with suite_free().
+ * are logged with file, line and key. `ci`: for a short run. `overrides`: of the command line, or
+ * NULL. 0, or a negative errno. Free with suite_free().
  */
-int suite_load(const char *name, bool ci, struct suite **out);
+int suite_load(const char *name, bool ci, struct suite_overrides *overrides,
+	       struct suite **out);
 void suite_free(struct suite *s);
 
 /* Calls `show` for each suite that can be run by its name. */

@@ -5,6 +5,7 @@
 
 #include "bench/kind/parameters.h"
 #include "bench/suite/kinds.h"
+#include "bench/suite/override.h"
 #include "bench/suite/suite.h"
 #include "gateway/config/config.h"
 
@@ -19,6 +20,7 @@ struct suite_reader {
 	int64_t limit_ns;
 	double scale_ci;
 	bool ci;               /* the groups `ci` count */
+	struct suite_overrides *overrides; /* NULL: none */
 	struct suite *suite;
 };
 
@@ -46,6 +48,10 @@ struct suite_element {
 /* Adds the cases of an element of `cases`. 0 or -ENOMEM; what is wrong there is reported
  * by config_fail(). */
 int suite_expand(struct suite_reader *r, const json_t *element);
+
+/* Puts the parameters of the command line into `parameters`, and marks those that are used, or
+ * wrong. 0 or -ENOMEM. */
+int suite_override(const struct suite_element *e, json_t *parameters);
 
 /* The object of the file that holds `key` of the element: itself or `common`. */
 const json_t *suite_holder(const struct suite_element *e, const char *key);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -218,6 +219,34 @@ static void captures_that_are_not_whole_are_refused(void **state)
 	assert_int_equal(mpi_packets_parse(c.bytes, c.size, 0, 9, &p), -EBADMSG);
 }
 
+/* Such as those that wait in MPI_Finalize for ever. */
+static void what_hangs_at_its_end_has_measured(void **state)
+{
+	static const char *const scripts[] = {
+		"printf '# name unit value meaning\\ndamaged - 0 messages\\n'; exec sleep 1000",
+		"printf '# name unit value meaning\\ncounted - 5 messages\\n'; exec sleep 1000",
+	};
+	const atomic_bool stop = false;
+	char path[] = "/tmp/busbar-mpi-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		struct mpi_plan plan = { .output = path };
+		struct mpi_marks marks;
+
+		process_words_split(&plan.words, "sh -c");
+		process_words_add(&plan.words, scripts[i]);
+		/* The time is up when the program has been looked at a few times. */
+		assert_int_equal(mpi_launch(&plan, 1.0, &stop, &marks), i ? -ETIMEDOUT : 0);
+		assert_int_equal(marks.hung, !i);
+		assert_int_equal(mpi_table_is_whole(path), !i);
+		process_words_free(&plan.words);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +258,7 @@ int main(void)
 		cmocka_unit_test(counters_of_the_processes_are_added_up),
 		cmocka_unit_test(packets_are_counted_by_what_they_do),
 		cmocka_unit_test(captures_that_are_not_whole_are_refused),
+		cmocka_unit_test(what_hangs_at_its_end_has_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

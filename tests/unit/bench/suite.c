@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Suites: which cases a file means, and what is wrong in one; every suite of the tree. */
 #include "bench/suite/suite.h"
+#include "bench/suite/override.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -35,7 +36,7 @@ static int load(const char *text, bool ci, struct suite **s)
 	fputs(text, f);
 	fclose(f);
 	logged[0] = '\0';
-	return suite_load(path, ci, s);
+	return suite_load(path, ci, NULL, s);
 }
 
 static void assert_ids(const struct suite *s, const char *expected)
@@ -111,6 +112,72 @@ static void references_are_those_of_the_case(void **state)
 	suite_free(s);
 }
 
+/* Of lists, of groups that set several parameters, and of kinds that do not have them. */
+static void the_command_line_sets_parameters_of_all_cases(void **state)
+{
+	static const char text[] =
+		"cases = ( { scenario = \"A\"; kind = \"program\"; size = [ 8, 64 ];\n"
+		"  type = [ \"RC\", \"UC\" ]; },\n"
+		"{ scenario = \"B\"; kind = \"program\"; together = (\n"
+		"  { name = \"a\"; size = 8; mtu = 256; }, { name = \"b\"; size = 16; } ); },\n"
+		"{ scenario = \"F\"; kind = \"floor\"; } );\n";
+	struct suite_overrides o = { .count = 0 };
+	struct suite *s;
+
+	assert_int_equal(load(text, false, &s), 0);
+	suite_free(s);
+	assert_int_equal(suite_overrides_parse(&o, "size=32"), 0);
+	assert_int_equal(suite_overrides_parse(&o, "inline-size=16"), 0);
+	assert_int_equal(suite_overrides_add(&o, "device", "mlx5_0"), 0);
+	assert_int_equal(suite_load(path, false, &o, &s), 0);
+	assert_ids(s, "A_RC A_UC B_a B_b F ");
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(parameter(s, i, "size"), 32);
+		assert_int_equal(parameter(s, i, "inline_size"), 16);
+	}
+	assert_int_equal(parameter(s, 2, "mtu"), 256);
+	assert_string_equal(json_string_value(json_object_get(s->cases[0].parameters, "device")),
+			    "mlx5_0");
+	suite_free(s);
+	/* A value that does not go with a case leaves it out. */
+	assert_int_equal(suite_overrides_parse(&o, "program=ib_read_lat"), 0);
+	assert_int_equal(suite_load(path, false, &o, &s), 0);
+	assert_non_null(s->cases[0].kind);
+	assert_null(s->cases[1].kind);
+	assert_non_null(strstr(s->cases[1].why, "not possible"));
+	suite_free(s);
+	suite_overrides_free(&o);
+}
+
+static void wrong_parameters_of_the_command_line_are_named_once(void **state)
+{
+	static const struct {
+		const char *set, *message;
+	} wrong[] = {
+		{ "sise=8", "no case of this suite has a parameter 'sise'" },
+		{ "size=0", "--set size=0: 0 is not usable, expected 1..8388608" },
+	};
+	struct suite *s;
+
+	assert_int_equal(load("cases = ( { scenario = \"A\"; kind = \"program\"; type = [ \"RC\", "
+			      "\"UC\" ]; } );", false, &s), 0);
+	suite_free(s);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct suite_overrides o = { .count = 0 };
+		const char *at;
+
+		assert_int_equal(suite_overrides_parse(&o, wrong[i].set), 0);
+		logged[0] = '\0';
+		assert_int_equal(suite_load(path, false, &o, &s), -EINVAL);
+		at = strstr(logged, wrong[i].message);
+		if (!at || strstr(at + 1, wrong[i].message))
+			fail_msg("expected once '%s', logged:\n%s", wrong[i].message, logged);
+		suite_overrides_free(&o);
+	}
+	assert_int_equal(suite_overrides_parse(&(struct suite_overrides){ .count = 0 }, "size"),
+			 -EINVAL);
+}
+
 static void mistakes_are_named_with_line_and_key(void **state)
 {
 	static const struct {
@@ -145,7 +212,7 @@ static void mistakes_are_named_with_line_and_key(void **state)
 		if (!strstr(logged, wrong[i].message))
 			fail_msg("expected '%s', logged:\n%s", wrong[i].message, logged);
 	}
-	assert_int_equal(suite_load("quik", false, &(struct suite *){ NULL }), -ENOENT);
+	assert_int_equal(suite_load("quik", false, NULL, &(struct suite *){ NULL }), -ENOENT);
 }
 
 static void read_both_ways(const char *file)
@@ -154,7 +221,7 @@ static void read_both_ways(const char *file)
 		struct suite *s;
 
 		logged[0] = '\0';
-		if (suite_load(file, ci, &s))
+		if (suite_load(file, ci, NULL, &s))
 			fail_msg("%s: %s", file, logged);
 		assert_true(*s->title && *s->question && s->count);
 		suite_free(s);
@@ -194,6 +261,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lists_are_combined_into_cases),
 		cmocka_unit_test(references_are_those_of_the_case),
 		cmocka_unit_test(mistakes_are_named_with_line_and_key),
+		cmocka_unit_test(the_command_line_sets_parameters_of_all_cases),
+		cmocka_unit_test(wrong_parameters_of_the_command_line_are_named_once),
 		cmocka_unit_test(every_suite_of_the_tree_can_be_read),
 	};
 
