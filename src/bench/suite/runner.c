@@ -6,20 +6,41 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/suite/live.h"
 #include "bench/result/show.h"
 #include "util/log.h"
+#include "util/num.h"
 
 bool runner_wants(const struct runner_options *o, const struct suite_case *c)
 {
 	return !o->only || !fnmatch(o->only, c->id, 0) || !fnmatch(o->only, c->scenario, 0);
 }
 
+/* Of whole scripts, which is how the commands of the documents are tried. */
+static double scale_of_all(void)
+{
+	const char *text = getenv("BUSBAR_BENCH_SCALE");
+	double scale;
+
+	if (!text || !*text)
+		return 1;
+	if (num_parse_double(text, text + strlen(text), &scale) == text + strlen(text) &&
+	    scale > 0 && scale <= 1e6)
+		return scale;
+	log_warn("BUSBAR_BENCH_SCALE=%s is not usable, expected a number above 0", text);
+	return 1;
+}
+
 double runner_scale(const struct runner_options *o, const struct suite_case *c)
 {
-	return o->scale * (o->ci ? c->scale_ci : 1);
+	static double all;
+
+	if (!(all > 0))
+		all = scale_of_all();
+	return all * o->scale * (o->ci ? c->scale_ci : 1);
 }
 
 double runner_seconds(const struct runner_options *o, const struct suite_case *c)
