@@ -13,6 +13,7 @@
 #include "bench/result/files.h"
 #include "bench/result/result.h"
 #include "bench/result/statistics.h"
+#include "bench/result/verdicts.h"
 #include "mutate.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -58,15 +59,18 @@ static void make_run(void)
 	const struct result_options o = { .suite = "fuzz", .no_csv = true, .no_floor = true };
 	const int64_t from[] = { 1, 2, RESULT_ABSENT }, to[] = { 10, INT64_MAX, 12 };
 	const struct result_column columns[] = { { "from", "ns", from }, { "to", "ns", to } };
-	const struct result_latency latency = { "t_lat", "latency", "from", "to" };
-	json_t *d = json_pack("{s:s, s:{}}", "kind", "x", "parameters");
+	/* Two latencies of one case, which a shape compares. */
+	const struct result_latency latencies[] = { { "t_lat", "latency", "from", "to" },
+						    { "t_lat_comp", "other", "from", "to" } };
+	json_t *d = json_pack("{s:s, s:s, s:{s:s}}", "kind", "x", "scenario", "B1", "parameters",
+			      "type", "RC");
 	struct result_run *run;
 	struct result_case *c;
 
 	log_set_sink(quiet);
 	if (!mkdtemp(dir) || result_run_open(dir, &o, &run) ||
 	    result_case_begin(run, "a", d, &c) ||
-	    result_case_rows(c, columns, 2, 3, &latency, 1) || result_case_end(c) ||
+	    result_case_rows(c, columns, 2, 3, latencies, 2) || result_case_end(c) ||
 	    result_run_close(run))
 		abort();
 	json_decref(d);
@@ -106,6 +110,7 @@ static void use_run(void)
 		return;
 	if (ret)
 		abort();
+	json_decref(verdicts_of(dir, run, machine, cases, count));
 	for (size_t i = 0; i < count; i++)
 		use_case(&cases[i]);
 	result_read_free(cases, count);

@@ -9,6 +9,7 @@
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H
 
+#include <jansson.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +79,11 @@ void floor_measure_run(const struct floor_measure *m,
  * -ECANCELED and are not printed. */
 void floor_print_text(const struct floor_cpus *cpus,
 		      const struct floor_result *results, FILE *out);
+/* The same as an object, and one of its members: { "median", "best", "p50", "p99" }, or { "error" }.
+ * NULL without memory. */
+json_t *floor_json(const struct floor_cpus *cpus, const struct floor_result *results);
+json_t *floor_result_json(const struct floor_result *result);
+/* One key a line, for scripts. */
 void floor_print_json(const struct floor_cpus *cpus,
 		      const struct floor_result *results, FILE *out);
 

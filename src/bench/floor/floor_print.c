@@ -48,26 +48,41 @@ void floor_print_text(const struct floor_cpus *cpus,
 	}
 }
 
+json_t *floor_result_json(const struct floor_result *r)
+{
+	json_t *o;
+
+	if (r->err)
+		return json_pack("{s:s}", "error", why_not(r->err));
+	o = json_pack("{s:f, s:f}", "median", r->median, "best", r->best);
+	if (r->p50 > 0)
+		json_object_update_new(o, json_pack("{s:f, s:f}", "p50", r->p50, "p99", r->p99));
+	return o;
+}
+
+json_t *floor_json(const struct floor_cpus *cpus, const struct floor_result *results)
+{
+	json_t *all = json_pack("{s:s, s:[i, i]}", "clock", clock_source(), "cpus", cpus->first,
+				cpus->second);
+
+	for (size_t i = 0; i < floor_measure_count; i++)
+		if (results[i].err != -ECANCELED)
+			json_object_set_new(all, floor_measures[i].name,
+					    floor_result_json(&results[i]));
+	return all;
+}
+
 void floor_print_json(const struct floor_cpus *cpus,
 		      const struct floor_result *results, FILE *out)
 {
-	fprintf(out, "{\n  \"clock\": \"%s\",\n  \"cpus\": [%d, %d]",
-		clock_source(), cpus->first, cpus->second);
-	for (size_t i = 0; i < floor_measure_count; i++) {
-		const struct floor_measure *m = &floor_measures[i];
-		const struct floor_result *r = &results[i];
+	json_t *all = floor_json(cpus, results), *value;
+	const char *key, *comma = "{\n";
 
-		if (r->err == -ECANCELED)
-			continue;
-		fprintf(out, ",\n  \"%s\": ", m->name);
-		if (r->err)
-			fprintf(out, "{\"error\": \"%s\"}", why_not(r->err));
-		else
-			fprintf(out, "{\"median\": %.2f, \"best\": %.2f", r->median, r->best);
-		if (!r->err && r->p50 > 0)
-			fprintf(out, ", \"p50\": %.0f, \"p99\": %.0f", r->p50, r->p99);
-		if (!r->err)
-			fputs("}", out);
+	json_object_foreach(all, key, value) {
+		fprintf(out, "%s  \"%s\": ", comma, key);
+		json_dumpf(value, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+		comma = ",\n";
 	}
-	fprintf(out, "\n}\n");
+	fputs("\n}\n", out);
+	json_decref(all);
 }

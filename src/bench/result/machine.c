@@ -263,34 +263,19 @@ json_t *machine_describe(int argc, char *const *argv)
 	return all;
 }
 
-/* In the form of floor_print_json(). */
-static json_t *one_measure(const struct floor_result *r)
-{
-	if (r->err)
-		return json_pack("{s:s}", "error", strerror(-r->err));
-	return json_pack("{s:f, s:f}", "median", r->median, "best", r->best);
-}
-
 json_t *machine_floor(const atomic_bool *stop)
 {
+	struct floor_result results[FLOOR_MEASURES_MAX];
 	struct floor_setting setting;
-	json_t *floor;
 	int err = floor_default_setting(&setting);
 
 	if (err)
 		return json_pack("{s:s}", "error", strerror(-err));
 	clock_init();
-	floor = json_pack("{s:s, s:[i, i]}", "clock", clock_source(), "cpus", setting.cpus.first,
-			  setting.cpus.second);
-	for (size_t i = 0; floor && i < floor_measure_count; i++) {
-		struct floor_result r;
-
-		if (stop && atomic_load(stop)) {
-			json_decref(floor);
+	for (size_t i = 0; i < floor_measure_count; i++) {
+		if (stop && atomic_load(stop))
 			return NULL;
-		}
-		floor_measure_run(&floor_measures[i], &setting, &r);
-		json_object_set_new(floor, floor_measures[i].name, one_measure(&r));
+		floor_measure_run(&floor_measures[i], &setting, &results[i]);
 	}
-	return floor;
+	return floor_json(&setting.cpus, results);
 }

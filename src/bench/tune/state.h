@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The file that remembers what was changed on this host, so that it can be taken back by
- * another process, also after one that ended in the middle. It is JSON, one change a line:
+ * another process, also after one that ended in the middle. It is JSON:
  *
  *   {"busbar tune": 1, "root": "", "changes": [
  *   {"setting": "swap", "progress": "done", "kind": "value", "path": "/proc/sys/vm/swappiness", "former": "60\n", "now": "10\n"}
@@ -29,8 +29,5 @@ int tune_state_replace(const char *file, const char *root, const struct tune_pla
  * may write it; -EINVAL: it belongs to another root. The caller frees the plan. */
 int tune_state_read(const char *file, const char *root, struct tune_plan *p);
 int tune_state_remove(const char *file);
-
-/* A JSON string with its quotes; what is no UTF-8 is written as it is. */
-void tune_json_string(FILE *out, const char *text);
 
 #endif

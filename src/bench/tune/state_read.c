@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Reading the state file; see state.h. The reader takes the form that state_write.c
- * writes, with any white space, and nothing else.
- */
+/* Reading the state file; see state.h. A member that state_write.c does not write, or that is
+ * missing, is refused. */
 #define LOG_ROOM "tune"
 #include <errno.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,132 +15,19 @@
 #include "util/log.h"
 #include "util/user.h"
 
-struct reader {
-	const char *file, *at;
-	unsigned line;
-	bool failed;
-};
-
-static void fail(struct reader *r, const char *what)
+static int damaged(const char *file, size_t index, const char *what)
 {
-	if (!r->failed)
-		log_error("%s:%u: the state file is damaged: %s", r->file, r->line, what);
-	r->failed = true;
+	log_error("%s: the state file is damaged: change %zu: %s", file, index + 1, what);
+	return -EBADMSG;
 }
 
-static void skip_space(struct reader *r)
+/* The index of the word; -1: it is none of them. */
+static int find_word(const char *text, const char *const *words, int count)
 {
-	for (; *r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'; r->at++)
-		r->line += *r->at == '\n';
-}
-
-static bool next_is(struct reader *r, char c)
-{
-	skip_space(r);
-	if (r->failed || *r->at != c)
-		return false;
-	r->at++;
-	return true;
-}
-
-static void expect(struct reader *r, char c)
-{
-	char what[] = "'?' expected";
-
-	what[1] = c;
-	if (!next_is(r, c))
-		fail(r, what);
-}
-
-/* The character behind a backslash; 0: there is no such escape. */
-static char escaped(struct reader *r)
-{
-	char c = *r->at++;
-	unsigned code = 0;
-
-	if (c == '"' || c == '\\' || c == '/')
-		return c;
-	if (c == 'n' || c == 't')
-		return c == 'n' ? '\n' : '\t';
-	for (int i = 0; c == 'u' && i < 4; i++) {
-		const char *digits = "0123456789abcdef";
-		const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
-
-		if (!digit)
-			return 0;
-		code = code << 4 | (unsigned)(digit - digits);
-		r->at++;
-	}
-	return code < ' ' ? (char)code : 0;
-}
-
-/* malloc()ed; NULL after an error. */
-static char *read_string(struct reader *r)
-{
-	char *text, *to;
-
-	expect(r, '"');
-	if (r->failed)
-		return NULL;
-	text = to = malloc(strlen(r->at) + 1);
-	if (!text) {
-		fail(r, "no memory for it");
-		return NULL;
-	}
-	while (*r->at && *r->at != '"' && *r->at != '\n') {
-		char c = *r->at++;
-
-		if (c == '\\' && !(c = escaped(r))) {
-			fail(r, "a text has an unknown escape");
-			break;
-		}
-		*to++ = c;
-	}
-	*to = '\0';
-	if (!r->failed && *r->at != '"')
-		fail(r, "a text without an end");
-	if (r->failed) {
-		free(text);
-		return NULL;
-	}
-	r->at++;
-	return text;
-}
-
-static void expect_key(struct reader *r, const char *key)
-{
-	char what[64], *text;
-
-	snprintf(what, sizeof(what), "key \"%s\" expected", key);
-	skip_space(r);
-	text = *r->at == '"' ? read_string(r) : NULL;
-	if (!text || strcmp(text, key))
-		fail(r, what);
-	free(text);
-	expect(r, ':');
-}
-
-static char *read_member(struct reader *r, const char *key)
-{
-	if (strcmp(key, "setting"))
-		expect(r, ',');
-	expect_key(r, key);
-	return read_string(r);
-}
-
-static int read_word(struct reader *r, const char *key, const char *const *words, int count)
-{
-	char *text = read_member(r, key), what[64];
-
-	for (int i = 0; text && i < count; i++)
-		if (!strcmp(text, words[i])) {
-			free(text);
+	for (int i = 0; i < count; i++)
+		if (!strcmp(text, words[i]))
 			return i;
-		}
-	free(text);
-	snprintf(what, sizeof(what), "unknown \"%s\"", key);
-	fail(r, what);
-	return 0;
+	return -1;
 }
 
 static bool path_is_usable(const char *path)
@@ -151,62 +37,73 @@ static bool path_is_usable(const char *path)
 	       !strstr(path, "/./");
 }
 
-static void read_change(struct reader *r, struct tune_plan *p)
+static int read_change(const char *file, size_t index, json_t *o, struct tune_plan *p)
 {
+	const char *setting, *progress, *kind, *path, *former, *now;
 	struct tune_change c = { 0 };
+	json_error_t e;
+	int words[2];
 
-	expect(r, '{');
-	c.setting = read_member(r, "setting");
-	c.progress = (enum tune_progress)read_word(r, "progress", tune_state_progress,
-						   TUNE_DROPPED);
-	c.kind = (enum tune_kind)read_word(r, "kind", tune_state_kinds, TUNE_KINDS);
-	c.path = read_member(r, "path");
-	if (c.path && !path_is_usable(c.path))
-		fail(r, "\"path\" does not lead to /sys, /proc/sys or /proc/irq");
-	c.former = read_member(r, "former");
-	c.now = read_member(r, "now");
-	expect(r, '}');
-	if (!r->failed) {
-		tune_plan_add(p, &c);
-		if (p->err)
-			fail(r, "no memory for it");
-	}
-	free(c.setting);
-	free(c.path);
-	free(c.former);
-	free(c.now);
+	if (json_unpack_ex(o, &e, JSON_STRICT, "{s:s, s:s, s:s, s:s, s:s, s:s}", "setting",
+			   &setting, "progress", &progress, "kind", &kind, "path", &path,
+			   "former", &former, "now", &now))
+		return damaged(file, index, e.text);
+	words[0] = find_word(progress, tune_state_progress, TUNE_DROPPED);
+	words[1] = find_word(kind, tune_state_kinds, TUNE_KINDS);
+	if (words[0] < 0 || words[1] < 0)
+		return damaged(file, index, words[0] < 0 ? "unknown \"progress\"" :
+							   "unknown \"kind\"");
+	if (!path_is_usable(path))
+		return damaged(file, index,
+			       "\"path\" does not lead to /sys, /proc/sys or /proc/irq");
+	/* The plan copies the texts. */
+	c = (struct tune_change){ .setting = (char *)setting,
+				  .progress = (enum tune_progress)words[0],
+				  .kind = (enum tune_kind)words[1], .path = (char *)path,
+				  .former = (char *)former, .now = (char *)now };
+	tune_plan_add(p, &c);
+	return p->err;
 }
 
-static int read_state(struct reader *r, const char *root, struct tune_plan *p)
+static int read_state(const char *file, const char *root, json_t *state, struct tune_plan *p)
 {
-	char *its_root;
-	bool other;
+	json_t *changes, *one;
+	const char *its_root;
+	json_error_t e;
+	int version, ret = 0;
+	size_t i;
 
-	expect(r, '{');
-	expect_key(r, "busbar tune");
-	expect(r, '1');
-	expect(r, ',');
-	expect_key(r, "root");
-	its_root = read_string(r);
-	other = its_root && strcmp(its_root, root);
-	if (other)
+	if (json_unpack_ex(state, &e, JSON_STRICT, "{s:i, s:s, s:o}", "busbar tune", &version,
+			   "root", &its_root, "changes", &changes) ||
+	    version != 1 || !json_array_size(changes)) {
+		log_error("%s: the state file is damaged: %s", file,
+			  *e.text ? e.text : "another version, or no changes");
+		return -EBADMSG;
+	}
+	if (strcmp(its_root, root)) {
 		log_error("%s: these changes were made below '%s', not below '%s': give that as --root",
-			  r->file, its_root, root);
-	free(its_root);
-	if (other)
+			  file, its_root, root);
 		return -EINVAL;
-	expect(r, ',');
-	expect_key(r, "changes");
-	expect(r, '[');
-	do
-		read_change(r, p);
-	while (next_is(r, ','));
-	expect(r, ']');
-	expect(r, '}');
-	skip_space(r);
-	if (*r->at)
-		fail(r, "text behind its end");
-	return r->failed ? -EBADMSG : 0;
+	}
+	json_array_foreach(changes, i, one)
+		if (!ret)
+			ret = read_change(file, i, one, p);
+	return ret;
+}
+
+static int parse(const char *file, const char *root, const char *text, struct tune_plan *p)
+{
+	json_error_t e;
+	json_t *state = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+	int ret;
+
+	if (!state) {
+		log_error("%s:%d: the state file is damaged: %s", file, e.line, e.text);
+		return -EBADMSG;
+	}
+	ret = read_state(file, root, state, p);
+	json_decref(state);
+	return ret;
 }
 
 /* Root writes what this file says: so nobody else may have written it. */
@@ -232,7 +129,6 @@ static int check_owner(const char *file)
 int tune_state_read(const char *file, const char *root, struct tune_plan *p)
 {
 	const struct tune_tree host = { .root = "" };
-	struct reader r = { .file = file, .line = 1 };
 	char *text = NULL;
 	int err = tune_tree_read(&host, file, &text);
 
@@ -243,9 +139,8 @@ int tune_state_read(const char *file, const char *root, struct tune_plan *p)
 		return err;
 	}
 	err = check_owner(file);
-	r.at = text;
 	if (!err)
-		err = read_state(&r, root, p);
+		err = parse(file, root, text, p);
 	free(text);
 	if (err)
 		tune_plan_free(p);

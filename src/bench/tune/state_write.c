@@ -3,6 +3,7 @@
 #define LOG_ROOM "tune"
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,53 +24,25 @@ const char *const tune_state_progress[TUNE_DROPPED] = {
 	[TUNE_PLANNED] = "planned", [TUNE_DONE] = "done",
 };
 
-void tune_json_string(FILE *out, const char *text)
+/* NULL: no memory, or a text that is no UTF-8. */
+static json_t *describe(const char *root, const struct tune_plan *p)
 {
-	fputc('"', out);
-	for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if (*s == '\n')
-			fputs("\\n", out);
-		else if (*s == '\t')
-			fputs("\\t", out);
-		else if (*s < ' ')
-			fprintf(out, "\\u%04x", *s);
-		else
-			fputc(*s, out);
-	}
-	fputc('"', out);
-}
+	json_t *changes = json_array();
 
-static void print_member(FILE *out, const char *key, const char *value)
-{
-	fprintf(out, "%s\"%s\": ", strcmp(key, "setting") ? ", " : "{", key);
-	tune_json_string(out, value);
-}
-
-static void print_state(FILE *out, const char *root, const struct tune_plan *p)
-{
-	bool any = false;
-
-	fputs("{\"busbar tune\": 1, \"root\": ", out);
-	tune_json_string(out, root);
-	fputs(", \"changes\": [\n", out);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct tune_change *c = &p->changes[i];
 
 		if (c->progress == TUNE_DROPPED)
 			continue;
-		fputs(any ? ",\n" : "", out);
-		any = true;
-		print_member(out, "setting", c->setting);
-		print_member(out, "progress", tune_state_progress[c->progress]);
-		print_member(out, "kind", tune_state_kinds[c->kind]);
-		print_member(out, "path", c->path);
-		print_member(out, "former", c->former);
-		print_member(out, "now", c->now);
-		fputc('}', out);
+		if (json_array_append_new(changes, json_pack(
+			    "{s:s, s:s, s:s, s:s, s:s, s:s}", "setting", c->setting, "progress",
+			    tune_state_progress[c->progress], "kind", tune_state_kinds[c->kind],
+			    "path", c->path, "former", c->former, "now", c->now))) {
+			json_decref(changes);
+			return NULL;
+		}
 	}
-	fputs("\n]}\n", out);
+	return json_pack("{s:i, s:s, s:o}", "busbar tune", 1, "root", root, "changes", changes);
 }
 
 /* Writes a file beside `file`; its name is in *made, malloc()ed, also to be freed after an
@@ -77,32 +50,41 @@ static void print_state(FILE *out, const char *root, const struct tune_plan *p)
 static int write_beside(const char *file, const char *root, const struct tune_plan *p,
 			char **made)
 {
+	json_t *state = describe(root, p);
 	FILE *out;
 	int fd, err = 0;
 
+	if (!state) {
+		*made = NULL;
+		return -EILSEQ;
+	}
 	if (asprintf(made, "%s.XXXXXX", file) < 0) {
 		*made = NULL;
-		return -ENOMEM;
+		err = -ENOMEM;
+		goto out_state;
 	}
 	fd = mkostemp(*made, O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
 		free(*made);
 		*made = NULL;
-		return err;
+		goto out_state;
 	}
 	out = fdopen(fd, "w");
 	if (!out) {
 		err = -errno;
 		close(fd);
-		return err;
+		goto out_state;
 	}
-	print_state(out, root, p);
+	if (json_dumpf(state, out, JSON_INDENT(1)) || fputc('\n', out) == EOF)
+		err = errno ? -errno : -EIO;
 	/* On a disk, the former values must be there before the first is changed. */
-	if (fflush(out) || (fsync(fd) && errno != EINVAL && errno != EROFS))
+	if (!err && (fflush(out) || (fsync(fd) && errno != EINVAL && errno != EROFS)))
 		err = -errno;
 	if (fclose(out) && !err)
 		err = -errno;
+out_state:
+	json_decref(state);
 	return err;
 }
 
