@@ -81,10 +81,9 @@ static bool state_is_right(const struct mad_port_info *want, const struct mad_po
 	default:
 		return false;
 	}
-	if (want->port_physical_state > MAD_PHYSICAL_DISABLED)
-		return false;
-	return !want->port_physical_state || want->port_state == MAD_PORT_DOWN ||
-	       (!want->port_state && is->port_state == MAD_PORT_DOWN);
+	/* The link trains anew, so the port becomes neither ARMED nor ACTIVE. */
+	return want->port_physical_state <= MAD_PHYSICAL_DISABLED &&
+	       (!want->port_physical_state || want->port_state <= MAD_PORT_DOWN);
 }
 
 /* Of ports with a connector. */
@@ -163,19 +162,14 @@ static void take_end(const struct mad_port_info *want, struct mad_port_info *is)
 		is->qkey_violations = 0;
 }
 
-/* The link, after its state was set to DOWN, or another physical state while it is down. */
+/* The link goes down and trains anew, from the physical state that is wanted. */
 static void take_down(struct agent_request *r, struct agent_port *p, uint8_t number,
 		      const struct mad_port_info *want)
 {
-	const bool retrain = want->port_state == MAD_PORT_DOWN;
-
-	if (!retrain && !want->port_physical_state)
+	if (want->port_state != MAD_PORT_DOWN && !want->port_physical_state)
 		return;
 	p->physical = want->port_physical_state ? want->port_physical_state : p->info.link_down_default_state;
-	if (retrain)
-		agent_link_retrain(r->a, r->node, number, r->now_ns);
-	else
-		agent_link_update(r->a, r->node, number, r->now_ns);
+	agent_link_retrain(r->a, r->node, number, r->now_ns);
 }
 
 uint16_t agent_set_port_info(struct agent_request *r)

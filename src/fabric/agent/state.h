@@ -46,7 +46,7 @@ struct agent_notice {
 	bool pending;
 	uint8_t type, port;
 	uint16_t trap;       /* 0: the slot was never used */
-	uint64_t tid;
+	uint32_t tid;
 	uint64_t last_ns;    /* when it was sent */
 	uint64_t due_ns;
 	uint8_t repeats;     /* since it was raised, up to a limit */

@@ -80,7 +80,7 @@ void agent_trap_raise(struct fabric_agents *a, struct agent_node *n, uint8_t por
 		return;
 	memcpy(t->details, details, sizeof(t->details));
 	/* A TrapRepress that is on its way does not mean this occurrence. */
-	t->tid = (uint64_t)n->number << 32 | ++a->tid;
+	t->tid = ++a->tid;
 	if (t->pending)
 		return;
 	t->pending = true;
@@ -94,7 +94,7 @@ void agent_trap_raise(struct fabric_agents *a, struct agent_node *n, uint8_t por
 void agent_trap_repress(struct fabric_agents *a, struct agent_node *n, uint64_t tid)
 {
 	for (unsigned i = 0; i < AGENT_NOTICES; i++)
-		if (n->notice[i].pending && n->notice[i].tid == tid) {
+		if (n->notice[i].pending && n->notice[i].tid == (uint32_t)tid) {
 			n->notice[i].pending = false;
 			a->counts.traps_repressed++;
 		}

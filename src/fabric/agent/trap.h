@@ -17,7 +17,8 @@
  */
 void agent_trap_raise(struct fabric_agents *a, struct agent_node *n, uint8_t port, uint16_t trap,
 		      const uint8_t details[MAD_NOTICE_DETAILS_BYTES], uint64_t now_ns);
-/* A TrapRepress with this transaction came. */
+/* A TrapRepress with this transaction came. Its upper 32 bits may be the manager's: interfaces to processes
+ * use them to find whose an answer is. */
 void agent_trap_repress(struct fabric_agents *a, struct agent_node *n, uint64_t tid);
 /* Sends what is due at the node. */
 void agent_trap_tick(struct fabric_agents *a, struct agent_node *n, uint64_t now_ns);
