@@ -29,11 +29,12 @@ struct sa_answer {
 void *sa_answer_record(struct sa_answer *a);
 void sa_answer_keep(struct sa_answer *a, const uint8_t *record);
 
+/* What the record of each member of a group says alike. */
+void sa_member_fill(const struct manager *m, const struct manager_group *g,
+		    struct mad_mc_member_record *r);
+
 /* ---- sa_records.c ---- */
 /* Adds all records of a->attr_id that match. -ENOENT: it is no attribute that is known here. */
 int sa_records(const struct manager *m, struct sa_answer *a);
-
-void sa_member_fill(const struct manager *m, const struct manager_group *g,
-		    struct mad_mc_member_record *r);
 
 #endif
