@@ -97,14 +97,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 static const char *const files[] = {
-	"vendid=0x2c9\ndevid=0x1003\nsysimgguid=0x23\nswitchguid=0x20(21)\n"
+	("vendid=0x2c9\ndevid=0x1003\nsysimgguid=0x23\nswitchguid=0x20(21)\n"
 	"Switch\t3 \"S-20\"\t\t# \"one\" enhanced port 0 lid 6 lmc 0\n"
 	"[1]\t\"H-30\"[1](31) \t\t# \"two\" lid 4 4xFDR10\n"
 	"[3][ext 2]\t\"S-40\"[2] \t\t# \"three\" lid 4 2xHDR\n\n"
 	"caguid=0x30\nCa\t2 \"H-30\"\t\t# \"two\"\n[1](31)\t\"S-20\"[1] # lid 4 lmc 0 \"one\" lid 6 4xFDR10\n"
-	"[2](32)\n\nswitchguid=0x40\nSwitch 8 \"S-40\"\n[2] \"S-20\"[3]\n[5] \"S-40\"[6]\n[6] \"S-40\"[5]\n",
-	"width=3\nspeed=7\nSwitch 4 \"a\"\n[1] \"b\"[1] w=2 s=1 delay:1.5us ber:1e-12\n[2] \"c\"\n"
-	"Hca 1 \"b\"\n[1] \"a\"[1] 4xSDR\nHca 1 \"c\"\n[1] \"a\"[2]\n",
+	"[2](32)\n\nswitchguid=0x40\nSwitch 8 \"S-40\"\n[2] \"S-20\"[3]\n[5] \"S-40\"[6]\n[6] \"S-40\"[5]\n"),
+	("width=3\nspeed=7\nSwitch 4 \"a\"\n[1] \"b\"[1] w=2 s=1 delay:1.5us ber:1e-12\n[2] \"c\"\n"
+	"Hca 1 \"b\"\n[1] \"a\"[1] 4xSDR\nHca 1 \"c\"\n[1] \"a\"[2]\n"),
 	"Rt 2 \"r\"\nmodule=\"m\"\ninclude \"x\"\n@[1] \"y\"\nhcaguids=5\nspeed=HDR\nChassis 1\n",
 };
 

@@ -77,6 +77,7 @@ static void a_subnet_in_two_parts_is_told_with_a_node_of_each(void **state)
 		{ "HH", "ab", NULL },
 		{ "HHH", "ab bc ca", NULL },
 		{ "HHH", "ab bc", "from 'a' to 'c'" },
+		{ "HHH", "ab ac", "from 'b' to 'c'" },
 		{ "SSHH", "ab ac bd", NULL },
 		{ "SSHH", "ac bd", "from 'a' to 'b'" },
 		{ "HSHS", "ab bc cd", "from 'b' to 'd'" },

@@ -152,7 +152,7 @@ static void what_is_written_is_read_back_equal(void **state)
 		"Hca 2 \"b\"\n[1] \"a\"[1]\n[2](99)\n",
 		"switchguid=5(6)\nSwitch 3 \"s\"\n[1] \"s\"[3] w=8 s=4\n[3] \"s\"[1] w=12 s=6\n",
 		/* The longest names: ibsim reads 254 bytes of a line. */
-		"Switch 254 \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n"
+		"caguid=0xff00000000000000\nCa 254 \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n"
 		"[254] \"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\"[254] "
 		"delay:123456789 ber:1.2345678901234567e-100 12xFDR10\n"
 		"caguid=0xffffffffffffff00\n"
