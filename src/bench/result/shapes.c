@@ -96,11 +96,17 @@ static const char *verdict_of(const struct ratio *r, enum shape_rule rule, doubl
 	return NULL;
 }
 
-static void disturbed_case(const struct shape_value *v, char *reason, size_t size)
+/* Of a case that was too short to tell, what is known of the whole run. */
+static void disturbed_case(const struct shape_run *r, const struct shape_value *v, char *reason,
+			   size_t size)
 {
-	for (size_t i = 0; i < SHAPE_CASES && v->of[i] && !*reason; i++)
-		disturbance_reason(json_object_get(v->of[i]->summary, "disturbance"),
-				   v->of[i]->id, reason, size);
+	for (size_t i = 0; i < SHAPE_CASES && v->of[i] && !*reason; i++) {
+		const json_t *o = json_object_get(v->of[i]->summary, "disturbance");
+		bool known = json_is_number(json_object_get(o, "others_percent"));
+
+		disturbance_reason(known ? o : r->disturbance, known ? v->of[i]->id : "the run",
+				   reason, size);
+	}
 }
 
 /* Why the comparison says nothing on this machine; "" if it does. */
@@ -110,8 +116,8 @@ static void find_disturbance(const struct shape_run *r, const struct shape_value
 	double missed = number_of(r->disturbance, "missed_percent");
 
 	*reason = '\0';
-	disturbed_case(low, reason, size);
-	disturbed_case(high, reason, size);
+	disturbed_case(r, low, reason, size);
+	disturbed_case(r, high, reason, size);
 	if (!*reason && missed >= DISTURBANCE_MISSED_PERCENT)
 		snprintf(reason, size, "a loop that does nothing else missed %.3g %% of its steps "
 			 "at 100 kHz", missed);
