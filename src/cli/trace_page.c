@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyzer/words.h"
-#include "bench/report/svg.h"
 #include "bench/report/text.h"
 #include "cli/trace_lines.h"
 #include "cli/trace_svg.h"
@@ -48,7 +47,7 @@ static void begin(FILE *out, const struct trace_report *t)
 		    "<meta name=\"color-scheme\" content=\"light dark\"/>"
 		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
 		    "style-src 'unsafe-inline'\"/><title>%s: packets of RDMA</title><style>", t->file);
-	svg_write_colours(out, ":root");
+	report_text_colours(out, ":root");
 	trace_head(t, text, sizeof(text));
 	fprintf(out, "%s%s</style></head><body>\n<h1>What went wrong on RDMA connections</h1>\n", style,
 		trace_svg_style);

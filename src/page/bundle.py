@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bundle of the page, which is checked in, so that building needs no node.
+"""The bundles of the pages, which are checked in, so that building needs no node: "page" of the
+gateway, "report" of `busbar report`.
 
 bundle.py hash              the hash of the sources
 bundle.py list              their names
 bundle.py check             fails when the bundle is not that of the sources
-bundle.py build FOLDER      builds it into FOLDER, with node and the packages
+bundle.py build FOLDER NAME builds page NAME into FOLDER, with node and the packages
 bundle.py update            gets the packages (npm ci), checks the types, builds src/page/bundle
 """
 import hashlib
@@ -16,12 +17,14 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUNDLE = os.path.join(HERE, "bundle")
-LIMIT = 300000
+PAGES = ("page", "report")
+FOLDERS = (".", "components", "report")
 
 
 def sources():
-    names = [n for n in os.listdir(HERE) if n.endswith((".ts", ".css", ".mjs", ".json"))]
-    return sorted(names)
+    names = [os.path.normpath(os.path.join(folder, n)) for folder in FOLDERS
+             for n in os.listdir(os.path.join(HERE, folder))]
+    return sorted(n for n in names if n.endswith((".ts", ".css", ".mjs", ".json")))
 
 
 def digest():
@@ -34,7 +37,7 @@ def digest():
 
 def check():
     """The hash is that of the sources; what stands in the bundle, that of the bundle."""
-    for name in ("page.js", "page.css"):
+    for name in [page + end for page in PAGES for end in (".js", ".css")]:
         with open(os.path.join(BUNDLE, name), encoding="utf-8") as f:
             found = re.search(r"sources sha256 ([0-9a-f]{64})", f.read(400))
         if not found or found.group(1) != digest():
@@ -43,8 +46,8 @@ def check():
     return 0
 
 
-def build(folder):
-    return subprocess.call(["node", os.path.join(HERE, "build.mjs"), HERE, folder, digest()])
+def build(folder, names):
+    return subprocess.call(["node", os.path.join(HERE, "build.mjs"), HERE, folder, digest(), *names])
 
 
 def update():
@@ -52,7 +55,7 @@ def update():
         return 1
     if subprocess.call(["npx", "--no-install", "tsc", "-p", HERE], cwd=HERE):
         return 1
-    return build(BUNDLE) or check()
+    return build(BUNDLE, PAGES) or check()
 
 
 def main():
@@ -66,8 +69,8 @@ def main():
         return check()
     if sys.argv[1:] == ["update"]:
         return update()
-    if len(sys.argv) == 3 and sys.argv[1] == "build":
-        return build(sys.argv[2])
+    if len(sys.argv) == 4 and sys.argv[1] == "build" and sys.argv[3] in PAGES:
+        return build(sys.argv[2], sys.argv[3:])
     print(__doc__, file=sys.stderr)
     return 2
 

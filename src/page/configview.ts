@@ -3,8 +3,8 @@
 // lines, applied and saved as a copy. A reload takes the file of the gateway.
 import { get, post, Refused } from './api';
 import { confirm, note, told } from './dialog';
-import { byId, download, h, setText } from './dom';
-import { icon } from './icons';
+import { byId, download, h, setText } from './components/dom';
+import { icon } from './components/icons';
 import { model } from './model';
 
 interface Problem { level: string; file: string; line: number; key?: string; message: string }

@@ -2,7 +2,7 @@
 // Histograms: the latency of each path (from its origin to its reception), by /metrics, and what
 // hooks `stats` know of nodes (one-way delay, age, gaps between samples).
 import { get, getText, Refused, Unreachable } from './api';
-import { byId, count, h, s, seconds } from './dom';
+import { byId, count, h, s, seconds } from './components/dom';
 import { model } from './model';
 
 interface Bin { low: number; high: number; count: number }

@@ -2,9 +2,9 @@
 // What is known of the node or path that was chosen in the graph, and its commands.
 import { post } from './api';
 import { confirm, note, told } from './dialog';
-import { byId, count, h, rate, seconds, setText } from './dom';
+import { byId, count, h, rate, seconds, setText } from './components/dom';
 import * as graph from './graph';
-import { icon, look } from './icons';
+import { icon, look } from './components/icons';
 import { CAUSES, GatewayNode, GatewayPath, model } from './model';
 import * as picker from './picker';
 

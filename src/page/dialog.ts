@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Questions before what interrupts data, short notes after it, and the question for a token.
 import { Refused, setToken, token, Unreachable } from './api';
-import { byId, h, setText } from './dom';
-import { icon } from './icons';
+import { byId, h, setText } from './components/dom';
+import { icon } from './components/icons';
 import { model } from './model';
 
 /** True: yes. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Nodes and paths as they are connected, with what moves on the arrows.
-import { byId, count, rate, s, seconds, setText } from './dom';
-import { iconPath, look, Look } from './icons';
+import { byId, count, rate, s, seconds, setText } from './components/dom';
+import { iconPath, look, Look } from './components/icons';
 import { Arrow, Box, layOut, Laid, Point } from './layout';
 import { GatewayNode, GatewayPath, model } from './model';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The last lines of the gateway's log.
 import { get } from './api';
-import { byId, clockTime, download, h, setText } from './dom';
-import { icon } from './icons';
+import { byId, clockTime, download, h, setText } from './components/dom';
+import { icon } from './components/icons';
 import { model } from './model';
 
 interface LogLine { number: number; time: number; level: string; room: string; message: string }

@@ -4,15 +4,15 @@ import * as configview from './configview';
 import * as delays from './delays';
 import * as detail from './detail';
 import * as dialog from './dialog';
-import { byId, duration, h, number, rate, seconds, setText } from './dom';
+import { byId, duration, h, number, rate, seconds, setText } from './components/dom';
+import * as theme from './components/theme';
 import * as graph from './graph';
-import { icon, look } from './icons';
+import { icon, look } from './components/icons';
 import * as logview from './logview';
 import { model } from './model';
 import * as scope from './scope';
 
 const VIEWS = ['overview', 'signals', 'delays', 'log', 'configuration'];
-const THEME = 'busbar-theme';
 
 function view(): string {
 	const name = location.hash.slice(1);
@@ -33,22 +33,6 @@ function showView(): void {
 	delays.setVisible(now === 'delays');
 	logview.setVisible(now === 'log');
 	configview.setVisible(now === 'configuration');
-}
-
-function theme(): string {
-	try {
-		return localStorage.getItem(THEME) ?? 'auto';
-	} catch {
-		return 'auto';
-	}
-}
-
-function setTheme(name: string): void {
-	const dark = name === 'dark' || (name === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
-	document.documentElement.dataset.theme = dark ? 'dark' : 'light';
-	byId('theme').setAttribute('aria-label', dark ? 'Light colours' : 'Dark colours');
-	byId('theme').title = dark ? 'Light colours' : 'Dark colours';
-	scope.redraw();
 }
 
 function updateLink(): void {
@@ -115,15 +99,7 @@ function updateTop(): void {
 	});
 }
 
-setTheme(theme());
-byId('theme').addEventListener('click', () => {
-	const next = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
-	try {
-		localStorage.setItem(THEME, next);
-	} catch { /* then it holds for this visit */ }
-	setTheme(next);
-});
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => setTheme(theme()));
+theme.start(byId('theme'), scope.redraw);
 dialog.start();
 detail.start();
 graph.start(detail.open);

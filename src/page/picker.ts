@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The list of all signals of all nodes: which are shown, and what their values are.
-import { byId, h, setText } from './dom';
+import { byId, h, setText } from './components/dom';
 import { model, Signal } from './model';
 
 export interface Shown {

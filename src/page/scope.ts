@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The plot: an axis of time that runs, or a window around a trigger.
 import uPlot from 'uplot';
-import { byId, clockTime, download, h, seconds, setText, value } from './dom';
+import { byId, clockTime, download, h, seconds, setText, value } from './components/dom';
 import { model } from './model';
 import * as picker from './picker';
 import { Columns, columnsOf, Trigger } from './ring';

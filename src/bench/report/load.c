@@ -1,109 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes a report of a run's folder. Its raw values are read case by case, reduced to what is
- * drawn, and freed. */
+/* Makes a report's data of folders of runs. Their raw values are read case by case, reduced to what
+ * is drawn, and freed. */
 #define LOG_ROOM "bench/report"
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/report/model.h"
+#include "bench/report/data.h"
+#include "bench/result/budget.h"
+#include "bench/result/compare.h"
 #include "bench/result/result.h"
 #include "bench/result/shapes.h"
 #include "util/log.h"
 
-static char *copy_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
+/* A folder that is open, with what the page gets of it. */
+struct folder {
+	const char *dir;
+	json_t *run, *machine;
+	struct result_read *cases;
+	size_t count;
+};
 
-	return text && *text ? strdup(text) : NULL;
+/* Without values in their order a latency says what its summary says. */
+static int add_from_summary(json_t *c, const char *name, const json_t *latency)
+{
+	json_t *l = json_is_integer(json_object_get(latency, "p50")) ? json_copy((json_t *)latency) :
+								       NULL;
+
+	if (!l)
+		return 0;
+	json_object_del(l, "from");
+	json_object_del(l, "to");
+	json_object_set_new(l, "name", json_string(name));
+	return json_array_append_new(json_object_get(c, "latencies"), l) ? -ENOMEM : 0;
 }
 
-static double number_of(const json_t *object, const char *key)
+static int add_latency(json_t *c, const struct result_read *in, const char *name,
+		       const json_t *latency, const struct report_detail *detail)
 {
-	const json_t *v = json_object_get(object, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static int64_t integer_of(const json_t *object, const char *key)
-{
-	double v = number_of(object, key);
-
-	return fabs(v) < 9e18 ? (int64_t)v : 0;
-}
-
-/* A case without raw.bin: what its summary says. */
-static int add_from_summary(struct report_case *c, const char *name, const char *label,
-			    const json_t *latency)
-{
-	static const double percents[] = STATISTICS_PERCENTS;
-	int64_t one = integer_of(latency, "p50");
-	struct statistics *s;
+	const char *label = json_string_value(json_object_get(latency, "label"));
+	int64_t *values;
+	size_t count;
 	int ret;
 
-	if (integer_of(latency, "count") <= 0)
-		return 0;
-	ret = report_series_add(c, name, label, &one, 1);
+	if (!in->columns)
+		return add_from_summary(c, name, latency);
+	ret = result_read_latency(in, name, &values, &count);
 	if (ret)
 		return ret;
-	s = &c->series[c->series_count - 1].statistics;
-	c->series[c->series_count - 1].band_count = 0;
-	c->series[c->series_count - 1].tail_count = 0;
-	s->count = (size_t)integer_of(latency, "count");
-	s->min = integer_of(latency, "min");
-	s->max = integer_of(latency, "max");
-	s->mean = number_of(latency, "mean");
-	s->middle = number_of(latency, "middle");
-	s->deviation = number_of(latency, "deviation");
-	s->skewness = number_of(latency, "skewness");
-	s->share_above = number_of(latency, "share_above");
-	for (size_t i = 0; i < STATISTICS_PERCENT_COUNT; i++) {
-		char key[24];
-
-		snprintf(key, sizeof(key), "p%g", percents[i]);
-		s->percentile[i] = integer_of(latency, key);
-	}
-	return 0;
+	ret = report_latency_add(c, name, label, values, count,
+				 budget_is_part(name) ? NULL : detail);
+	free(values);
+	return ret;
 }
 
-static int add_latencies(struct report_case *c, const struct result_read *in)
-{
-	const char *name;
-	json_t *latency;
-	int ret = 0;
-
-	json_object_foreach(json_object_get(in->summary, "latencies"), name, latency) {
-		const char *label = json_string_value(json_object_get(latency, "label"));
-		int64_t *values;
-		size_t count;
-
-		if (!in->columns) {
-			ret = add_from_summary(c, name, label, latency);
-		} else {
-			ret = result_read_latency(in, name, &values, &count);
-			if (ret)
-				return ret;
-			ret = report_series_add(c, name, label, values, count);
-			free(values);
-		}
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int add_figures(struct report_case *c, const json_t *summary)
+static int add_figures(json_t *c, const json_t *summary)
 {
 	const char *name;
 	json_t *figure;
 
 	json_object_foreach(json_object_get(summary, "figures"), name, figure) {
-		int ret = report_value_add(c, name,
+		const json_t *value = json_object_get(figure, "value");
+		int ret = report_figure_add(c, name,
 			json_string_value(json_object_get(figure, "label")),
 			json_string_value(json_object_get(figure, "unit")),
-			number_of(figure, "value"));
+			json_is_number(value) ? json_number_value(value) : NAN);
 
 		if (ret)
 			return ret;
@@ -111,83 +73,186 @@ static int add_figures(struct report_case *c, const json_t *summary)
 	return 0;
 }
 
-static double reference_value(const json_t *v)
+static const json_t *reference_value(const json_t *figures, const char *key)
 {
+	const json_t *v = json_object_get(figures, key);
+
 	if (json_is_object(v))
 		v = json_object_get(v, "value");
-	return json_is_number(v) ? json_number_value(v) : NAN;
+	return json_is_number(v) ? v : NULL;
 }
 
 /* The source's medians, by the names that its figures have: "t_lat_median_ns" of a latency,
  * "median_ns" of the first one. */
-static void add_reference(struct report_case *c, const json_t *description)
+static void add_reference(json_t *c)
 {
-	json_t *reference = json_object_get(description, "reference");
-	json_t *figures = json_object_get(reference, "figures");
+	json_t *figures = json_object_get(json_object_get(c, "reference"), "figures"), *l;
+	size_t i;
 
-	if (!json_is_object(figures))
-		return;
-	c->reference = json_incref(reference);
-	for (size_t i = 0; i < c->series_count; i++) {
-		struct report_series *s = &c->series[i];
+	json_array_foreach(json_object_get(c, "latencies"), i, l) {
+		const json_t *v;
 		char key[200];
 
-		snprintf(key, sizeof(key), "%s_median_ns", s->name);
-		s->reference_ns = reference_value(json_object_get(figures, key));
-		if (isnan(s->reference_ns) && !i)
-			s->reference_ns = reference_value(json_object_get(figures,
-									  "median_ns"));
+		snprintf(key, sizeof(key), "%.180s_median_ns",
+			 json_string_value(json_object_get(l, "name")));
+		v = reference_value(figures, key);
+		if (!v && !i)
+			v = reference_value(figures, "median_ns");
+		if (v)
+			json_object_set(l, "reference_ns", (json_t *)v);
 	}
 }
 
-static int add_case(struct report *r, const char *dir, struct result_read *in)
+static int add_case(json_t *run, const struct folder *f, struct result_read *in,
+		    const struct report_detail *detail)
 {
-	const json_t *d = in->description;
-	const char *kind = json_string_value(json_object_get(d, "kind"));
-	struct report_case *c = report_case_add(r, in->id, kind ? kind : "");
-	int64_t limit = integer_of(d, "limit_ns");
-	int ret;
+	static const char *const keys[] = { "scenario", "question", "label", "command", "parameters",
+					    "reference", "limit_ns" };
+	const char *kind = json_string_value(json_object_get(in->description, "kind"));
+	json_t *c = report_case_add(run, in->id, kind ? kind : ""), *latency;
+	const char *name;
+	int ret = c ? result_read_rows(f->dir, in) : -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	if (limit > 0)
-		c->limit_ns = limit;
-	c->scenario = copy_of(d, "scenario");
-	c->question = copy_of(d, "question");
-	c->label = copy_of(d, "label");
-	c->command = copy_of(d, "command");
-	if (json_is_object(json_object_get(d, "parameters"))) {
-		json_decref(c->parameters);
-		c->parameters = json_incref(json_object_get(d, "parameters"));
+	for (size_t i = 0; !ret && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_t *v = json_object_get(in->description, keys[i]);
+
+		if (v && !json_is_null(v) && json_object_set(c, keys[i], v))
+			ret = -ENOMEM;
 	}
-	ret = result_read_rows(dir, in);
-	if (!ret)
-		ret = add_latencies(c, in);
+	json_object_foreach(json_object_get(in->summary, "latencies"), name, latency)
+		if (!ret)
+			ret = add_latency(c, in, name, latency, detail);
 	if (!ret)
 		ret = add_figures(c, in->summary);
-	add_reference(c, d);
+	if (!ret && json_object_get(in->summary, "disturbance"))
+		json_object_set(c, "disturbance", json_object_get(in->summary, "disturbance"));
+	if (!ret)
+		add_reference(c);
 	result_drop_rows(in);
 	return ret;
 }
 
-int report_load(struct report *r, const char *dir)
+static size_t latencies_of(const struct folder *f)
 {
-	struct result_read *cases = NULL;
-	size_t count = 0;
-	int ret = result_read_run(dir, &r->run, &r->machine, &cases, &count);
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		const char *name;
+		json_t *latency;
+
+		json_object_foreach(json_object_get(f->cases[i].summary, "latencies"), name, latency)
+			n += !budget_is_part(name);
+	}
+	return n;
+}
+
+static int add_folder(json_t *data, struct folder *f, const struct report_detail *detail)
+{
+	const char *suite = json_string_value(json_object_get(f->run, "suite"));
+	json_t *run = report_run_add(data, suite ? suite : "benchmark", f->dir);
+	json_t *shapes = shapes_evaluate(f->dir, json_object_get(f->run, "disturbance"), f->cases,
+					 f->count);
+	int ret = run && shapes ? 0 : -ENOMEM;
+
+	json_object_set_new(run, "shapes", shapes);
+	json_object_set(run, "run", f->run);
+	json_object_set(run, "machine", f->machine);
+	for (size_t i = 0; !ret && i < f->count; i++)
+		ret = add_case(run, f, &f->cases[i], detail);
+	if (ret == -ENOMEM)
+		log_error("no memory for the results in %s", f->dir);
+	return ret;
+}
+
+static int open_folder(struct folder *f, const char *dir)
+{
+	*f = (struct folder){ .dir = dir };
+	return result_read_run(dir, &f->run, &f->machine, &f->cases, &f->count);
+}
+
+static void close_folder(struct folder *f)
+{
+	json_decref(f->run);
+	json_decref(f->machine);
+	result_read_free(f->cases, f->count);
+}
+
+int report_load(json_t *data, const char *dir)
+{
+	struct folder f;
+	int ret = open_folder(&f, dir);
+
+	if (!ret) {
+		struct report_detail detail = report_detail_for(latencies_of(&f));
+
+		ret = add_folder(data, &f, &detail);
+		close_folder(&f);
+	}
+	return ret;
+}
+
+static json_t *json_finite(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static int compare_latency(json_t *list, struct folder *a, struct result_read *in_a,
+			   struct folder *b, struct result_read *in_b, const char *name)
+{
+	struct compare_latency c;
+	int ret = compare_case(a->dir, in_a, b->dir, in_b, name, &c);
+	json_t *row;
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	row = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "id", report_string(in_a->id),
+			"latency", name, "a_ns", json_finite(c.median_a), "b_ns", json_finite(c.median_b),
+			"ratio", json_finite(c.ratio), "low", json_finite(c.low), "high", json_finite(c.high),
+			"verdict", compare_verdict_name(c.verdict));
+	return row && !json_array_append_new(list, row) ? 0 : -ENOMEM;
+}
+
+static int compare_folders(json_t *data, struct folder *a, struct folder *b)
+{
+	json_t *list = json_array(), *latency;
+	const char *name;
+	int ret = json_object_set_new(data, "compare", list) ? -ENOMEM : 0;
+
+	for (size_t i = 0; !ret && i < a->count; i++) {
+		size_t j = 0;
+
+		while (j < b->count && strcmp(a->cases[i].id, b->cases[j].id))
+			j++;
+		if (j == b->count)
+			continue;
+		json_object_foreach(json_object_get(a->cases[i].summary, "latencies"), name, latency)
+			if (!ret && !budget_is_part(name))
+				ret = compare_latency(list, a, &a->cases[i], b, &b->cases[j], name);
+		result_drop_rows(&a->cases[i]);
+		result_drop_rows(&b->cases[j]);
+	}
+	return ret;
+}
+
+int report_load_two(json_t *data, const char *a, const char *b)
+{
+	struct folder one, other;
+	int ret = open_folder(&one, a);
 
 	if (ret)
 		return ret;
-	r->title = copy_of(r->run, "suite");
-	r->floor_ns = number_of(json_object_get(json_object_get(r->machine, "floor"),
-						"cacheline_oneway_ns"), "median");
-	r->shapes = shapes_evaluate(dir, json_object_get(r->run, "disturbance"), cases, count);
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = add_case(r, dir, &cases[i]);
-	if (!ret)
-		ret = report_group_cases(r);
-	if (ret == -ENOMEM)
-		log_error("no memory for the results in %s", dir);
-	result_read_free(cases, count);
+	ret = open_folder(&other, b);
+	if (!ret) {
+		struct report_detail detail = report_detail_for(latencies_of(&one) +
+								latencies_of(&other));
+
+		ret = compare_folders(data, &one, &other);
+		if (!ret)
+			ret = add_folder(data, &one, &detail);
+		if (!ret)
+			ret = add_folder(data, &other, &detail);
+		close_folder(&other);
+	}
+	close_folder(&one);
 	return ret;
 }

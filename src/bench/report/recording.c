@@ -32,66 +32,6 @@ struct samples {
 	bool any_latency;          /* one that is not zero: somebody received */
 };
 
-/* Lowest and highest of each bin that has a value. */
-static void fill_curve(struct report_curve *v, const double *seconds, const double *values,
-		       size_t count, size_t bins)
-{
-	double sum = 0;
-
-	for (size_t bin = 0; bin < bins; bin++) {
-		size_t from = bin * count / bins, to = (bin + 1) * count / bins;
-		double low = INFINITY, high = -INFINITY;
-
-		for (size_t i = from; i < to; i++) {
-			if (!isfinite(values[i]))
-				continue;
-			low = fmin(low, values[i]);
-			high = fmax(high, values[i]);
-			sum += values[i];
-			v->samples++;
-		}
-		if (low > high)
-			continue;
-		v->seconds[v->count] = seconds[from];
-		v->low[v->count] = low;
-		v->high[v->count++] = high;
-		v->min = fmin(v->min, low);
-		v->max = fmax(v->max, high);
-	}
-	v->mean = v->samples ? sum / (double)v->samples : 0;
-}
-
-int recording_curve_add(struct report_case *c, const char *label, const char *unit,
-			const double *seconds, const double *values, size_t count)
-{
-	size_t bins = MIN(count, (size_t)REPORT_BANDS_MAX);
-	struct report_curve *all = reallocarray(c->curves, c->curve_count + 1, sizeof(*all));
-	struct report_curve v = { .min = INFINITY, .max = -INFINITY };
-	bool whole;
-
-	if (!all)
-		return -ENOMEM;
-	c->curves = all;
-	v.seconds = calloc(bins + 1, sizeof(double));
-	v.low = calloc(bins + 1, sizeof(double));
-	v.high = calloc(bins + 1, sizeof(double));
-	v.label = strdup(label);
-	v.unit = strdup(unit);
-	whole = v.seconds && v.low && v.high && v.label && v.unit;
-	if (whole)
-		fill_curve(&v, seconds, values, count, bins);
-	if (whole && v.count) {
-		c->curves[c->curve_count++] = v;
-		return 0;
-	}
-	free(v.label);
-	free(v.unit);
-	free(v.seconds);
-	free(v.low);
-	free(v.high);
-	return whole ? 0 : -ENOMEM;
-}
-
 static int make_room(struct samples *s)
 {
 	size_t room = s->room ? 2 * s->room : 4096;
@@ -290,7 +230,7 @@ static int read_samples(const char *path, struct format *format, struct samples 
 	return ret;
 }
 
-static int add_signals(struct report_case *c, const struct samples *s,
+static int add_signals(json_t *c, const struct samples *s,
 		       const struct signal_list *names)
 {
 	int ret = 0;
@@ -301,52 +241,63 @@ static int add_signals(struct report_case *c, const struct samples *s,
 		char label[32];
 
 		snprintf(label, sizeof(label), "signal %zu", i);
-		ret = recording_curve_add(c, named ? named->name : label,
+		ret = report_curve_add(c, named ? named->name : label,
 					  named && named->unit ? named->unit : "", s->seconds,
 					  s->value[i], s->count);
 	}
 	return ret;
 }
 
-static int add_case(struct report *r, const char *path, const struct recording_options *o,
+/* Texts that the case of a recording has. */
+static int name_case(json_t *c, const char *path, const struct recording_options *o)
+{
+	const char *slash = strrchr(path, '/');
+	int ret = json_object_set_new(c, "label", report_string(slash ? slash + 1 : path));
+
+	ret |= json_object_set_new(c, "scenario", report_string(path));
+	ret |= json_object_set_new(c, "question",
+				   json_string("How late and how regular are the recorded samples?"));
+	ret |= json_object_set_new(c, "command", report_string(o->command));
+	ret |= json_object_set_new(c, "limit_ns", json_integer(o->limit_ns));
+	return ret ? -ENOMEM : 0;
+}
+
+static int add_case(json_t *run, const char *path, const struct recording_options *o,
 		    struct samples *s, const struct signal_list *names)
 {
-	struct report_case *c = report_case_add(r, path, "recording");
-	const char *slash = strrchr(path, '/');
-	int ret;
+	const struct report_detail detail = report_detail_for(2);
+	json_t *c = report_case_add(run, path, "recording");
+	int ret = c ? name_case(c, path, o) : -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	c->limit_ns = o->limit_ns;
-	c->label = strdup(slash ? slash + 1 : path);
-	c->scenario = strdup(path);
-	c->question = strdup("How late and how regular are the recorded samples?");
-	c->command = strdup(o->command);
-	if (!c->label || !c->scenario || !c->question || !c->command)
-		return -ENOMEM;
-	ret = report_value_add(c, "samples", "samples", "", (double)s->count);
 	if (!ret)
-		ret = report_value_add(c, "lost", "missing sequence numbers", "", s->lost);
+		ret = report_figure_add(c, "samples", "samples", "", (double)s->count);
 	if (!ret)
-		ret = report_value_add(c, "reordered", "out of order", "", s->reordered);
+		ret = report_figure_add(c, "lost", "missing sequence numbers", "", s->lost);
+	if (!ret)
+		ret = report_figure_add(c, "reordered", "out of order", "", s->reordered);
 	if (!ret && s->any_latency)
-		ret = report_series_add(c, "t_lat", "from origin to reception", s->latency,
-					s->latencies);
+		ret = report_latency_add(c, "t_lat", "from origin to reception", s->latency,
+					 s->latencies, &detail);
 	if (!ret)
-		ret = report_series_add(c, "gap", "from sample to sample", s->gap, s->gaps);
+		ret = report_latency_add(c, "gap", "from sample to sample", s->gap, s->gaps,
+					 &detail);
 	/* The limit is one of latencies. */
-	if (!ret && s->gaps)
-		c->series[c->series_count - 1].statistics.share_above = NAN;
+	if (!ret && s->gaps) {
+		json_t *all = json_object_get(c, "latencies");
+
+		json_object_set_new(json_array_get(all, json_array_size(all) - 1), "share_above",
+				    json_null());
+	}
 	return ret ? ret : add_signals(c, s, names);
 }
 
-int recording_add(struct report *r, const char *path, const struct recording_options *o)
+int recording_add(json_t *run, const char *path, const struct recording_options *o)
 {
 	struct samples s = { 0 };
 	struct signal_list *names;
 	struct config *config;
 	struct format *format;
-	int ret = o->format ? -ENOENT : recording_stats_add(r, path, o);
+	int ret = o->format ? -ENOENT : recording_stats_add(run, path, o);
 
 	if (ret != -ENOENT)
 		return ret;
@@ -360,7 +311,7 @@ int recording_add(struct report *r, const char *path, const struct recording_opt
 		ret = -ENODATA;
 	}
 	if (!ret)
-		ret = add_case(r, path, o, &s, names);
+		ret = add_case(run, path, o, &s, names);
 	if (ret == -ENOMEM)
 		log_error("no memory for the samples of %s", path);
 	free_samples(&s);

@@ -6,7 +6,7 @@
 #ifndef BENCH_REPORT_RECORDING_H
 #define BENCH_REPORT_RECORDING_H
 
-#include "bench/report/model.h"
+#include "bench/report/data.h"
 #include "gateway/plugin/format.h"
 
 struct recording_options {
@@ -17,12 +17,7 @@ struct recording_options {
 };
 
 /* 0 or a negative errno, logged. */
-int recording_add(struct report *r, const char *path, const struct recording_options *o);
-
-/* A quantity of a case over time: `seconds` and `values` of `count` samples, not a number
- * where there is none. 0 (also when there is no value at all) or -ENOMEM. */
-int recording_curve_add(struct report_case *c, const char *label, const char *unit,
-			const double *seconds, const double *values, size_t count);
+int recording_add(json_t *run, const char *path, const struct recording_options *o);
 
 /* The signals that the file itself names, as read in `format`: a new reference; NULL: it
  * names none, or cannot be read. */
@@ -30,7 +25,6 @@ struct signal_list *recording_names(const char *path, struct format *format);
 
 /* Lines of the hook `stats` (recording_stats.c). 0; -ENOENT: the file begins with something
  * else; or a negative errno, logged. */
-int recording_stats_add(struct report *r, const char *path,
-			const struct recording_options *o);
+int recording_stats_add(json_t *run, const char *path, const struct recording_options *o);
 
 #endif

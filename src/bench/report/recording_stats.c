@@ -104,31 +104,30 @@ static int add_line(struct lines *l, const json_t *line)
 	return 0;
 }
 
-static int add_curves(struct report *r, const char *path,
-		      const struct recording_options *o, struct lines *l)
+static int add_curves(json_t *run, const char *path, const struct recording_options *o,
+		      struct lines *l)
 {
-	struct report_case *c = report_case_add(r, path, "stats");
+	json_t *c = report_case_add(run, path, "stats");
 	double begin = l->seconds[0];
-	int ret = 0;
+	int ret = c ? 0 : -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	c->label = strdup(l->node);
-	c->question = strdup("How did delays and losses change while the gateway ran?");
-	c->command = strdup(o->command);
-	c->scenario = strdup(path);
-	if (!c->label || !c->question || !c->command || !c->scenario)
+	ret |= json_object_set_new(c, "label", report_string(l->node));
+	ret |= json_object_set_new(c, "question",
+		json_string("How did delays and losses change while the gateway ran?"));
+	ret |= json_object_set_new(c, "command", report_string(o->command));
+	ret |= json_object_set_new(c, "scenario", report_string(path));
+	if (ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++)
 		l->seconds[i] -= begin;
 	for (size_t i = 0; i < ARRAY_SIZE(shown) && !ret; i++) {
 		double last = l->value[i][l->count - 1];
 
-		ret = recording_curve_add(c, shown[i].label, shown[i].unit, l->seconds,
-					  l->value[i], l->count);
+		ret = report_curve_add(c, shown[i].label, shown[i].unit, l->seconds, l->value[i],
+				       l->count);
 		if (!ret && isfinite(last))
-			ret = report_value_add(c, shown[i].label, shown[i].label,
-					       shown[i].unit, last);
+			ret = report_figure_add(c, shown[i].label, shown[i].label, shown[i].unit,
+						last);
 	}
 	return ret;
 }
@@ -176,8 +175,7 @@ static int read_lines(FILE *f, const char *path, struct nodes *n)
 	return !ret && !n->count ? -ENOENT : ret;
 }
 
-int recording_stats_add(struct report *r, const char *path,
-			const struct recording_options *o)
+int recording_stats_add(json_t *run, const char *path, const struct recording_options *o)
 {
 	FILE *f = fopen(path, "re");
 	struct nodes nodes = { 0 };
@@ -191,7 +189,7 @@ int recording_stats_add(struct report *r, const char *path,
 	}
 	ret = read_lines(f, path, &nodes);
 	for (size_t i = 0; i < nodes.count && !ret; i++)
-		ret = add_curves(r, path, o, &nodes.of[i]);
+		ret = add_curves(run, path, o, &nodes.of[i]);
 	if (ret == -ENOMEM)
 		log_error("no memory for what %s says", path);
 	fclose(f);

@@ -5,18 +5,15 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "bench/report/gnuplot.h"
+#include "bench/report/data.h"
 #include "bench/report/page.h"
 #include "bench/report/recording.h"
-#include "bench/report/table.h"
 #include "util/log.h"
 #include "util/replace_file.h"
 
@@ -25,35 +22,46 @@
 #define LIMIT_US_MAX 1e9
 
 struct settings {
-	const char *out, *svg_dir, *format, *types;
+	const char *out, *format, *types;
 	double limit_us;
 	bool recording;
 	char *path;      /* where it is written to; owned */
 	char *command;   /* the command line; owned */
 };
 
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	stopped = number;
+}
+
+static bool is_stopped(void)
+{
+	return stopped;
+}
+
 static void print_help(FILE *out)
 {
-	fputs("usage: busbar report DIR [--out FILE.html]\n"
-	      "       busbar report --recording FILE... [--out FILE.html]\n"
+	fputs("usage: busbar report DIR [DIR] [--out FILE.html]\n"
+	      "       busbar report FILE... [--out FILE.html]\n"
 	      "\n"
-	      "Shows the results of a benchmark's run (DIR), or what a gateway recorded, as one\n"
-	      "HTML file with figures, which needs no other file and no network.\n"
+	      "Shows the results of a benchmark's run (DIR), two runs over each other, or what a\n"
+	      "gateway recorded (FILE), as one HTML file, which needs no other file and no network.\n"
 	      "\n"
-	      "  -o, --out FILE        write FILE; default DIR/report.html, report.html of\n"
-	      "                        recordings; - is standard output\n"
-	      "  -r, --recording       FILEs were written by a node of type file, or by the\n"
-	      "                        hook stats in its format json\n"
+	      "  -o, --out FILE        write FILE; default DIR/report.html, report.html of two\n"
+	      "                        runs and of recordings; - is standard output\n"
+	      "  -r, --recording       the arguments are recordings, whatever they look like:\n"
+	      "                        written by a node of type file, or by the hook stats in\n"
+	      "                        its format json\n"
 	      "  -f, --format FMT      format of recordings: villas.human, csv ... or\n"
 	      "                        {\"type\": \"csv\", ...}; default by the file's name\n"
 	      "  -t, --types TYPES     types of their values, such as 12f3i; default floats\n"
 	      "  -l, --limit US        of recordings: latencies above it are counted, in\n"
 	      "                        microseconds; 50\n"
-	      "  -s, --svg DIR         write each figure as an SVG file into DIR, too\n"
 	      "  -h, --help            this text\n"
 	      "\n"
-	      "Figures need the program gnuplot (Debian: gnuplot-nox); without it there are\n"
-	      "tables. Exit status: 0 written, 1 failed or a figure is missing, 2 wrong usage.\n",
+	      "Exit status: 0 written, 1 failed, 2 wrong usage.\n",
 	      out);
 }
 
@@ -62,6 +70,35 @@ static int usage(const char *what, const char *argument)
 {
 	fprintf(stderr, "busbar report: %s '%s'; see 'busbar report --help'\n", what, argument);
 	return STATUS_USAGE + 1;
+}
+
+/* A run is a folder; what is no folder, but there, is a recording. */
+static bool is_recording(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISDIR(st.st_mode);
+}
+
+static int check_arguments(int count, char **arguments, struct settings *s)
+{
+	if (!count && s->recording)
+		return usage("there is no file after", "--recording");
+	if (!count) {
+		fputs("busbar report: the folder of a run is missing; see 'busbar report --help'\n",
+		      stderr);
+		return STATUS_USAGE + 1;
+	}
+	s->recording |= is_recording(arguments[0]);
+	for (int i = 1; i < count && !s->recording; i++)
+		if (is_recording(arguments[i]))
+			return usage("a run and a recording do not go together; no folder is",
+				     arguments[i]);
+	if (!s->recording && count > 2)
+		return usage("one folder, or two, too many is", arguments[2]);
+	if (!s->recording && (s->format || s->types))
+		return usage("only of recordings there is", s->format ? "--format" : "--types");
+	return 0;
 }
 
 /* 0: go on; else the exit status plus 1. */
@@ -73,7 +110,6 @@ static int parse(int argc, char **argv, struct settings *s)
 		{ "format", required_argument, NULL, 'f' },
 		{ "types", required_argument, NULL, 't' },
 		{ "limit", required_argument, NULL, 'l' },
-		{ "svg", required_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -81,13 +117,12 @@ static int parse(int argc, char **argv, struct settings *s)
 	int c;
 
 	s->limit_us = LIMIT_US_DEFAULT;
-	while ((c = getopt_long(argc, argv, "o:rf:t:l:s:h", options, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "o:rf:t:l:h", options, NULL)) >= 0) {
 		switch (c) {
 		case 'o': s->out = optarg; break;
 		case 'r': s->recording = true; break;
 		case 'f': s->format = optarg; break;
 		case 't': s->types = optarg; break;
-		case 's': s->svg_dir = optarg; break;
 		case 'h': print_help(stdout); return 1;
 		case 'l':
 			s->limit_us = strtod(optarg, &end);
@@ -101,109 +136,92 @@ static int parse(int argc, char **argv, struct settings *s)
 			return STATUS_USAGE + 1;
 		}
 	}
-	if (optind == argc && s->recording)
-		return usage("there is no file after", "--recording");
-	if (optind == argc) {
-		fputs("busbar report: the folder of a run is missing; see 'busbar report --help'\n",
-		      stderr);
-		return STATUS_USAGE + 1;
+	return check_arguments(argc - optind, argv + optind, s);
+}
+
+/* A word as a shell takes it. */
+static void put_word(FILE *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-_./=,:+@%";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, out);
+		return;
 	}
-	if (!s->recording && argc - optind > 1)
-		return usage("one folder at a time, too many is", argv[optind + 1]);
-	if (!s->recording && (s->format || s->types))
-		return usage("only with --recording there is", s->format ? "--format" : "--types");
-	return 0;
+	putc('\'', out);
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, '\0' }, out);
+	putc('\'', out);
 }
 
 static char *command_line(int argc, char **argv)
 {
-	json_t *words = json_pack("[s, s]", "busbar", "report");
-	char *text;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
+	if (!out)
+		return NULL;
+	fputs("busbar report", out);
 	for (int i = 1; i < argc; i++) {
-		json_t *word = json_string(argv[i]); /* NULL: not UTF-8 */
-
-		json_array_append_new(words, word ? word : json_null());
+		putc(' ', out);
+		put_word(out, argv[i]);
 	}
-	text = table_command(words);
-	json_decref(words);
-	return text;
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
 }
 
-static int load_recordings(struct report *r, const struct settings *s, int argc, char **argv)
+static int load_recordings(json_t *data, const struct settings *s, int argc, char **argv)
 {
-	struct recording_options o = {
+	const struct recording_options o = {
 		.format = s->format,
 		.types = s->types,
 		.limit_ns = (int64_t)(s->limit_us * 1000),
 		.command = s->command,
 	};
-	int ret = 0;
+	json_t *run = report_run_add(data, argc - optind == 1 ? argv[optind] : "recordings", NULL);
+	int ret = run ? 0 : -ENOMEM;
 
-	r->floor_ns = NAN;
-	r->title = strdup(argc - optind == 1 ? argv[optind] : "recordings");
 	for (int i = optind; i < argc && !ret; i++)
-		ret = report_gnuplot_stopped() ? -EINTR : recording_add(r, argv[i], &o);
-	return ret ? ret : report_group_cases(r);
-}
-
-static int make_page(struct page *p, char **text, size_t *size)
-{
-	int ret;
-
-	p->out = open_memstream(text, size);
-	if (!p->out)
-		return -ENOMEM;
-	ret = page_write(p);
-	if (fclose(p->out) && !ret)
-		ret = -ENOMEM;
+		ret = stopped ? -EINTR : recording_add(run, argv[i], &o);
 	return ret;
 }
 
-static bool is_stopped(void)
+static int load(json_t *data, const struct settings *s, int argc, char **argv)
 {
-	return report_gnuplot_stopped();
+	if (s->recording)
+		return load_recordings(data, s, argc, argv);
+	return argc - optind == 2 ? report_load_two(data, argv[optind], argv[optind + 1]) :
+				    report_load(data, argv[optind]);
 }
 
-static int status_of(const struct page *p, const char *path, int ret)
+static size_t cases_of(const json_t *data)
 {
-	if (ret == -EINTR || report_gnuplot_stopped())
-		return 128 + (report_gnuplot_stopped() ? report_gnuplot_stopped() : SIGINT);
-	if (ret) {
-		log_error("the report %s cannot be written: %s", path, strerror(-ret));
-		return 1;
-	}
-	if (!p->draw)
-		log_warn("gnuplot was not found: the figures are left out, the report has "
-			 "tables; install gnuplot-nox");
-	if (p->failed)
-		log_error("%zu figures could not be drawn or written", p->failed);
-	if (strcmp(path, "-"))
-		printf("%s: %zu cases, %zu figures\n", path, p->report->case_count, p->figures);
-	return p->failed ? 1 : 0;
+	const json_t *run;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(data, "runs"), i, run)
+		n += json_array_size(json_object_get(run, "cases"));
+	return n;
 }
 
-static int show(const struct report *r, const struct settings *s)
+static int write_page(const json_t *data, const struct settings *s)
 {
-	struct page p = {
-		.report = r,
-		.command = s->command,
-		.svg_dir = s->svg_dir,
-		.draw = report_gnuplot_found(),
-	};
 	char *text = NULL;
 	size_t size = 0;
-	int ret;
+	int ret = report_page_make(data, &text, &size);
 
-	if (s->svg_dir && mkdir(s->svg_dir, 0777) && errno != EEXIST) {
-		log_error("folder %s cannot be made: %s", s->svg_dir, strerror(errno));
-		return 1;
-	}
-	ret = make_page(&p, &text, &size);
 	if (!ret)
 		ret = replace_file(s->path, text, size, is_stopped);
 	free(text);
-	return status_of(&p, s->path, ret);
+	if (ret && ret != -EINTR)
+		log_error("the report %s cannot be written: %s", s->path, strerror(-ret));
+	if (!ret && strcmp(s->path, "-"))
+		printf("%s: %zu cases, %zu KiB\n", s->path, cases_of(data), size / 1024);
+	return ret;
 }
 
 static int prepare(int argc, char **argv, struct settings *s)
@@ -211,33 +229,52 @@ static int prepare(int argc, char **argv, struct settings *s)
 	s->command = command_line(argc, argv);
 	if (s->out)
 		s->path = strdup(s->out);
-	else if (s->recording)
+	else if (s->recording || argc - optind == 2)
 		s->path = strdup("report.html");
 	else if (asprintf(&s->path, "%s/report.html", argv[optind]) < 0)
 		s->path = NULL;
 	return s->command && s->path ? 0 : -ENOMEM;
 }
 
+static int make(int argc, char **argv, struct settings *s)
+{
+	int ret = prepare(argc, argv, s);
+	json_t *data = json_pack("{s:i, s:o, s:s, s:[]}", "layout", REPORT_LAYOUT, "command",
+				 report_string(s->command), "kind", s->recording ? "recording" :
+				 "run", "runs");
+
+	if (!data)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = load(data, s, argc, argv);
+	if (!ret)
+		ret = write_page(data, s);
+	json_decref(data);
+	free(s->path);
+	free(s->command);
+	return ret;
+}
+
 int bench_report_main(int argc, char **argv)
 {
+	const struct sigaction a = { .sa_handler = on_signal };
+	struct sigaction before_int, before_term;
 	struct settings s = { 0 };
-	struct report r = { 0 };
 	int status = parse(argc, argv, &s), ret;
 
 	if (status)
 		return status - 1;
-	report_gnuplot_begin();
-	ret = prepare(argc, argv, &s);
-	if (!ret)
-		ret = s.recording ? load_recordings(&r, &s, argc, argv) :
-				    report_load(&r, argv[optind]);
-	if (!ret)
-		status = show(&r, &s);
-	else
-		status = report_gnuplot_stopped() ? 128 + report_gnuplot_stopped() : 1;
-	report_free(&r);
-	free(s.path);
-	free(s.command);
-	report_gnuplot_end();
+	stopped = 0;
+	sigaction(SIGINT, NULL, &before_int);
+	sigaction(SIGTERM, NULL, &before_term);
+	/* What the caller ignores (nohup, a job in the background) stays ignored. */
+	if (before_int.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &a, NULL);
+	if (before_term.sa_handler != SIG_IGN)
+		sigaction(SIGTERM, &a, NULL);
+	ret = make(argc, argv, &s);
+	status = stopped ? 128 + stopped : ret ? 1 : 0;
+	sigaction(SIGINT, &before_int, NULL);
+	sigaction(SIGTERM, &before_term, NULL);
 	return status;
 }

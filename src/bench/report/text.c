@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Escaping of text from outside; see text.h. */
+/* Text from outside, and the colours of pages; see text.h. */
 #include "bench/report/text.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"
-#define ELLIPSIS "\xe2\x80\xa6"
 
 /* Bytes of the valid character at `s`; 0: there is none. */
 static size_t utf8_length(const unsigned char *s, uint32_t *code)
@@ -57,6 +57,22 @@ static size_t next_character(const char *s, char out[5])
 	return n;
 }
 
+char *report_text_clean(const char *s)
+{
+	/* Nothing grows by more than a replacement for each byte. */
+	char *clean = malloc(strlen(s) * (sizeof(REPLACEMENT) - 1) + 1), *to = clean;
+	char c[5];
+
+	if (!clean)
+		return NULL;
+	while (*s) {
+		s += next_character(s, c);
+		to = stpcpy(to, c);
+	}
+	*to = '\0';
+	return clean;
+}
+
 void report_text_html(FILE *out, const char *s)
 {
 	char c[5];
@@ -96,77 +112,19 @@ void report_html(FILE *out, const char *fmt, ...)
 	va_end(args);
 }
 
-static void quote(FILE *out, const char *s, unsigned width_max, bool formats)
+/*
+ * The hues of Okabe and Ito, which people with any kind of colour vision tell apart; darker
+ * on a light page, so that thin lines keep a contrast of at least 3 to 1.
+ */
+#define LIGHT "--page:#ffffff;--box:#ffffff;--text:#1a1a1a;--muted:#5a5a5a;--grid:#d8d8d8;" \
+	"--reference:#7a3e9d;--warn:#b3261e;--c1:#0067a8;--c2:#c04f00;--c3:#00835f;" \
+	"--c4:#b0508a;--c5:#9a6700;--c6:#2f86b7;"
+#define DARK "--page:#16181c;--box:#16181c;--text:#e8e8e8;--muted:#a8a8a8;--grid:#3c4048;" \
+	"--reference:#c9a2f0;--warn:#ff8a80;--c1:#6cb8f0;--c2:#ff9d5c;--c3:#2fd0a0;" \
+	"--c4:#e79cc6;--c5:#e6c14a;--c6:#9fdcff;"
+
+void report_text_colours(FILE *out, const char *selector)
 {
-	unsigned width = 0;
-	char c[5];
-
-	putc('\'', out);
-	while (s && *s) {
-		s += next_character(s, c);
-		if (width_max && ++width == width_max && *s) {
-			fputs(ELLIPSIS, out);
-			break;
-		}
-		/* In single quotes gnuplot knows no escapes but the doubled quote. */
-		if (c[0] == '\'' || (formats && c[0] == '%'))
-			putc(c[0], out);
-		fputs(c, out);
-	}
-	putc('\'', out);
-}
-
-void report_text_gnuplot(FILE *out, const char *s, unsigned width_max)
-{
-	quote(out, s, width_max, false);
-}
-
-void report_text_tic(FILE *out, const char *s, unsigned width_max)
-{
-	quote(out, s, width_max, true);
-}
-
-static int decimals(double value)
-{
-	double a = fabs(value);
-
-	return a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : a >= 0.0995 ? 3 :
-	       a >= 0.00995 ? 4 : 5;
-}
-
-const char *report_text_number(char *buf, double value)
-{
-	if (!isfinite(value))
-		strcpy(buf, "-");
-	else if (value == 0)
-		strcpy(buf, "0");
-	else if (value == rint(value) && fabs(value) < 1e9)
-		snprintf(buf, 32, "%.0f", value);
-	else if (fabs(value) >= 1e6 || fabs(value) < 1e-5)
-		snprintf(buf, 32, "%.3g", value);
-	else
-		snprintf(buf, 32, "%.*f", decimals(value), value);
-	return buf;
-}
-
-const char *report_text_time(char *buf, double ns)
-{
-	static const struct { double scale; const char *unit; } units[] = {
-		{ 1e9, "s" }, { 1e6, "ms" }, { 1e3, "\xc2\xb5s" },
-	};
-
-	if (!isfinite(ns)) {
-		strcpy(buf, "-");
-		return buf;
-	}
-	for (size_t i = 0; i < 3; i++) {
-		double value = ns / units[i].scale;
-
-		if (fabs(value) >= 0.9995) {
-			snprintf(buf, 32, "%.*f %s", decimals(value), value, units[i].unit);
-			return buf;
-		}
-	}
-	snprintf(buf, 32, "%.*f ns", ns == rint(ns) ? 0 : decimals(ns), ns);
-	return buf;
+	fprintf(out, "%s{" LIGHT "}@media(prefers-color-scheme:dark){%s{" DARK "}}", selector,
+		selector);
 }

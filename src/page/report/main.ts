@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The page of a report: first the questions with a sentence each, then a section for each.
+import { byId, h } from '../components/dom';
+import * as theme from '../components/theme';
+import { answerOf } from './answer';
+import { at, Data, readData } from './data';
+import { sectionsOf } from './groups';
+import { headLines, leftOut, shapesView } from './head';
+import { FIGURE_STYLE, svgText } from './save';
+import { answerBox, makeAll, sectionView } from './section';
+import { overview } from './two';
+
+function contents(entries: { id: string; question: string; text: string }[]): HTMLElement | null {
+	return entries.length < 2 ? null : h('nav', { class: 'card answers', 'aria-label': 'Questions and answers' }, h('h2', {}, 'Answers'),
+		h('ol', {}, ...entries.map(e => h('li', {}, h('a', { href: `#${e.id}` }, e.question), h('span', {}, ` ${e.text}`)))));
+}
+
+function one(data: Data): Node[] {
+	const run = data.runs[0], sections = sectionsOf(run), shapes = shapesView(run);
+	const entries = sections.map((x, i) => ({ id: `q${i + 1}`, question: x.question, text: answerOf(x, run)?.text ?? '' }));
+	if (shapes)
+		entries.unshift({ id: 'shapes', question: 'Does this run show what the source\'s did?', text: shapes.querySelector('.sentence')!.textContent! });
+	return [contents(entries), headLines(run), shapes, ...sections.map((x, i) => sectionView(x, run, `q${i + 1}`)), leftOut(run)].filter((n): n is HTMLElement => !!n);
+}
+
+function two(data: Data): Node[] {
+	const all = overview(data);
+	return [h('section', { class: 'card question', id: 'all' }, h('h2', {}, 'Is the second run faster or slower than the first?'), answerBox(all.answer)),
+		contents(all.list), headLines(data.runs[0], 'First'), headLines(data.runs[1], 'Second'), ...all.sections].filter((n): n is HTMLElement => !!n);
+}
+
+function start(): void {
+	const data = readData(byId('data').textContent!), titles = data.runs.map(r => r.title);
+	const title = data.runs.length > 1 ? `${data.runs[0].folder} and ${data.runs[1].folder}` : titles[0];
+	document.title = `busbar report: ${title}`;
+	document.head.append(h('style', {}, FIGURE_STYLE));
+	byId('title').textContent = `Report: ${title}`;
+	const begun = at(data.runs[0].run, 'start');
+	byId('when').textContent = [data.runs.length > 1 ? `suite ${[...new Set(titles)].join(' and ')}` : '', begun ? String(begun).slice(0, 16).replace('T', ' ') + ' UTC' : ''].filter(t => t).join(', ');
+	theme.start(byId('theme'));
+	byId('main').append(...data.runs.length > 1 ? two(data) : one(data));
+	byId('about').append('Made by ', h('code', {}, data.command), '. "Other hardware" marks what the source of an experiment measured on its own machines: it shows what is usual elsewhere and is no goal for this one. ',
+		'In a figure: drag for a closer look, double-click for the whole axis; with the keyboard arrows step, + and - zoom, 0 shows all.');
+	byId('open').addEventListener('click', () => {
+		makeAll();
+		const folds = document.querySelectorAll<HTMLDetailsElement>('.folds details'), open = [...folds].some(d => !d.open);
+		folds.forEach(d => d.open = open);
+	});
+	addEventListener('beforeprint', makeAll);
+	const moved = (): void => {
+		const target = document.getElementById(location.hash.slice(1));
+		// Sections above grow when they are made: it is looked for again behind that.
+		makeAll();
+		target?.scrollIntoView();
+	};
+	if (location.hash)
+		moved();
+	addEventListener('hashchange', moved);
+	// For scripts that save figures of documents.
+	(window as any).busbarFigure = (what: string): string | null => {
+		const svg = [...document.querySelectorAll<SVGSVGElement>('figure svg.plot')].find(e => e.closest('figure')!.querySelector('figcaption')!.textContent!.startsWith(what));
+		return svg ? svgText(svg.closest('figure')!.querySelector('figcaption')!.textContent!, svg, []) : null;
+	};
+	document.documentElement.dataset.ready = 'yes';
+}
+
+start();
