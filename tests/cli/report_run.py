@@ -94,10 +94,11 @@ def latencies(rng, median, count, outliers=5, warm=20):
     return values
 
 
-def fill(run, count=4000, hostile=""):
+def fill(run, count=4000, hostile="", median=1):
+    """`median`: all times are so many times as long."""
     rng = random.Random(1)
     for kind in ("RC", "UC", "UD"):
-        lat = latencies(rng, {"RC": 1269, "UC": 1251, "UD": 1273}[kind], count)
+        lat = latencies(rng, median * {"RC": 1269, "UC": 1251, "UD": 1273}[kind], count)
         run.case(f"B1_{kind}", {
             "kind": "hca", "scenario": "B1", "label": kind + hostile,
             "question": "How fast is one way with busy polling?" + hostile,
@@ -119,11 +120,11 @@ def fill(run, count=4000, hostile=""):
                     "command": f"busbar bench hca --type {kind} --size {size}",
                     **({"reference": {"source": "a thesis", "figures": {
                         "median_ns": 940 + size / 7}}} if kind == "RC" and not inline else {})},
-                    {"t_lat": ("one-way latency", latencies(rng, base, count // 4))})
+                    {"t_lat": ("one-way latency", latencies(rng, median * base, count // 4))})
     for rate in (100, 2500, 10000, 25000, 50000, 100000):
         for values in (1, 4, 16, 64):
             base = 4900 - 600 * math.log10(rate) + 20 * values
-            lat = latencies(rng, base, count // 4)
+            lat = latencies(rng, median * base, count // 4)
             missed = max(0.0, (rate * values - 1e6) / 1e5)
             run.case(f"N4_rate={rate}_values={values}", {
                 "kind": "node", "scenario": "N4", "label": f"{rate} Hz, {values} values",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 031528d63608e3012bac0d4e75523ed880da0442b86ad2527e5b04b97fb68d87 */
+/* Made from src/page by `make page`; sources sha256 e2341c22fcfba8e2911c61582a743e3c5fff4a59461d33ec61b994a25f1bcb57 */
 /* It holds uPlot:
 The MIT License (MIT)
 

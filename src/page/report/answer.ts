@@ -70,25 +70,29 @@ function judge(run: Run, first: Entry, second: Entry | undefined): { sure: Sure;
 
 // ---- sentences
 
-/** "RC takes 1.2 and UC 1.5 times as long" */
+/** "RC takes 1.2 times and UC 1.5 times as long" */
 function others(best: Entry, rest: Entry[]): string {
-	const shown = rest.slice(0, 4).map(e => `${e.name} ${times(e.l.p50 / Math.max(best.l.p50, 1)).replace(' times', '')}`);
-	const more = rest.length > 4 ? ` and ${rest.length - 4} more longer still` : '';
-	return `${shown.join(', ')} times as long${more}`;
+	const shown = rest.slice(0, 3).map(e => `${e.name} ${times(e.l.p50 / Math.max(best.l.p50, 1))}`);
+	const more = rest.length > 3 ? `, ${rest.length - 3} others more than that` : '';
+	return rest.length ? `; ${list(shown)} as long${more}` : '';
 }
 
+/** Those whose intervals overlap that of the fastest are as fast. */
 function fastest(run: Run, entries: Entry[], where: string): Answer {
-	const by = [...entries].sort((a, b) => a.l.p50 - b.l.p50), best = by[0], rest = by.slice(1);
+	const by = [...entries].sort((a, b) => a.l.p50 - b.l.p50), best = by[0];
+	const alike = by.filter(e => e === best || !(e.l.low === undefined || apart(best.l, e.l))), rest = by.filter(e => !alike.includes(e));
+	const head = alike.length === 1 ? `${best.name} is the fastest${where}: ${median(best.l)}` :
+		`${alike.length > 4 ? `${best.name} and ${alike.length - 1} others` : list(alike.map(e => e.name))} are alike${where}: ${time(best.l.p50)} to ${time(alike[alike.length - 1].l.p50)}`;
 	return {
-		text: `${sentence(best.name)} is the fastest${where}: ${median(best.l)}; ${others(best, rest)}.`,
+		text: `${head}${others(best, rest)}.`,
 		figure: time(best.l.p50), of: `median, ${best.name}${where}`, interval: interval(best.l), ...judge(run, best, by[1]),
 	};
 }
 
-function single(run: Run, e: Entry): Answer {
+function single(run: Run, e: Entry, name: string): Answer {
 	const m = missed(e.c), above = e.l.share_above;
 	return {
-		text: `Half took ${time(e.l.p50)} or less, 99 % ${time(e.l.p99)}, the slowest ${time(e.l.max)}` +
+		text: `${name}${name ? ': half' : 'Half'} took ${time(e.l.p50)} or less, 99 % ${time(e.l.p99)}, the slowest ${time(e.l.max)}` +
 			(above ? `; ${percent(100 * above)} took longer than ${time(e.c.limit_ns)}` : '') + (m > 0 ? `; ${percent(m)} of the steps were missed or lost` : '') + '.',
 		figure: time(e.l.p50), of: `median, ${e.l.label}`, interval: interval(e.l), ...judge(run, e, undefined),
 	};
@@ -110,7 +114,7 @@ function growth(run: Run, g: Group, line: Line, latency: string): Answer | null 
 	const [a, b] = e, ratio = b.l.p50 / Math.max(1, a.l.p50), span = valueAt(g.x, b.c) / valueAt(g.x, a.c);
 	const change = ratio >= 1 ? `grows ${times(ratio)}` : `falls to ${percent(100 * ratio)}`;
 	return {
-		text: `${line.label ? sentence(line.label) + ': the' : 'The'} median ${change} while the ${g.x!.label} grows ${times(span)}: from ${time(a.l.p50)} at ${place(g, a.c)} to ${time(b.l.p50)} at ${place(g, b.c)}.`,
+		text: `${line.label ? line.label + ': the' : 'The'} median ${change} while the ${g.x!.label} grows ${times(span)}: from ${time(a.l.p50)} at ${place(g, a.c)} to ${time(b.l.p50)} at ${place(g, b.c)}.`,
 		figure: `× ${quantity(ratio, '')}`, of: `from ${place(g, a.c)} to ${place(g, b.c)}`,
 		interval: a.l.low !== undefined ? `95 %: ${time(a.l.low)} to ${time(a.l.high)}, and ${time(b.l.low)} to ${time(b.l.high)}` : '',
 		...judge(run, { ...a, name: place(g, a.c) }, { ...b, name: place(g, b.c) }),
@@ -167,7 +171,7 @@ function missedOf(run: Run, g: Group): Answer | null {
 			figure: percent(missed(known[0])), of: 'steps missed or lost', ...plain, why };
 	const by = [...known].sort((a, b) => missed(a) - missed(b)), least = by[0], most = by[by.length - 1];
 	if (!g.x || g.lines.length > 1 && !g.y)
-		return { text: `${sentence(name(least))} misses or loses the fewest steps, ${percent(missed(least))}; ${name(most)} the most, ${percent(missed(most))}.`,
+		return { text: `${name(least)} misses or loses the fewest steps, ${percent(missed(least))}; ${name(most)} the most, ${percent(missed(most))}.`,
 			figure: percent(missed(least)), of: `missed or lost, ${name(least)}`, ...plain, why };
 	const many = known.filter(c => missed(c) >= 1).sort((a, b) => valueAt(g.x, a) - valueAt(g.x, b) || valueAt(g.y, a) - valueAt(g.y, b));
 	return { text: many.length ? `Steps are missed or lost (1 % or more) in ${many.length} of ${known.length} cases, first at ${name(many[0])}: ${percent(missed(many[0]))}; most at ${name(most)}: ${percent(missed(most))}.` :
@@ -261,7 +265,7 @@ export function answerOf(section: Section, run: Run, latency?: string): Answer |
 	}
 	const entries = withLatency(g.cases, name).map(e => ({ name: g.labels.get(e.c)!, ...e }));
 	if (entries.length === 1)
-		return single(run, entries[0]);
+		return single(run, entries[0], g.cases.length > 1 ? entries[0].name : '');
 	if (entries.length)
 		return fastest(run, entries, '');
 	return numbersAnswer(run, g);

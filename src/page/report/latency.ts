@@ -21,7 +21,7 @@ export function share(n: Named): string {
 }
 
 function describe(all: Named[]): string {
-	return all.map(n => `${sentence(n.name)}: median ${time(n.l.p50)}, ${share(n)}.`).join(' ');
+	return all.map(n => `${n.name}: median ${time(n.l.p50)}, ${share(n)}.`).join(' ');
 }
 
 function histogramPoints(n: Named): Point[] {
@@ -79,7 +79,7 @@ export function tail(all: Named[], what: string): Plot {
 		low: Math.max(least * 100 / 1.6, 1e-7), high: 160 };
 	return {
 		what: `The slowest messages: ${what}`,
-		description: all.map(n => `${sentence(n.name)}: 99 % below ${time(n.l.p99)}, 99.9 % below ${time(n.l['p99.9'])}, slowest ${time(n.l.max)}.`).join(' '),
+		description: all.map(n => `${n.name}: 99 % below ${time(n.l.p99)}, 99.9 % below ${time(n.l['p99.9'])}, slowest ${time(n.l.max)}.`).join(' '),
 		x: axisFor(all[0].l.label, 'ns', values, { log: true }), y,
 		series: all.map((n, i): Series => {
 			const points = n.l.tail!.value.map((v, k) => ({ x: Math.max(v, 1), y: 100 * n.l.tail!.left[k] / n.l.count,
@@ -103,7 +103,7 @@ export function overTime(all: Named[], what: string): Plot {
 	const most = Math.max(...all.map(n => n.l.count));
 	return {
 		what: `Over time: ${what}`,
-		description: all.map(n => `${sentence(n.name)}: ${count(n.l.count)} messages in the order in which they were sent, from ${time(n.l.min)} to ${time(n.l.max)}.`).join(' '),
+		description: all.map(n => `${n.name}: ${count(n.l.count)} messages in the order in which they were sent, from ${time(n.l.min)} to ${time(n.l.max)}.`).join(' '),
 		x: { label: 'message, in the order of sending', unit: '', log: false, low: 0, high: most },
 		y: axisFor(all[0].l.label, 'ns', values.filter(v => v > 0)),
 		series: all.map((n, i): Series => {

@@ -2,22 +2,25 @@
 // The page of a report: first the questions with a sentence each, then a section for each.
 import { byId, h } from '../components/dom';
 import * as theme from '../components/theme';
-import { answerOf } from './answer';
+import { answerOf, Sure } from './answer';
 import { at, Data, readData } from './data';
 import { sectionsOf } from './groups';
 import { headLines, leftOut, shapesView } from './head';
 import { FIGURE_STYLE, svgText } from './save';
-import { answerBox, makeAll, sectionView } from './section';
+import { answerBox, makeAll, sectionView, signOf } from './section';
 import { overview } from './two';
 
-function contents(entries: { id: string; question: string; text: string }[]): HTMLElement | null {
+function contents(entries: { id: string; question: string; text: string; sure?: Sure }[]): HTMLElement | null {
 	return entries.length < 2 ? null : h('nav', { class: 'card answers', 'aria-label': 'Questions and answers' }, h('h2', {}, 'Answers'),
-		h('ol', {}, ...entries.map(e => h('li', {}, h('a', { href: `#${e.id}` }, e.question), h('span', {}, ` ${e.text}`)))));
+		h('ol', {}, ...entries.map(e => h('li', {}, h('a', { href: `#${e.id}` }, e.question), ' ', e.sure ? signOf(e.sure) : null, h('span', {}, ` ${e.text}`)))));
 }
 
 function one(data: Data): Node[] {
 	const run = data.runs[0], sections = sectionsOf(run), shapes = shapesView(run);
-	const entries = sections.map((x, i) => ({ id: `q${i + 1}`, question: x.question, text: answerOf(x, run)?.text ?? '' }));
+	const entries: { id: string; question: string; text: string; sure?: Sure }[] = sections.map((x, i) => {
+		const answer = answerOf(x, run);
+		return { id: `q${i + 1}`, question: x.question, text: answer?.text ?? '', sure: answer?.sure };
+	});
 	if (shapes)
 		entries.unshift({ id: 'shapes', question: 'Does this run show what the source\'s did?', text: shapes.querySelector('.sentence')!.textContent! });
 	return [contents(entries), headLines(run), shapes, ...sections.map((x, i) => sectionView(x, run, `q${i + 1}`)), leftOut(run)].filter((n): n is HTMLElement => !!n);

@@ -32,7 +32,7 @@ export function chooser(choices: Choice[], make: (chosen: number[]) => Node | nu
 	const chosen = choices.map(c => Math.max(0, Math.min(c.options.length - 1, c.initial ?? 0))), place = h('div', {});
 	const show = (): void => place.replaceChildren(make(chosen) ?? h('p', { class: 'muted' }, 'No case has that.'));
 	const selects = choices.map((c, i) => c.options.length < 2 ? null : h('label', {}, `${c.label} `,
-		h('select', { onchange: (e: Event) => {
+		h('select', { change: (e: Event) => {
 			chosen[i] = (e.target as HTMLSelectElement).selectedIndex;
 			show();
 		} }, ...c.options.map((o, k) => h('option', { selected: k === chosen[i] }, o)))));

@@ -116,7 +116,7 @@ export class Chart {
 	private frame = h('div', { class: 'frame' });
 	private tip = h('div', { class: 'tip', role: 'status', hidden: true });
 	private all = h('button', { type: 'button', class: 'small', hidden: true, title: 'Show all of the axis (key 0)',
-		onclick: () => this.zoom(null) }, 'Whole axis');
+		click: () => this.zoom(null) }, 'Whole axis');
 	private hidden = new Set<Series>();
 	private range: [number, number] | null = null;
 	private drawing: Drawing | null = null;
@@ -148,14 +148,15 @@ export class Chart {
 		const p = this.plot;
 		if (p.series.length < 2 && !p.note && !p.series[0]?.elsewhere)
 			return null;
-		return h('ul', { class: 'legend', 'aria-label': 'Curves' }, ...p.series.map((x, i) => {
+		const one = p.series.length < 2;
+		return h('ul', { class: 'legend', 'aria-label': 'Curves' }, ...(one ? [] : p.series).map((x, i) => {
 			const sign = s('svg', { class: 'sign', viewBox: '0 0 18 10', 'aria-hidden': 'true' });
 			const d = new Drawing(sign, sign as unknown as SVGGElement, p.x, p.y, 0, 0, 18, 10);
 			d.add('path', { class: `line ${colourClass(x.colour)}${x.dash ? ' dash' : ''}`, d: 'M0 5H18' });
 			if (!x.dash)
 				marker(d, x.colour, 9, 5, `dot ${x.elsewhere ? 'elsewhere' : colourClass(x.colour)}`);
 			const button: HTMLButtonElement = h('button', { type: 'button', class: 'small', 'aria-pressed': 'true',
-				title: 'Show or hide; with Shift: only this one', onclick: (e: Event) => {
+				title: 'Show or hide; with Shift: only this one', click: (e: Event) => {
 					this.choose(i, (e as MouseEvent).shiftKey);
 				} }, sign, h('span', {}, x.name));
 			return h('li', {}, button);
@@ -190,7 +191,7 @@ export class Chart {
 	draw(): void {
 		const p = this.plot, narrow = this.width < 560, rows = p.y.rows;
 		const x = this.range ? { ...p.x, low: this.range[0], high: this.range[1] } : p.x;
-		const height = p.height ?? (rows ? 46 + rows.length * (narrow ? 40 : 26) : narrow ? 260 : 320);
+		const height = p.height ?? (rows ? 46 + rows.length * (narrow ? 40 : rows.length < 7 ? 34 : 26) : narrow ? 260 : 320);
 		const left = this.leftMargin(p.y, this.width), right = rows ? 22 : 18, top = rows ? 8 : 22, bottom = 42;
 		const svg = this.svg;
 		svg.replaceChildren();

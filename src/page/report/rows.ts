@@ -39,7 +39,7 @@ export function dots(rows: { name: string; c: Case; latencies: Latency[] }[], wh
 			draw: d => there.forEach(({ l, row, share }) => marker(d, 3, d.x(l.reference_ns!), Chart.rowAt(d, row, share), 'dot elsewhere')) });
 	return {
 		what: `Medians: ${what}`,
-		description: rows.map(r => `${sentence(r.name)}: ${r.latencies.map(l => `${names.length > 1 ? l.label + ' ' : ''}${time(l.p50)}`).join(', ')}.`).join(' '),
+		description: rows.map(r => `${r.name}: ${r.latencies.map(l => `${names.length > 1 ? l.label + ' ' : ''}${time(l.p50)}`).join(', ')}.`).join(' '),
 		x: axisFor(rows[0].latencies[0].label, 'ns', values.filter(v => v > 0)), y: rowsAxis(rows.map(r => r.name)),
 		series, byRow: true, note: 'bars: 10 to 90 %; area: 95 % interval of the median',
 		over: d => rows.forEach((r, row) => {
@@ -55,7 +55,7 @@ export function bars(what: string, unit: string, values: { name: string; value: 
 	const x = axisFor(unit && !['ns', '%', 'Hz', 'B', '1/s'].includes(unit) ? unit : '', unit, values.map(v => v.value), values.every(v => v.value > 0) ? {} : { log: false });
 	x.label ||= what;
 	return {
-		what: sentence(what), description: values.map(v => `${sentence(v.name)}: ${quantity(v.value, unit)}.`).join(' '),
+		what: sentence(what), description: values.map(v => `${v.name}: ${quantity(v.value, unit)}.`).join(' '),
 		x, y: rowsAxis(values.map(v => v.name)), byRow: true,
 		series: [{ name: what, colour: 0, points: values.map((v, i) => ({ x: v.value, y: i + 0.5, text: `${v.name}: ${quantity(v.value, unit)}` })),
 			draw: d => values.forEach((v, i) => {
@@ -100,7 +100,7 @@ export function waterfall(b: Budget, what: string): Plot {
 	const p90 = (r: Bar): number => r.kind === 'bar s0' ? Math.min(r.from + r.part!.p90, 2 * high) : r.to;
 	return {
 		what: `Where the time goes: ${what}`,
-		description: all.map(r => `${sentence(r.name)}: ${time(r.to - r.from)}.`).join(' '),
+		description: all.map(r => `${r.name}: ${time(r.to - r.from)}.`).join(' '),
 		x: { label: 'time, mean of the middle 80 %', unit: 'ns', log: false, low: low < 0 ? low * 1.15 : 0, high: high * 1.2 },
 		y: rowsAxis(all.map(r => r.name)), byRow: true, note: 'lines: 10 to 90 %',
 		series: [{ name: b.whole.label, colour: 0,
@@ -125,7 +125,7 @@ export function ratios(rows: { name: string; compared: Compared }[], what: strin
 	const low = Math.min(...ends, 1) / 1.15, high = Math.max(...ends, 1) * 1.15;
 	return {
 		what: `Second run over first: ${what}`,
-		description: known.map(r => `${sentence(r.name)}: ${quantity(r.compared.ratio, '')} times, ${r.compared.verdict}.`).join(' '),
+		description: known.map(r => `${r.name}: ${quantity(r.compared.ratio, '')} times, ${r.compared.verdict}.`).join(' '),
 		x: { label: 'median of the second run / of the first; left of 1: faster', unit: '', log: high / low > 3, low, high },
 		y: rowsAxis(known.map(r => r.name)), byRow: true,
 		series: [{ name: 'ratio', colour: 0, points: known.map((r, i) => ({ x: r.compared.ratio!, y: i + 0.5,

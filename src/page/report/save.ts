@@ -57,7 +57,8 @@ export function svgText(what: string, svg: SVGSVGElement, legend: LegendEntry[],
 	copy.replaceChildren(s('style', {}, own + FIGURE_STYLE),
 		s('rect', { width: '100%', height: '100%', style: 'fill:var(--card)' }),
 		s('text', { class: 'title', x: 10, y: 18 }, what), ...rows, inner);
-	return new XMLSerializer().serializeToString(copy);
+	return new XMLSerializer().serializeToString(copy).replace(/( (?:d|[xy][12]?|c[xy]|width|height|points)=")([^"]*)/g, (_, name, v) =>
+		name + v.replace(/\d+\.\d\d+/g, (n: string) => String(Number(Number(n).toFixed(1)))));
 }
 
 function fileName(what: string, end: string): string {
@@ -85,9 +86,9 @@ async function savePng(what: string, text: string, svg: SVGSVGElement): Promise<
 export function saveButtons(what: string, svg: () => SVGSVGElement, legend: () => LegendEntry[]): HTMLElement[] {
 	const name = (kind: string): Record<string, string> => ({ type: 'button', class: 'small', 'aria-label': `Save as ${kind}: ${what}` });
 	return [
-		h('button', { ...name('SVG'), onclick: () =>
+		h('button', { ...name('SVG'), click: () =>
 			download(fileName(what, '.svg'), 'image/svg+xml', svgText(what, svg(), legend())) }, 'SVG'),
-		h('button', { ...name('PNG'), onclick: () =>
+		h('button', { ...name('PNG'), click: () =>
 			void savePng(what, svgText(what, svg(), legend(), document.documentElement.dataset.theme ?? 'light'), svg()) }, 'PNG'),
 	];
 }

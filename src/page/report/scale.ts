@@ -10,6 +10,8 @@ export interface Axis {
 	label: string; unit: Unit; log: boolean; low: number; high: number;
 	/** Only these are named (sizes that were measured). */
 	marks?: number[];
+	/** These names, wherever they stand. */
+	ticks?: Tick[];
 	/** Rows instead of numbers, the first one on top. */
 	rows?: string[];
 }
@@ -82,6 +84,8 @@ function linearTicks(a: Axis, wanted: number): Tick[] {
 }
 
 export function ticksOf(a: Axis, wanted: number): Tick[] {
+	if (a.ticks)
+		return a.ticks.filter(t => t.at >= a.low && t.at <= a.high);
 	const marks = a.marks?.filter(v => v >= a.low && v <= a.high);
 	if (marks && marks.length > 1)
 		return marks.map(v => ({ at: v, text: logText(a.unit, v) }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The section of one question: sentence, figure, how sure; the rest folded by topic.
-import { h } from '../components/dom';
+import { h, s } from '../components/dom';
 import { icon } from '../components/icons';
 import { Answer, answerOf, kindName } from './answer';
 import { Case, floorOf, latenciesOf, latencyNamed, Run, valueOf } from './data';
@@ -22,6 +22,18 @@ const MAPS_OPEN = 2;
 const SIGNS: Record<Answer['sure'], [string, string]> = {
 	shown: ['run', 'good'], open: ['wait', 'held'], busy: ['warn', 'bad'], plain: ['off', 'idle'],
 };
+
+/** How sure an answer is, as a sign with a text. */
+export function signOf(sure: Answer['sure']): SVGSVGElement | null {
+	if (sure !== 'open' && sure !== 'busy')
+		return null;
+	const e = icon(...SIGNS[sure]);
+	e.removeAttribute('aria-hidden');
+	e.setAttribute('role', 'img');
+	e.setAttribute('aria-label', sure === 'busy' ? 'not decidable' : 'no difference shown');
+	e.append(s('title', {}, sure === 'busy' ? 'Not decidable here' : 'No difference is shown'));
+	return e;
+}
 
 export function answerBox(a: Answer): HTMLElement {
 	const [sign, kind] = SIGNS[a.sure];
@@ -167,7 +179,7 @@ function topics(g: Group, run: Run): (HTMLElement | null)[] {
 		rows ? fold('Over time', () => [latencyFigure(g, overTime, worst(g))]) : null,
 		budgets.length ? fold('Where the time goes', () => budgets.map(b => figure(waterfall(b.x, `${b.x.whole.label}; ${g.labels.get(b.c)}`), budgetTable(b.x)))) : null,
 		curves.length ? fold('Recorded over time', () => curves.map(x => figure(curve(x.k, g.labels.get(x.c)!)))) : null,
-		numbers_.length ? fold(`Other numbers: ${numbers_.slice(0, 3).map(f => f.label).join(', ')}${numbers_.length > 3 ? ' …' : ''}`, () =>
+		numbers_.length ? fold('Other numbers', () =>
 			!g.latencies.length && g.cases.length === 1 ? unitFigures(g) : [chooser([{ label: 'Number', options: numbers_.map(f => f.label) }], ([i]) => numberFigure(g, numbers_[i]))]) : null,
 		tables(g, floor), commands(g),
 	];

@@ -59,7 +59,7 @@ export function medians(all: Swept[], what: string, floor: number): Plot {
 			draw: d => references.filter(r => d.sees(r.x)).forEach(r => marker(d, 3, d.x(r.x), d.y(r.y), 'dot elsewhere')) });
 	return {
 		what: `Medians over the ${x.label}: ${what}`,
-		description: lines.map(({ w, places }) => `${sentence(w.name || 'median')}: ${places.slice(0, 12).map(p => `${time(p.p50)} at ${quantity(p.x, x.unit)}`).join(', ')}.`).join(' '),
+		description: lines.map(({ w, places }) => `${w.name || 'median'}: ${places.slice(0, 12).map(p => `${time(p.p50)} at ${quantity(p.x, x.unit)}`).join(', ')}.`).join(' '),
 		x: sweptAxis(x, every.map(p => p.c)),
 		y: axisFor(latencyLabel(lines[0].w.group, lines[0].w.latency), 'ns', [...every.flatMap(p => [p.p10, p.p50, p.p90]), ...references.map(r => r.y)].filter(v => v > 0)),
 		series, note: 'bars: 10 to 90 %',
@@ -127,17 +127,18 @@ export function heatMap(g: Group, line: Line, latency: string): Plot | null {
 	return {
 		what: `Medians over ${g.x!.label} and ${g.y!.label}: ${line.label ? line.label + ', ' : ''}${latencyLabel(g, latency)}`,
 		description: cells.map(({ c }) => `${quantity(valueAt(g.x, c), g.x!.unit)}, ${g.y!.label} ${quantity(valueAt(g.y, c), g.y!.unit)}: ${cellText(c, f)}.`).join(' '),
-		x: { label: g.x!.label, unit: '', log: false, low: -0.5, high: f.xs.length - 0.5, marks: [] , rows: undefined },
+		x: { label: g.x!.label, unit: '', log: false, low: -0.5, high: f.xs.length - 0.5,
+			ticks: f.xs.map((v, i) => ({ at: i, text: quantity(v, g.x!.unit) })) },
 		y: { label: '', unit: '', log: false, low: 0, high: f.ys.length, rows: [...f.ys].reverse().map(v => `${quantity(v, g.y!.unit)}${g.y!.unit ? '' : ' ' + g.y!.label}`) },
 		byRow: true, height: 60 + f.ys.length * 44,
 		series: [{ name: latencyLabel(g, latency), colour: 0,
 			points: cells.map(({ c, i, k }) => ({ x: i, y: f.ys.length - 1 - k + 0.5, text: `${quantity(f.xs[i], g.x!.unit)}: ${cellText(c, f)}` })),
-			draw: d => drawCells(d, f, g, cells) }],
+			draw: d => drawCells(d, f, cells) }],
 		note: `dark: slow; below a median: share of the steps missed or lost, from ${MISSED_NAMED} %`,
 	};
 }
 
-function drawCells(d: Drawing, f: Surface, g: Group, cells: { c: Case; i: number; k: number }[]): void {
+function drawCells(d: Drawing, f: Surface, cells: { c: Case; i: number; k: number }[]): void {
 	const narrow = Number(d.svg.dataset.width) < 560;
 	for (const { c, i, k } of cells) {
 		const row = f.ys.length - 1 - k, x = d.x(i - 0.5), w = d.x(i + 0.5) - x, y = d.y(row) + (narrow ? 17 : 1), h = d.y(row + 1) - y - 1;
@@ -152,7 +153,6 @@ function drawCells(d: Drawing, f: Surface, g: Group, cells: { c: Case; i: number
 		else if (told)
 			d.add('path', { class: kind, d: `M${x + w - 9} ${y + 2}h7v7z` });
 	}
-	f.xs.forEach((v, i) => d.label(quantity(v, g.x!.unit), d.x(i), d.top + d.height + 16, 'middle', 'tick', true));
 }
 
 /** The same surface from the side: rate to the right, size to the back, medians upwards. */

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of `busbar report` in chromium, on a wide and a narrow screen, in light and dark: each question has
+its sentence where its section begins, no label of a figure covers another one, nothing is wider than the
+window, and no script fails. Then what a reader does with a figure.
+
+report.py SUITE...: measures these suites as `busbar bench run SUITE --ci` does and looks at their reports.
+Without arguments a run with invented results. Environment: BUSBAR, the program; CHROMIUM. Exit status 0: good,
+1: not, 77: no chromium."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cli"))
+from browser import Browser, program # noqa: E402
+import report_run # noqa: E402
+
+BUSBAR = os.environ["BUSBAR"]
+SIZE_MAX = 1500000
+LOOKS = [(1280, False), (1280, True), (390, False), (390, True)]
+
+# Names of what is wrong with the page; empty: nothing. Labels that overlap by less than two pixels touch.
+FAULTS = """(() => {
+	const faults = [], shown = e => e.getClientRects().length > 0;
+	for (const q of document.querySelectorAll('section.question')) {
+		const sentence = q.querySelector('.sentence'), name = q.querySelector('h2').textContent;
+		if (!sentence || sentence.textContent.length < 10) faults.push('no sentence: ' + name);
+		else if (sentence.getBoundingClientRect().top - q.getBoundingClientRect().top > innerHeight * 0.5)
+			faults.push('the sentence is not in the first screen: ' + name);
+	}
+	for (const svg of document.querySelectorAll('figure svg.plot')) {
+		if (!shown(svg)) continue;
+		const what = svg.closest('figure').querySelector('figcaption').textContent;
+		const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+		const frame = svg.getBoundingClientRect();
+		if (!boxes.length) faults.push('a figure without labels: ' + what);
+		boxes.forEach(([a, x], i) => {
+			if (x.left < frame.left - 2 || x.right > frame.right + 2) faults.push(`${what}: "${a}" is cut off`);
+			for (const [b, y] of boxes.slice(i + 1))
+				if (Math.min(x.right, y.right) - Math.max(x.left, y.left) > 2 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 2)
+					faults.push(`${what}: "${a}" covers "${b}"`);
+		});
+		if (/NaN|undefined|Infinity/.test(svg.outerHTML)) faults.push('not a number in ' + what);
+	}
+	const words = document.querySelector('main').innerText.match(/.{0,30}(NaN|undefined|Infinity|\\[object).{0,30}/);
+	if (words) faults.push('text: ' + words[0]);
+	if (document.documentElement.scrollWidth > innerWidth) faults.push('wider than the window: ' + document.documentElement.scrollWidth);
+	return faults;
+})()"""
+
+
+def report(*args):
+    out = subprocess.run([BUSBAR, "report", *args], check=True, capture_output=True, text=True, timeout=60).stdout
+    return out
+
+
+def open_page(b, page):
+    b.go("file://" + page)
+    b.until("document.documentElement.dataset.ready && document.querySelector('.question')", "the page is there")
+    # Sections are made when they come near the window, and before the page is printed.
+    b.js("dispatchEvent(new Event('beforeprint'))")
+    wait_for_figures(b)
+
+
+def wait_for_figures(b):
+    b.until("[...document.querySelectorAll('figure svg.plot')].every(s => !s.getClientRects().length || s.querySelector('text'))",
+            "all figures are drawn")
+
+
+def open_all(b):
+    """All that is folded, and wait until all figures are drawn."""
+    b.js("document.getElementById('open').click()")
+    wait_for_figures(b)
+
+
+def look_at(b, page, figures):
+    assert os.path.getsize(page) < SIZE_MAX, "%s has %d bytes" % (page, os.path.getsize(page))
+    for width, dark in LOOKS:
+        b.look(width, 860, dark)
+        open_page(b, page)
+        found = b.js(FAULTS)
+        assert not found, (page, width, dark, found[:10])
+        theme = b.js("document.documentElement.dataset.theme")
+        assert theme == ("dark" if dark else "light"), theme
+        open_all(b)
+        found = b.js(FAULTS)
+        assert not found, (page, width, dark, found[:10])
+        count = b.js("document.querySelectorAll('figure svg.plot').length")
+        assert count >= figures, (page, count)
+        # What is written to the console as an error, whatever the width.
+        assert not b.complaints(), b.complaints()
+
+
+def key(b, name, text=None):
+    for kind in ("keyDown", "keyUp"):
+        b.call("Input.dispatchKeyEvent", type=kind, key=name, **({"text": text} if text and kind == "keyDown" else {}))
+
+
+def a_figure_follows_the_reader(b, page):
+    b.look(1280, 860)
+    open_page(b, page)
+    b.js("document.querySelector('.question:nth-of-type(2)')?.scrollIntoView()")
+    b.until("[...document.querySelectorAll('figure svg.plot')].some(s => s.closest('.chart').querySelectorAll('.legend button').length > 1)",
+            "a figure with several curves is drawn")
+    b.js("""window.chart = [...document.querySelectorAll('.chart')].find(c => c.querySelectorAll('.legend button').length > 1);
+        window.plot = chart.querySelector('svg.plot'); plot.scrollIntoView({block: 'center'}); plot.focus({preventScroll: true})""")
+    # The keys step through the points and tell them.
+    key(b, "ArrowRight")
+    b.until("!chart.querySelector('.tip').hidden && /median|[0-9]/.test(chart.querySelector('.tip').textContent)", "an arrow key tells a point")
+    first = b.js("chart.querySelector('.tip').textContent")
+    key(b, "ArrowRight")
+    b.until("chart.querySelector('.tip').textContent !== %r" % first, "the next one tells the next point")
+    # A closer look by dragging, and back.
+    box = b.js("(r => [r.left, r.top, r.width, r.height])(plot.getBoundingClientRect())")
+    for kind, at in (("mousePressed", 0.4), ("mouseMoved", 0.6), ("mouseReleased", 0.6)):
+        b.call("Input.dispatchMouseEvent", type=kind, x=box[0] + at * box[2], y=box[1] + box[3] / 2, button="left",
+               buttons=1, clickCount=1)
+    b.until("!chart.querySelector('.under button').hidden", "dragging shows a part of the axis")
+    key(b, "0", "0")
+    b.until("chart.querySelector('.under button').hidden", "0 shows the whole axis again")
+    # A curve that is not chosen is not drawn.
+    before = b.js("plot.querySelectorAll('g > *').length")
+    b.js("chart.querySelector('.legend button').click()")
+    b.until("plot.querySelectorAll('g > *').length < %d" % before, "a curve can be taken away")
+    # What is saved is a whole picture.
+    saved = b.js("""(what => { const t = busbarFigure(what), d = new DOMParser().parseFromString(t, 'image/svg+xml');
+        return [d.querySelector('parsererror') === null, t.includes('prefers-color-scheme'), d.querySelectorAll('text').length]; })
+        (chart.closest('figure').querySelector('figcaption').textContent)""")
+    assert saved[0] and saved[1] and saved[2] > 3, saved
+
+
+def a_recording(folder):
+    path = os.path.join(folder, "plant.csv")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("# secs,nsecs,offset,sequence,voltage[V],current[A]\n")
+        for i in range(3000):
+            if i != 500:
+                f.write(f"1700000000,{i * 100000:09d},{2e-5 + i % 97 * 1e-7:.9f},{i},{i % 50},{i % 7 - 3}\n")
+    return path
+
+
+def invented(b, tmp):
+    run, other = os.path.join(tmp, "run"), os.path.join(tmp, "other")
+    report_run.fill(report_run.Run(run, left_out=[{"id": "E_UD", "scenario": "E", "reason": "UD has no RDMA writes"}]), 400)
+    report_run.fill(report_run.Run(other), 400, median=1.5)
+    page, both, recorded = (os.path.join(tmp, n + ".html") for n in ("page", "both", "recorded"))
+    report(run, "--out", page)
+    look_at(b, page, 8)
+    a_figure_follows_the_reader(b, page)
+    report(run, other, "--out", both)
+    b.look(1280, 860)
+    open_page(b, both)
+    text = b.js("document.querySelector('#all .sentence').textContent")
+    assert "slower in" in text and "faster in" not in text, text
+    open_all(b)
+    assert not b.js(FAULTS), b.js(FAULTS)[:10]
+    report(a_recording(tmp), "--out", recorded)
+    look_at(b, recorded, 3)
+    assert not b.complaints(), b.complaints()
+
+
+def measured(b, tmp, suites):
+    for suite in suites:
+        run = os.path.join(tmp, suite)
+        done = subprocess.run([BUSBAR, "bench", "run", suite, "--ci", "--out", run], capture_output=True, text=True, check=False)
+        assert os.path.exists(os.path.join(run, "run.json")), done.stderr
+        report(run)
+        look_at(b, os.path.join(run, "report.html"), 1)
+
+
+def main():
+    if not program():
+        print("skipped: there is no chromium")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as tmp, Browser(tmp) as b:
+        if sys.argv[1:]:
+            measured(b, tmp, sys.argv[1:])
+        else:
+            invented(b, tmp)
+
+
+main()
