@@ -92,12 +92,17 @@ static json_t *number(double value, int digits)
 							    json_real(value);
 }
 
-/* The limit, unless half of all values are above it: an empty histogram shows nothing. */
+/* The limit, unless half of all values are above it, where the histogram would be empty, or 99 % are far
+ * below it, where it would be one bar. */
 static int64_t histogram_range(const struct statistics *s, int64_t limit_ns)
 {
-	if (s->percentile[2] < limit_ns)
+	double most = 1.5 * (double)s->percentile[6] + 1;
+
+	if (s->percentile[2] >= limit_ns)
+		most = 1.2 * (double)s->percentile[3] + 1;
+	else if (most >= (double)limit_ns)
 		return limit_ns;
-	return (int64_t)report_bins_round_up(1.2 * (double)s->percentile[3] + 1);
+	return (int64_t)report_bins_round_up(most);
 }
 
 static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t range, size_t bins)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 e2341c22fcfba8e2911c61582a743e3c5fff4a59461d33ec61b994a25f1bcb57 */
+/* Made from src/page by `make page`; sources sha256 87a90c513274d30f1b5d089ec6f680c5a8096f58331094253fcc9ad5a1b22f1a */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -21,6 +21,8 @@ interface Entry { name: string; c: Case; l: Latency }
 
 /** Shares of processor time above which a figure says little, as for `busbar bench shapes`. */
 const STOLEN = 5, OTHERS = 10, MISSED = 5;
+/** What others are compared with, and so never left out. */
+const BASELINE = /^(tcp|udp|timerfd|loopback)\b/;
 /** A size takes longer from here on. */
 const LONGER = 1.25;
 
@@ -72,8 +74,10 @@ function judge(run: Run, first: Entry, second: Entry | undefined): { sure: Sure;
 
 /** "RC takes 1.2 times and UC 1.5 times as long" */
 function others(best: Entry, rest: Entry[]): string {
-	const shown = rest.slice(0, 3).map(e => `${e.name} ${times(e.l.p50 / Math.max(best.l.p50, 1))}`);
-	const more = rest.length > 3 ? `, ${rest.length - 3} others more than that` : '';
+	const next = rest.slice(0, 3), base_ = rest.find(e => BASELINE.test(e.name) && !next.includes(e));
+	const shown = next.map(e => `${e.name} ${times(e.l.p50 / Math.max(best.l.p50, 1))}`);
+	const more = (base_ ? `, ${base_.name} ${times(base_.l.p50 / Math.max(best.l.p50, 1))}` : '') +
+		(rest.length > 3 + Number(!!base_) ? `, ${rest.length - 3 - Number(!!base_)} more` : '');
 	return rest.length ? `; ${list(shown)} as long${more}` : '';
 }
 
@@ -82,9 +86,9 @@ function fastest(run: Run, entries: Entry[], where: string): Answer {
 	const by = [...entries].sort((a, b) => a.l.p50 - b.l.p50), best = by[0];
 	const alike = by.filter(e => e === best || !(e.l.low === undefined || apart(best.l, e.l))), rest = by.filter(e => !alike.includes(e));
 	const head = alike.length === 1 ? `${best.name} is the fastest${where}: ${median(best.l)}` :
-		`${alike.length > 4 ? `${best.name} and ${alike.length - 1} others` : list(alike.map(e => e.name))} are alike${where}: ${time(best.l.p50)} to ${time(alike[alike.length - 1].l.p50)}`;
+		`no difference is shown between ${alike.length > 4 ? `${best.name} and ${alike.length - 1} others` : list(alike.map(e => e.name))}${where}: ${time(best.l.p50)} to ${time(alike[alike.length - 1].l.p50)}`;
 	return {
-		text: `${head}${others(best, rest)}.`,
+		text: `${alike.length > 1 ? sentence(head) : head}${others(best, rest)}.`,
 		figure: time(best.l.p50), of: `median, ${best.name}${where}`, interval: interval(best.l), ...judge(run, best, by[1]),
 	};
 }
@@ -123,7 +127,7 @@ function growth(run: Run, g: Group, line: Line, latency: string): Answer | null 
 
 /** From which x on a line takes longer than its shortest by a quarter, and stays so. */
 function knee(run: Run, g: Group, latency: string): Answer | null {
-	const said = g.lines.slice(0, 6).flatMap(line => {
+	const said = g.lines.slice(0, 4).flatMap(line => {
 		const known = withLatency(line.cases, latency), least = Math.min(...known.map(k => k.l.p50));
 		let from = known.length;
 		while (from > 0 && known[from - 1].l.p50 > LONGER * least)
@@ -140,6 +144,16 @@ function knee(run: Run, g: Group, latency: string): Answer | null {
 		...(b.why ? b : { sure: 'plain', why: 'The bound of a quarter is arbitrary; the figure shows the whole course.' }) };
 }
 
+/** Over two axes: from where to where the median goes. */
+function surface(run: Run, g: Group, latency: string): Answer | null {
+	const known = withLatency(g.cases, latency).map(e => ({ name: g.labels.get(e.c)!, ...e })).sort((a, b) => a.l.p50 - b.l.p50);
+	if (known.length < 2)
+		return null;
+	const low = known[0], high = known[known.length - 1];
+	return { text: `The median goes from ${time(low.l.p50)} (${low.name}) to ${time(high.l.p50)} (${high.name}).`,
+		figure: time(low.l.p50), of: `least median, ${low.name}`, interval: interval(low.l), ...judge(run, low, high) };
+}
+
 /** Several lines over x: who is the fastest where. */
 function crossing(run: Run, g: Group, lines: { name: string; line: Line; latency: string }[]): Answer | null {
 	const xs = [...new Set(g.cases.map(c => valueAt(g.x, c)))].sort((a, b) => a - b);
@@ -152,7 +166,8 @@ function crossing(run: Run, g: Group, lines: { name: string; line: Line; latency
 		return null;
 	const answer = fastest(run, high, ` at ${place(g, high[0].c)}`);
 	const first = [...low].sort((a, b) => a.l.p50 - b.l.p50)[0];
-	answer.text = answer.text.replace(/\.$/, `; at ${place(g, low[0].c)} ${first.name}: ${time(first.l.p50)}.`);
+	const tail = low.find(e => BASELINE.test(e.name) && e !== first);
+	answer.text = answer.text.replace(/\.$/, `; at ${place(g, low[0].c)} ${first.name} with ${time(first.l.p50)}${tail ? ` (${tail.name} ${time(tail.l.p50)})` : ''}.`);
 	return answer;
 }
 
@@ -262,6 +277,11 @@ export function answerOf(section: Section, run: Run, latency?: string): Answer |
 			line, latency: o === g ? name : o.latencies[0], name: [section.groups.length > 1 ? kindName(o.kind) : '', line.label].filter(t => t).join(', ') })));
 		const known = lines.filter(l => withLatency(l.line.cases, l.latency).length);
 		return (known.length > 1 ? crossing(run, g, known) : null) ?? growth(run, g, known[0]?.line ?? g.lines[0], name) ?? numbersAnswer(run, g);
+	}
+	if (g.y) {
+		const s = surface(run, g, name);
+		if (s)
+			return s;
 	}
 	const entries = withLatency(g.cases, name).map(e => ({ name: g.labels.get(e.c)!, ...e }));
 	if (entries.length === 1)

@@ -60,6 +60,10 @@ function chooseAxes(cases: Case[], keys: string[]): [AxisKey | null, AxisKey | n
 		return [KNOWN[1], known];
 	if (known)
 		return [known, known.key === 'rate' && can('values') ? KNOWN[2] : null];
+	// Two sizes of several ways: a pair for each way, no curve.
+	const pair = KNOWN.find(k => keys.includes(k.key) && extent(cases, k.key) === 2);
+	if (pair && cases.length > 3 && keys.length > 1)
+		return [pair, null];
 	const best = keys.filter(can).sort((a, b) => extent(cases, b) - extent(cases, a))[0];
 	return best ? [{ key: best, label: best.replace(/_/g, ' '), unit: '' }, null] : [null, null];
 }
@@ -117,11 +121,21 @@ function latencyNames(cases: Case[]): string[] {
 	return first ? [first, ...names.filter(n => n !== first)] : names;
 }
 
+/** Numbers in a suite's label with their units. */
+function pretty(label: string): string {
+	return label.replace(/\b(size|rate) (\d+)(?=$|,)/g, (_, name, n) => parameter(name, Number(n)));
+}
+
+/** Has the axis only two values? */
+export function isPair(g: Group): boolean {
+	return !!g.x && extent(g.cases, g.x.key) === 2;
+}
+
 function makeGroup(cases: Case[]): Group {
 	const keys = varying(cases), [x, y] = chooseAxes(cases, keys);
 	const named = independent(cases, keys, [x?.key ?? '', y?.key ?? '']);
 	const given = new Set(cases.map(c => c.label).filter(l => l)).size === cases.length;
-	const label = (c: Case): string => (given && c.label) || (named.length && describe(c, named)) || c.label || c.id;
+	const label = (c: Case): string => (given && pretty(c.label!)) || (named.length && describe(c, named)) || c.label || c.id;
 	return {
 		kind: cases[0].kind, scenario: cases[0].scenario ?? '', question: cases.find(c => c.question)?.question ?? '',
 		cases, x, y, lines: linesOf(cases, named, x, y), latencies: latencyNames(cases),

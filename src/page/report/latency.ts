@@ -24,15 +24,15 @@ function describe(all: Named[]): string {
 	return all.map(n => `${n.name}: median ${time(n.l.p50)}, ${share(n)}.`).join(' ');
 }
 
-function histogramPoints(n: Named): Point[] {
-	return n.l.bins!.map((v, i) => ({ x: (i + 0.5) * n.l.bin_ns!, y: v,
+function histogramPoints(n: Named, unit: number): Point[] {
+	return n.l.bins!.map((v, i) => ({ x: (i + 0.5) * n.l.bin_ns!, y: v * unit / n.l.bin_ns!,
 		text: `${n.name}: ${percent(v)} from ${time(i * n.l.bin_ns!)} to ${time((i + 1) * n.l.bin_ns!)}` }));
 }
 
 /** Steps along the bins, filled down to the axis. */
-function drawHistogram(d: Drawing, n: Named, colour: number, filled: boolean): void {
+function drawHistogram(d: Drawing, n: Named, colour: number, filled: boolean, unit: number): void {
 	const points: [number, number][] = [[d.x(0), d.y(0)]], b = n.l.bin_ns!;
-	n.l.bins!.forEach((v, i) => points.push([d.x(i * b), d.y(v)], [d.x((i + 1) * b), d.y(v)]));
+	n.l.bins!.forEach((v, i) => points.push([d.x(i * b), d.y(v * unit / b)], [d.x((i + 1) * b), d.y(v * unit / b)]));
 	points.push([points[points.length - 1][0], d.y(0)]);
 	if (filled)
 		d.path(points, { class: `fill ${colourClass(colour)}` });
@@ -59,13 +59,16 @@ function shares(d: Drawing, all: Named[]): void {
 
 export function histogram(all: Named[], what: string): Plot {
 	const range = Math.max(...all.map(n => n.l.range_ns!));
-	const top = Math.max(...all.flatMap(n => n.l.bins!), 0.001);
-	const y = axisFor('share of the messages', '%', [0, top * 1.12], { log: false });
+	// Bins of different widths are made comparable: shares are those of the narrowest.
+	const unit = Math.min(...all.map(n => n.l.bin_ns!)), medians = all.map(n => Math.max(n.l.p50, 1));
+	const top = Math.max(...all.flatMap(n => n.l.bins!.map(v => v * unit / n.l.bin_ns!)), 0.001);
+	const log = Math.max(...medians) / Math.min(...medians) > 20, low = log ? Math.max(unit / 2, Math.min(...all.map(n => n.l.min)) / 1.5, 1) : 0;
+	const y = axisFor(`share of the messages in each ${time(unit)}`, '%', [0, top], { log: false, low: 0, high: Math.min(top * 1.12, 104) });
 	return {
 		what: `Histogram: ${what}`, description: describe(all),
-		x: { label: `${all[0].l.label}; dashed: median`, unit: 'ns', log: false, low: 0, high: range }, y,
-		series: all.map((n, i) => ({ name: n.name, colour: i, points: histogramPoints(n),
-			draw: d => drawHistogram(d, n, i, all.length < 4) })),
+		x: { label: `${all[0].l.label}; dashed: median`, unit: 'ns', log, low, high: range }, y,
+		series: all.map((n, i) => ({ name: n.name, colour: i, points: histogramPoints(n, unit),
+			draw: d => drawHistogram(d, n, i, all.length < 4, unit) })),
 		note: all.some(n => n.l.reference_ns !== undefined && n.l.reference_ns < range) ? '△ median of other hardware' : undefined,
 		over: d => shares(d, all),
 	};

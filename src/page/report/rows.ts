@@ -40,7 +40,7 @@ export function dots(rows: { name: string; c: Case; latencies: Latency[] }[], wh
 	return {
 		what: `Medians: ${what}`,
 		description: rows.map(r => `${r.name}: ${r.latencies.map(l => `${names.length > 1 ? l.label + ' ' : ''}${time(l.p50)}`).join(', ')}.`).join(' '),
-		x: axisFor(rows[0].latencies[0].label, 'ns', values.filter(v => v > 0)), y: rowsAxis(rows.map(r => r.name)),
+		x: axisFor(what === 'all latencies' ? 'latency' : what, 'ns', values.filter(v => v > 0)), y: rowsAxis(rows.map(r => r.name)),
 		series, byRow: true, note: 'bars: 10 to 90 %; area: 95 % interval of the median',
 		over: d => rows.forEach((r, row) => {
 			if (names.length === 1 && !there.length) {

@@ -4,7 +4,7 @@ import { h, s } from '../components/dom';
 import { icon } from '../components/icons';
 import { Answer, answerOf, kindName } from './answer';
 import { Case, floorOf, latenciesOf, latencyNamed, Run, valueOf } from './data';
-import { Group, latencyLabel, numbersOf, Section, valueAt, withLatency } from './groups';
+import { Group, isPair, latencyLabel, numbersOf, Section, valueAt, withLatency } from './groups';
 import { curve, drawable, histogram, Named, overTime, tail } from './latency';
 import { chooser, figure, fold } from './parts';
 import type { Plot } from './plot';
@@ -113,6 +113,16 @@ function dotsOf(g: Group, names: string[], floor: number): Plot {
 	return dots(rows, names.length > 1 ? 'all latencies' : latencyLabel(g, names[0]), floor);
 }
 
+/** A row for each line, with a mark for each of the two values of the axis. */
+function pairOf(g: Group, name: string, floor: number): Plot {
+	const values = [...new Set(g.cases.map(c => valueAt(g.x, c)))].sort((a, b) => a - b);
+	const rows = g.lines.map(line => ({ name: line.label, c: line.cases[0], latencies: withLatency(line.cases, name).map(e => {
+		const at = valueAt(g.x, e.c);
+		return { ...e.l, name: String(values.indexOf(at)), label: `${g.x!.unit ? '' : g.x!.label + ' '}${quantity(at, g.x!.unit)}` };
+	}) })).filter(r => r.latencies.length);
+	return dots(rows, latencyLabel(g, name), floor);
+}
+
 function numberFigure(g: Group, f: { name: string; label: string; unit: string }): HTMLElement | null {
 	if (g.x && !g.y)
 		return figure(numbers(g, f));
@@ -144,6 +154,8 @@ function mainFigures(section: Section, g: Group, run: Run): (HTMLElement | null)
 			([i]) => figure(heatMap(g, l, g.latencies[i]))));
 	if (g.x)
 		return [chooser([{ label: 'Latency', options: g.latencies.map(n => latencyLabel(g, n)) }], ([i]) => {
+			if (isPair(g))
+				return figure(pairOf(g, g.latencies[i], floor));
 			const swept = sweptOf(section, g, g.latencies[i]);
 			return swept.length ? figure(medians(swept, latencyLabel(g, g.latencies[i]), floor)) : null;
 		})];

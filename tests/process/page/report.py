@@ -181,4 +181,5 @@ def main():
             invented(b, tmp)
 
 
-main()
+if __name__ == "__main__":
+    main()
