@@ -12,13 +12,13 @@ build_packages="gcc libc6-dev meson ninja-build python3 pkg-config libibverbs-de
 test_packages="libcmocka-dev ibverbs-utils ibverbs-providers rdmacm-utils
 	iproute2 procps"
 # What README.md shows first; nothing of ours needs them.
-run_packages="ibverbs-utils perftest gnuplot-nox"
+run_packages="ibverbs-utils perftest"
 # Other people's programs (tests/programs); the tests do without those that
 # cannot be had.
 peer_packages="perftest qperf fio libfabric-bin ucx-utils python3-pyverbs python3-jsonschema mypy
 	python3-prometheus-client python3-websockets node-ws graphviz openssl
 	netcat-openbsd socat iperf3 curl openmpi-bin
-	libopenmpi-dev mpich libmpich-dev infiniband-diags ibsim-utils gnuplot-nox chromium"
+	libopenmpi-dev mpich libmpich-dev infiniband-diags ibsim-utils chromium"
 # Libraries of modules, and the header of the static probes; what needs one that
 # cannot be had is left out.
 module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev libzmq3-dev libnng-dev

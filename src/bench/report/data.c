@@ -21,7 +21,7 @@
 #define LEVEL 0.95
 #define SEED 1
 /* Bytes of a page that all bands, and all tails, may take together. */
-#define BANDS_BYTES 500000
+#define BANDS_BYTES 400000
 #define TAILS_BYTES 250000
 #define BYTES_OF_BAND 17
 #define BYTES_OF_POINT 12
@@ -37,7 +37,7 @@ struct report_detail report_detail_for(size_t latencies)
 
 	return (struct report_detail){
 		.bins = n > 200 ? 80 : 160,
-		.bands = within(BANDS_BYTES / BYTES_OF_BAND / n, 40, 320),
+		.bands = within(BANDS_BYTES / BYTES_OF_BAND / n, 32, 320),
 		.tail = within(TAILS_BYTES / BYTES_OF_POINT / n, 32, 240),
 	};
 }
@@ -92,17 +92,33 @@ static json_t *number(double value, int digits)
 							    json_real(value);
 }
 
-/* The limit, unless half of all values are above it, where the histogram would be empty, or 99 % are far
+/* The limit, unless half of all values are above it, where the histogram would be empty, or 90 % are far
  * below it, where it would be one bar. */
 static int64_t histogram_range(const struct statistics *s, int64_t limit_ns)
 {
-	double most = 1.5 * (double)s->percentile[6] + 1;
+	double most = 2 * (double)s->percentile[4] + 1;
 
 	if (s->percentile[2] >= limit_ns)
 		most = 1.2 * (double)s->percentile[3] + 1;
 	else if (most >= (double)limit_ns)
 		return limit_ns;
 	return (int64_t)report_bins_round_up(most);
+}
+
+/* Of the sorted values, those that are at least `from`: 0 to 1. */
+static double share_from(const int64_t *sorted, size_t count, int64_t from)
+{
+	size_t below = 0, end = count;
+
+	while (below < end) {
+		size_t middle = below + (end - below) / 2;
+
+		if (sorted[middle] < from)
+			below = middle + 1;
+		else
+			end = middle;
+	}
+	return (double)(count - below) / (double)count;
 }
 
 static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t range, size_t bins)
@@ -119,6 +135,7 @@ static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t rang
 		json_array_append_new(list, number(shares[i], 3));
 	json_object_set_new(l, "range_ns", json_integer(range));
 	json_object_set_new(l, "bin_ns", number((double)range / (double)bins, 12));
+	json_object_set_new(l, "beyond", number(share_from(sorted, count, range), 6));
 	json_object_set_new(l, "bins", list);
 	free(shares);
 	return shares ? 0 : -ENOMEM;

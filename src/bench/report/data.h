@@ -10,11 +10,12 @@
  * RUN:     { "title", "folder", "run": run.json, "machine": machine.json, "shapes":
  *            shapes_evaluate(), "cases": [ CASE ] }; what is not there is null
  * CASE:    { "id", "kind", "scenario", "question", "label", "command", "limit_ns",
- *            "parameters", "reference", "latencies": [ LATENCY ], "figures": [ { "name", "label",
- *            "unit", "value" } ], "curves": [ CURVE ] }
+ *            "parameters", "reference", "disturbance" (of its time, result/disturbance.h),
+ *            "latencies": [ LATENCY ], "figures": [ { "name", "label", "unit", "value" } ],
+ *            "curves": [ CURVE ] }
  * LATENCY: as in summary.json with "name", and further "low", "high" (95 % interval of the
  *          median), "reference_ns"; of those that have rows and are no parts of a budget:
- *          "range_ns", "bins" (percent of the values in each of equal parts of the range, zeros
+ *          "range_ns", "bin_ns", "beyond" (share of the values that are longer than the range), "bins" (percent of the values in each of equal parts of the range, zeros
  *          at the end left out), "bands" { "low", "median", "high" } (of equal parts of the rows
  *          in their order), "tail" { "left", "value" } (so many values are at least that)
  * CURVE:   { "label", "unit", "samples", "min", "mean", "max", "seconds", "low", "high" }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 87a90c513274d30f1b5d089ec6f680c5a8096f58331094253fcc9ad5a1b22f1a */
+/* Made from src/page by `make page`; sources sha256 ed108084961e80717506fd7dee57f90bc0e5726e250a60228898fb944bdc987d */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -43,6 +43,9 @@ export function disturbed(run: Run, cases: Case[]): string {
 	const idle = at(run.machine, 'floor.paced_100k_missed.median');
 	if (!whole && idle >= MISSED)
 		return `a loop that does nothing else missed ${percent(idle)} of its steps at 100 kHz`;
+	const load = at(run.machine, 'load.0'), cpus = at(run.machine, 'cpu.online');
+	if (!whole && cpus && load > cpus)
+		return `other programs ran, the load average at the start was ${quantity(load, '')} on ${cpus} processors`;
 	return '';
 }
 

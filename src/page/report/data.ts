@@ -9,7 +9,7 @@ export interface Latency {
 	'p99.9': number; 'p99.99': number; 'p99.999': number; max: number;
 	mean: number | null; middle: number | null; skewness: number | null; share_above: number | null;
 	low?: number; high?: number; reference_ns?: number;
-	range_ns?: number; bin_ns?: number; bins?: number[];
+	range_ns?: number; bin_ns?: number; beyond?: number; bins?: number[];
 	bands?: { low: number[]; median: number[]; high: number[] };
 	tail?: { left: number[]; value: number[] };
 }

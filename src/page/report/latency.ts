@@ -45,11 +45,11 @@ function drawHistogram(d: Drawing, n: Named, colour: number, filled: boolean, un
 		d.add('path', { class: 'elsewhere', d: `M${d.x(n.l.reference_ns)} ${d.top + d.height}l4.5 -8h-9z` });
 }
 
-/** The box: the share above the range that is drawn, per latency. */
+/** The box: median, the share above the range that is drawn, and the maximum of each latency. */
 function shares(d: Drawing, all: Named[]): void {
 	let y = d.top + 12;
 	for (const n of all.slice(0, 6)) {
-		const text = `${all.length > 1 ? n.name + ': ' : ''}median ${time(n.l.p50)}, ${share(n)}`;
+		const text = `${all.length > 1 ? n.name + ': ' : ''}median ${time(n.l.p50)}, ${percent(100 * (n.l.beyond ?? 0))} above ${time(n.l.range_ns)}, maximum ${time(n.l.max)}${missed(n.c) > 0 ? `, missed or lost ${percent(missed(n.c))}` : ''}`;
 		for (const part of textWidth(text) > d.width - 16 ? text.split(/(?<=,) /) : [text]) {
 			d.label(part, d.left + d.width - 6, y, 'end', 'value');
 			y += 15;

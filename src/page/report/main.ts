@@ -32,9 +32,14 @@ function two(data: Data): Node[] {
 		contents(all.list), headLines(data.runs[0], 'First'), headLines(data.runs[1], 'Second'), ...all.sections].filter((n): n is HTMLElement => !!n);
 }
 
+/** The last part of a path. */
+function base(path: string): string {
+	return path.replace(/\/+$/, '').split('/').pop() || path;
+}
+
 function start(): void {
 	const data = readData(byId('data').textContent!), titles = data.runs.map(r => r.title);
-	const title = data.runs.length > 1 ? `${data.runs[0].folder} and ${data.runs[1].folder}` : titles[0];
+	const title = data.runs.length > 1 ? data.runs.map(r => base(r.folder ?? '')).join(' and ') : base(titles[0]);
 	document.title = `busbar report: ${title}`;
 	document.head.append(h('style', {}, FIGURE_STYLE));
 	byId('title').textContent = `Report: ${title}`;

@@ -234,7 +234,7 @@ export class Chart {
 				while (textWidth(text) > most && text.length > 4)
 					text = brief(text, text.length - 2);
 				if (narrow)
-					d.label(text, d.left, d.y(i) + 13, 'start', 'row', true);
+					d.label(text, d.left + 4, d.y(i) + 13, 'start', 'row', true);
 				else
 					d.label(text, d.left - 8, d.y(i + 0.5) + 4, 'end', 'row', true);
 				if (i)

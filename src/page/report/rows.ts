@@ -111,7 +111,9 @@ export function waterfall(b: Budget, what: string): Plot {
 				d.add('rect', { class: r.kind, x: Math.min(a, z), y: y - 7, width: Math.max(1.5, Math.abs(z - a)), height: 14 });
 				if (r.kind === 'bar s0')
 					d.add('path', { class: 'thin s7', d: `M${d.x(r.from + r.part!.p10)} ${y}H${d.x(p90(r))}` });
-				d.label(time(r.to - r.from), Math.max(a, z, d.x(p90(r))) + 7, y + 4, 'start', 'value');
+				const text = time(r.to - r.from);
+				if (!d.label(text, Math.max(a, z, d.x(p90(r))) + 7, y + 4, 'start', 'value'))
+					d.label(text, Math.min(a, z) - 7, y + 4, 'end', 'value');
 			}) }],
 	};
 }

@@ -134,7 +134,7 @@ export function heatMap(g: Group, line: Line, latency: string): Plot | null {
 		series: [{ name: latencyLabel(g, latency), colour: 0,
 			points: cells.map(({ c, i, k }) => ({ x: i, y: f.ys.length - 1 - k + 0.5, text: `${quantity(f.xs[i], g.x!.unit)}: ${cellText(c, f)}` })),
 			draw: d => drawCells(d, f, cells) }],
-		note: `dark: slow; below a median: share of the steps missed or lost, from ${MISSED_NAMED} %`,
+		note: `dark: slow; with a median: share of the steps missed or lost, from ${MISSED_NAMED} %`,
 	};
 }
 
@@ -145,12 +145,12 @@ function drawCells(d: Drawing, f: Surface, cells: { c: Case; i: number; k: numbe
 		const l = latencyNamed(c, f.latency)!, shade = shadeOf(f, l.p50), m = missed(c), told = m >= MISSED_NAMED;
 		d.add('rect', { class: 'cell', x, y, width: w, height: h, style: `fill:${shade.fill}` });
 		const kind = shade.dark ? 'on' : 'off', middle = y + h / 2 + 4;
-		const text = time(l.p50), missing = `${Math.round(m)}\u202f%`;
+		const missing = `${Math.round(m)}\u202f%`, text = told && narrow ? `${time(l.p50)}, ${missing}` : time(l.p50);
 		if (textWidth(text) < w - 2)
 			d.label(text, x + w / 2, told && !narrow ? middle - 7 : middle, 'middle', kind);
 		if (told && !narrow && textWidth(missing) < w - 2)
 			d.label(missing, x + w / 2, middle + 8, 'middle', `${kind} missed`);
-		else if (told)
+		else if (told && (!narrow || textWidth(text) >= w - 2))
 			d.add('path', { class: kind, d: `M${x + w - 9} ${y + 2}h7v7z` });
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Two runs over each other: what is faster, slower or shows no difference, and their figures in one.
 import { h } from '../components/dom';
-import { Answer } from './answer';
+import { Answer, disturbed } from './answer';
 import { Compared, Data, floorOf, latencyNamed, Run } from './data';
 import { Group, latencyLabel, Section, sectionsOf, valueAt, withLatency } from './groups';
 import { drawable, histogram, Named, tail } from './latency';
@@ -15,7 +15,12 @@ import { list, quantity, time, times } from './words';
 /** Rows that one figure of ratios still shows. */
 const ROWS = 30;
 
-function verdict(rows: Compared[]): Answer {
+function verdict(rows: Compared[], runs: Run[]): Answer {
+	const ids = new Set(rows.map(r => r.id)), whose = ['first', 'second'];
+	const why = runs.flatMap((run, i) => {
+		const text = disturbed(run, run.cases.filter(c => ids.has(c.id)));
+		return text ? [`in the ${whose[i]} run ${text}`] : [];
+	});
 	const of = (v: string): Compared[] => rows.filter(r => r.verdict === v);
 	const slower = of('slower'), faster = of('faster'), same = of('no difference shown'), rest = rows.length - slower.length - faster.length - same.length;
 	const parts = [slower.length ? `slower in ${slower.length}` : '', faster.length ? `faster in ${faster.length}` : '', same.length ? `not shown to differ in ${same.length}` : '', rest ? `not comparable in ${rest}` : ''].filter(t => t);
@@ -25,8 +30,8 @@ function verdict(rows: Compared[]): Answer {
 		text: rows.length ? `Of ${rows.length} latencies the second run is ${list(parts)}.` : 'The two runs have no latency in common here.',
 		figure: most ? times(most.ratio!) : '–', of: most ? `the largest change: ${most.id}` : '',
 		interval: most && most.low !== null && most.high !== null ? `95 %: ${quantity(most.low, '')} to ${quantity(most.high, '')}` : '',
-		sure: slower.length || faster.length ? 'shown' : 'open',
-		why: 'By the bootstrap of both runs. It cannot know what changes from run to run, such as the speed of a virtual machine: compare several.',
+		sure: why.length ? 'busy' : slower.length || faster.length ? 'shown' : 'open',
+		why: why.length ? `Not decidable: ${why.join('; ')}.` : 'By the bootstrap of both runs. It cannot know what changes from run to run, such as the speed of a virtual machine: compare several.',
 	};
 }
 
@@ -64,7 +69,7 @@ function sectionOfBoth(section: Section, other: Section | undefined, data: Data,
 	const compared = data.compare ?? [], ids = new Set(section.groups.flatMap(g => g.cases.map(c => c.id)));
 	const rows = compared.filter(r => ids.has(r.id)), body = h('div', { class: 'section-body' });
 	const e = h('section', { id, class: 'card question', 'aria-labelledby': `${id}-h` },
-		h('h2', { id: `${id}-h` }, section.question, section.scenario ? h('span', { class: 'tag' }, section.scenario) : null), answerBox(verdict(rows)), body);
+		h('h2', { id: `${id}-h` }, section.question, section.scenario ? h('span', { class: 'tag' }, section.scenario) : null), answerBox(verdict(rows, data.runs)), body);
 	let made = false;
 	whenNear(e, () => {
 		if (made)
@@ -89,11 +94,11 @@ export function overview(data: Data): { answer: Answer; sections: HTMLElement[];
 	const [a, b] = data.runs, sections = sectionsOf(a), others = sectionsOf(b);
 	const shown = sections.filter(x => x.groups.some(g => g.latencies.length));
 	return {
-		answer: verdict(data.compare ?? []),
+		answer: verdict(data.compare ?? [], data.runs),
 		sections: shown.map((x, i) => sectionOfBoth(x, others.find(o => o.scenario === x.scenario && o.question === x.question), data, a, `q${i + 1}`)),
 		list: shown.map((x, i) => {
 			const ids = new Set(x.groups.flatMap(g => g.cases.map(c => c.id)));
-			return { id: `q${i + 1}`, question: x.question, text: verdict((data.compare ?? []).filter(r => ids.has(r.id))).text };
+			return { id: `q${i + 1}`, question: x.question, text: verdict((data.compare ?? []).filter(r => ids.has(r.id)), data.runs).text };
 		}),
 	};
 }

@@ -84,6 +84,9 @@ def look_at(b, page, figures):
         assert not found, (page, width, dark, found[:10])
         theme = b.js("document.documentElement.dataset.theme")
         assert theme == ("dark" if dark else "light"), theme
+        # Colours change no box: what is folded is looked at once for each width.
+        if (width < 600) != dark:
+            continue
         open_all(b)
         found = b.js(FAULTS)
         assert not found, (page, width, dark, found[:10])
