@@ -176,6 +176,17 @@ static void ask_all(struct manager *m, uint32_t node)
 			ask_port(m, node, (uint8_t)p);
 }
 
+/* The request has come to this port of an adapter. */
+static void reach_port(struct manager_port *p, const struct manager_request *r, const struct mad_node_info *info)
+{
+	p->guid = info->port_guid;
+	if (p->reached)
+		return;
+	p->reached = true;
+	p->hops = r->smp.hop_count;
+	memcpy(p->path, r->smp.initial_path, sizeof(p->path));
+}
+
 static void on_node(struct manager *m, const struct manager_request *r, const struct mad_smp *answer)
 {
 	struct mad_node_info info;
@@ -198,7 +209,7 @@ static void on_node(struct manager *m, const struct manager_request *r, const st
 	if (info.node_type == MAD_NODE_SWITCH)
 		m->nodes[node].ports[0].guid = info.port_guid;
 	else if (info.local_port_num && info.local_port_num <= info.num_ports)
-		m->nodes[node].ports[info.local_port_num].guid = info.port_guid;
+		reach_port(&m->nodes[node].ports[info.local_port_num], r, &info);
 	if (fresh)
 		ask_all(m, node);
 	else if (info.node_type != MAD_NODE_SWITCH && info.local_port_num <= info.num_ports &&

@@ -90,6 +90,8 @@ void manager_set(struct manager *m, uint32_t node, uint16_t attr_id, uint32_t at
 		 void (*done)(struct manager *, const struct manager_request *, const struct mad_smp *))
 {
 	struct manager_request *r = request_new(m, MAD_SET, attr_id, attr_mod);
+	const struct manager_node *n = &m->nodes[node];
+	const struct manager_port *p = &n->ports[port];
 
 	if (!r)
 		return;
@@ -97,7 +99,10 @@ void manager_set(struct manager *m, uint32_t node, uint16_t attr_id, uint32_t at
 	r->port = port;
 	r->done = done;
 	memcpy(r->smp.data, data, sizeof(r->smp.data));
-	enqueue(m, r, m->nodes[node].path, m->nodes[node].hops);
+	if (p->reached)
+		enqueue(m, r, p->path, p->hops);
+	else
+		enqueue(m, r, n->path, n->hops);
 }
 
 static void finish(struct manager *m, struct manager_request *r, const struct mad_smp *answer)

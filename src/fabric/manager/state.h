@@ -22,6 +22,9 @@ struct manager_port {
 	uint32_t peer;       /* index of the node at the other end; MANAGER_NONE */
 	uint8_t peer_port;
 	uint64_t guid;       /* of an end port */
+	/* Of an adapter's port with a link the way that ends there: its agent lets no other port set it. */
+	bool reached;
+	uint8_t hops, path[MAD_SMP_PATH_BYTES];
 };
 
 struct manager_node {
