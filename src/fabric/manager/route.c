@@ -11,13 +11,13 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* The node with index i has index i in the description, too. */
+/* The node with index i has index i in the description, too. Its GUIDs are not those of the subnet: paths do
+ * not depend on them, and it would want those of all ports. */
 static int add_node(struct topology *t, const struct manager_node *n)
 {
 	struct topology_node to = {
 		.kind = n->info.node_type == MAD_NODE_SWITCH ? TOPOLOGY_SWITCH : TOPOLOGY_HCA,
 		.port_count = n->info.num_ports,
-		.guid = n->info.node_guid,
 	};
 	char why[160];
 	uint32_t node;

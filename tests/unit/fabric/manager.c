@@ -205,7 +205,8 @@ static void expect_reachable(struct subnet *s)
 static void sweeps_bring_subnets_up(void **state)
 {
 	static const char *const kinds[] = { "single:3", "ring:6", "mesh:3x3", "fat-tree:4x4",
-					     "fat-tree:k=4", "dragonfly:4x2x2", EXAMPLES "/office.topo" };
+					     "fat-tree:k=4", "dragonfly:4x2x2", EXAMPLES "/office.topo",
+					     SUBNETS "/close_guids.topo" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct subnet *s = subnet_open(kinds[i], i % 2 ? MANAGER_UP_DOWN : MANAGER_MIN_HOP, 0, i);
