@@ -10,22 +10,24 @@
 #define LIMIT_BYTES 4096 /* unit of the high limit */
 #define USUAL_WEIGHT 64
 
-static void restart(struct fabric_weights *w)
+static void restart(struct fabric_port *o, unsigned high)
 {
+	struct fabric_weights *w = &o->weights[high];
+
 	w->count = FABRIC_ARBITRATION_ENTRIES;
-	while (w->count && !w->entries[w->count - 1].weight)
+	while (w->count && !o->entries[high][w->count - 1].weight)
 		w->count--;
 	w->current = 0;
-	w->left_bytes = w->entries[0].weight * FABRIC_BLOCK_BYTES;
+	w->left_bytes = o->entries[high][0].weight * FABRIC_BLOCK_BYTES;
 }
 
 void fabric_arbiter_init(struct fabric_port *o)
 {
-	memset(o->weights, 0, sizeof(o->weights));
+	memset(o->entries, 0, sizeof(o->entries));
 	for (uint8_t i = 0; i < o->link_lanes; i++)
-		o->weights[LOW].entries[i] = (struct fabric_arbitration){ i, USUAL_WEIGHT };
-	restart(&o->weights[LOW]);
-	restart(&o->weights[HIGH]);
+		o->entries[LOW][i] = (struct fabric_arbitration){ i, USUAL_WEIGHT };
+	restart(o, LOW);
+	restart(o, HIGH);
 	o->low_turn = false;
 	fabric_arbiter_limit(o);
 }
@@ -36,27 +38,29 @@ void fabric_arbiter_limit(struct fabric_port *o)
 }
 
 /* From the current entry on once around, to the current entry with its weight renewed. */
-static int scan(struct fabric_weights *w, uint16_t can)
+static int scan(struct fabric_port *o, unsigned high, uint16_t can)
 {
+	struct fabric_weights *w = &o->weights[high];
+
 	for (unsigned i = 0; w->count && i <= w->count; i++) {
-		const struct fabric_arbitration *e = &w->entries[w->current];
+		const struct fabric_arbitration *e = &o->entries[high][w->current];
 
 		if (w->left_bytes > 0 && (can >> e->lane & 1))
 			return e->lane;
 		w->current = w->current + 1 == w->count ? 0 : (uint8_t)(w->current + 1);
-		w->left_bytes = w->entries[w->current].weight * FABRIC_BLOCK_BYTES;
+		w->left_bytes = o->entries[high][w->current].weight * FABRIC_BLOCK_BYTES;
 	}
 	return -1;
 }
 
 int fabric_arbiter_pick(struct fabric_port *o, uint16_t can)
 {
-	int lane = scan(&o->weights[o->low_turn ? LOW : HIGH], can);
+	int lane = scan(o, o->low_turn ? LOW : HIGH, can);
 
 	if (lane >= 0)
 		return lane;
 	o->low_turn = !o->low_turn;
-	return scan(&o->weights[o->low_turn ? LOW : HIGH], can);
+	return scan(o, o->low_turn ? LOW : HIGH, can);
 }
 
 void fabric_arbiter_sent(struct fabric_port *o, uint32_t bytes)
@@ -85,8 +89,8 @@ int fabric_set_arbitration(struct fabric *f, uint32_t node, uint8_t port, bool h
 		if (entries[i].lane >= FABRIC_LANE_MANAGEMENT && entries[i].weight)
 			return -EINVAL;
 	for (unsigned i = 0; i < count; i++)
-		o->weights[high].entries[first + i] = entries[i];
-	restart(&o->weights[high]);
+		o->entries[high][first + i] = entries[i];
+	restart(o, high);
 	if (o->lanes)
 		fabric_port_wake(f, o);
 	return 0;
@@ -100,6 +104,6 @@ int fabric_get_arbitration(const struct fabric *f, uint32_t node, uint8_t port, 
 	if (!o || !entries || first > FABRIC_ARBITRATION_ENTRIES ||
 	    count > FABRIC_ARBITRATION_ENTRIES - first)
 		return -EINVAL;
-	memcpy(entries, &o->weights[high].entries[first], count * sizeof(*entries));
+	memcpy(entries, &o->entries[high][first], count * sizeof(*entries));
 	return 0;
 }

@@ -143,7 +143,7 @@ int fabric_add_node(struct fabric *f, enum fabric_kind kind, uint8_t ports)
 	n->kind = (uint8_t)kind;
 	n->ports = ports;
 	n->forwarding_top = FABRIC_LID_MULTICAST - 1;
-	n->port = calloc(ports + 1u, sizeof(*n->port));
+	n->port = fabric_aligned_zero((ports + 1u) * sizeof(*n->port));
 	r = n->port ? 0 : -ENOMEM;
 	for (unsigned i = 0; !r && i <= ports; i++) {
 		init_port(n, (uint8_t)i);

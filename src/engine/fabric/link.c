@@ -67,7 +67,7 @@ static int init_link(struct fabric_port *o, const struct fabric_link *link)
 	o->mtu = link->mtu;
 	o->buffer_blocks = link->buffer_bytes / FABRIC_BLOCK_BYTES;
 	o->refresh_ps = fabric_bytes_ps(o, REFRESH_SYMBOLS * SYMBOL_BYTES);
-	o->lanes = calloc(link->lanes + 1u, sizeof(*o->lanes));
+	o->lanes = fabric_aligned_zero((link->lanes + 1u) * sizeof(*o->lanes));
 	if (!o->lanes)
 		return -ENOMEM;
 	for (uint8_t i = 0; i <= link->lanes; i++)

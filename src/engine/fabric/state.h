@@ -8,6 +8,9 @@
 #ifndef ENGINE_FABRIC_STATE_H
 #define ENGINE_FABRIC_STATE_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "engine/fabric/fabric.h"
 #include "engine/fabric/queue.h"
 #include "util/list.h"
@@ -92,42 +95,38 @@ struct fabric_flow_control { /* a packet on the cable to the other end */
 	bool lost;
 };
 
+/* In both structures below, what each packet needs comes first. */
 struct fabric_lane {
 	struct fabric_port *port;
+	struct list requests;     /* of sources, at the output */
 	uint8_t number;
-	/* Output. */
-	bool starved;             /* the head lacked credits since the last packet left */
-	bool congested;
-	uint16_t sent_blocks;     /* TBS, 12 bits */
-	uint16_t limit_blocks;    /* CL, 12 bits */
-	uint16_t unmarked;        /* packets since the last mark */
-	uint32_t queued_bytes;    /* that will leave here */
-	uint32_t ready_bytes;     /* of these, without those that wait behind packets for other lanes */
-	struct list requests;
-	uint64_t head_ps;         /* since when the first request is the first */
-	uint64_t starved_ps;      /* since when `starved` */
-	struct fabric_due lifetime;
-	/* Input. */
-	uint16_t received_blocks; /* ABR, 12 bits */
-	uint16_t told;            /* FCCL of the last flow control packet */
-	uint32_t free_blocks;     /* FB */
-	struct fabric_source in;
-	struct fabric_source *by_output; /* virtual output queues, one for each port; or NULL */
+	bool starved;             /* output: the head lacked credits since the last packet left */
+	bool congested;           /* output */
 	/* Flow control packets about the input lane, which leave by the same port. */
 	bool flow_control_due;
 	uint8_t flow_control_used; /* bits of those on the cable */
+	uint16_t sent_blocks;     /* output: TBS, 12 bits */
+	uint16_t limit_blocks;    /* output: CL, 12 bits */
+	uint16_t received_blocks; /* input: ABR, 12 bits */
+	uint16_t told;            /* input: FCCL of the last flow control packet */
+	uint32_t free_blocks;     /* input: FB */
+	uint32_t queued_bytes;    /* that will leave here */
+	uint32_t ready_bytes;     /* of these, without those that wait behind packets for other lanes */
+	uint64_t head_ps;         /* since when the first request is the first */
+	struct fabric_source in;
 	uint64_t flow_control_ps; /* when the last one was sent */
-	struct fabric_due refresh;
 	struct fabric_flow_control flow_control[FABRIC_FLOW_CONTROL_MAX];
-	/* For the search for deadlocks. */
-	uint32_t mark;
-};
+	struct fabric_source *by_output; /* virtual output queues, one for each port; or NULL */
+	uint64_t starved_ps;      /* since when `starved` */
+	struct fabric_due lifetime, refresh;
+	uint16_t unmarked;        /* packets since the last mark */
+	uint32_t mark;            /* of the search for deadlocks */
+} cache_aligned;
 
-struct fabric_weights {
+struct fabric_weights { /* where a port is in one of its two tables */
 	uint8_t count;            /* behind it are entries of weight 0 */
 	uint8_t current;
 	int32_t left_bytes;       /* of the current entry's weight */
-	struct fabric_arbitration entries[FABRIC_ARBITRATION_ENTRIES];
 };
 
 struct fabric_throttle { /* annex A10, at a port of an adapter */
@@ -161,39 +160,39 @@ struct fabric_port {
 	bool woken;                /* in the fabric's list of ports to look at */
 	uint16_t requested;        /* bits of lanes with requests */
 	uint16_t flow_control_due; /* bits of lanes */
-	struct fabric_port_setting setting;
+	struct fabric_port *next_woken;
 	/* The link, in the direction away from here. */
-	uint64_t bps, delay_ps, byte_ps; /* byte_ps 0: no whole number */
-	uint64_t refresh_ps;
-	double bit_error_rate;
-	uint32_t buffer_blocks;    /* of each lane, here and at the peer */
-	uint16_t mtu;
-	/* What is being sent. */
-	uint64_t busy_ps;          /* until then */
+	uint64_t byte_ps;          /* 0: no whole number */
+	uint64_t delay_ps;
+	uint64_t busy_ps;          /* something is being sent until then: */
 	struct fabric_due due;
 	struct fabric_source *sending;
 	struct fabric_port *sending_in; /* whose buffer becomes free */
 	struct fabric_item *sending_holder;
 	uint16_t sending_blocks;
 	uint8_t sending_lane;
-	/* Arbitration. */
-	bool low_turn;
+	bool low_turn;             /* of arbitration */
 	int32_t high_left_bytes;
 	struct fabric_weights weights[2]; /* [1]: of high priority */
-	/* Counters; `wait_since_ps`: FABRIC_NEVER: data does not wait. */
-	uint64_t wait_ps, wait_since_ps;
-	struct fabric_counters counters;
-	/* Congestion. */
+	uint64_t wait_since_ps;    /* FABRIC_NEVER: data does not wait */
+	double bit_error_rate;
+	struct fabric_port_setting setting;
 	struct fabric_congestion_switch marking;
+	uint32_t buffer_blocks;    /* of each lane, here and at the peer */
+	struct fabric_counters counters;
+	uint64_t wait_ps;
+	uint64_t bps, refresh_ps;
+	uint16_t mtu;
+	bool writable;             /* in the list of ports to report as writable */
+	struct fabric_port *next_writable;
 	struct fabric_throttle *throttle;
 	/* Partitions. */
 	uint16_t *pkeys;
 	uint32_t pkey_count;
 	/* Packets without a flow, by lane: of adapters and of port 0. */
 	struct fabric_source *own;
-	struct fabric_port *next_woken, *next_writable;
-	bool writable;             /* in the list of ports to report as writable */
-};
+	struct fabric_arbitration entries[2][FABRIC_ARBITRATION_ENTRIES]; /* as `weights` */
+} cache_aligned;
 
 struct fabric {
 	uint64_t now_ps;
@@ -217,6 +216,14 @@ struct fabric {
 	struct fabric_lane **scratch; /* lane_count, for cycles */
 	struct fabric_lane_at *cycle;
 };
+
+/* Zeros for structures that begin at a cache line; NULL: no memory. */
+static inline void *fabric_aligned_zero(size_t bytes)
+{
+	void *memory = aligned_alloc(CACHE_LINE, bytes);
+
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
 
 static inline struct fabric_item *fabric_item_of(struct fabric_packet *p)
 {
