@@ -36,6 +36,7 @@ struct serve_buffer *serve_pool_take(struct serve_pool *p)
 		return NULL;
 	b = p->free;
 	p->free = b->next;
+	p->used++;
 	b->next = NULL;
 	b->references = 1;
 	b->flow = 0;
@@ -54,6 +55,7 @@ void serve_pool_give(struct serve_pool *p, struct serve_buffer *b)
 {
 	if (!b || --b->references)
 		return;
+	p->used--;
 	b->next = p->free;
 	p->free = b;
 }

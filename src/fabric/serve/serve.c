@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@
 #define EVENTS_OF_ENGINE 1024
 /* A wait that is shorter is spent with asking the sockets again: to sleep and to wake takes longer. */
 #define SPIN_NS 50000
-/* Without traffic for so long the process sleeps, whatever is due. */
+/* For so long after the last message the process does not sleep, if there are processors for it and for
+ * two programs that poll: where they have to share, it would hold up those that it waits for. */
 #define ACTIVE_NS 30000
+#define ACTIVE_PROCESSORS 3
 #define TIMER_SLACK_NS 1000
 
 /* ---- what the engine says ---- */
@@ -204,8 +207,17 @@ static int take_messages(struct serve *s, uint64_t until_ns, bool sleeps)
 	return n;
 }
 
+/* That this process may use. */
+static int processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
+
 int serve_run(struct serve *s)
 {
+	const uint64_t awake_ns = processors() >= ACTIVE_PROCESSORS ? ACTIVE_NS : 0;
 	uint64_t active_ns = 0;
 	bool ready = false;
 
@@ -221,7 +233,7 @@ int serve_run(struct serve *s)
 		if (worked)
 			active_ns = s->now_ns;
 		n = take_messages(s, until_ns, until_ns > s->now_ns + SPIN_NS &&
-					       s->now_ns - active_ns > ACTIVE_NS);
+					       s->now_ns - active_ns > awake_ns);
 		if (n < 0) {
 			log_error("the fabric ends: epoll_wait: %s", strerror(-n));
 			return n;

@@ -149,8 +149,8 @@ static void put_totals(FILE *out, struct serve *s)
 		a.received, a.answered, a.forwarded, a.bad_mad + a.bad_route + a.bad_lid + a.bad_key,
 		a.traps, s->mads_lost);
 	put_counts(out, &s->gone_counts);
-	fprintf(out, "},\"no_buffer\":%" PRIu64 ",\"inside\":%" PRIu64, s->no_buffer,
-		fabric_packets_inside(s->fabric));
+	fprintf(out, "},\"buffers\":%u,\"no_buffer\":%" PRIu64 ",\"inside\":%" PRIu64, s->pool.used,
+		s->no_buffer, fabric_packets_inside(s->fabric));
 }
 
 int serve_show(struct serve *s, char **text, size_t *bytes)

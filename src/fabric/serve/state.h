@@ -52,7 +52,7 @@ _Static_assert(offsetof(struct serve_buffer, body) ==
 struct serve_pool {
 	struct serve_buffer *free;
 	struct serve_buffer **chunks;
-	uint32_t chunk_count, made;
+	uint32_t chunk_count, made, used;
 };
 
 enum serve_refused { /* packets of a client that are not believed */
