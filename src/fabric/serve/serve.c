@@ -215,35 +215,41 @@ static int processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
+int serve_turn(struct serve *s, bool may_sleep)
+{
+	const bool worked = turn(s);
+	const uint64_t until_ns = next_ns(s);
+	int n;
+
+	if (!s->ready && (!s->manager || serve_manager_is_done(s->manager))) {
+		s->ready = true;
+		if (s->set.ready)
+			s->set.ready(&s->set);
+	}
+	if (worked)
+		s->active_ns = s->now_ns;
+	n = take_messages(s, until_ns, may_sleep && until_ns > s->now_ns + SPIN_NS &&
+				       s->now_ns - s->active_ns > s->awake_ns);
+	if (n < 0) {
+		log_error("the fabric ends: epoll_wait: %s", strerror(-n));
+		return n;
+	}
+	if (n)
+		s->active_ns = s->now_ns;
+	return 0;
+}
+
 int serve_run(struct serve *s)
 {
-	const uint64_t awake_ns = processors() >= ACTIVE_PROCESSORS ? ACTIVE_NS : 0;
-	uint64_t active_ns = 0;
-	bool ready = false;
+	int ret = 0;
 
+	s->awake_ns = processors() >= ACTIVE_PROCESSORS ? ACTIVE_NS : 0;
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-	while (!s->stopping) {
-		const bool worked = turn(s);
-		const uint64_t until_ns = next_ns(s);
-		int n;
-
-		if (!ready && s->set.ready && (!s->manager || serve_manager_is_done(s->manager)))
-			s->set.ready(&s->set);
-		ready |= !s->manager || serve_manager_is_done(s->manager);
-		if (worked)
-			active_ns = s->now_ns;
-		n = take_messages(s, until_ns, until_ns > s->now_ns + SPIN_NS &&
-					       s->now_ns - active_ns > awake_ns);
-		if (n < 0) {
-			log_error("the fabric ends: epoll_wait: %s", strerror(-n));
-			return n;
-		}
-		if (n)
-			active_ns = s->now_ns;
-	}
+	while (!s->stopping && !ret)
+		ret = serve_turn(s, true);
 	/* What `stop` answers. */
 	settle_clients(s);
-	return 0;
+	return ret;
 }
 
 void serve_stop(struct serve *s)

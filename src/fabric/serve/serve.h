@@ -45,5 +45,7 @@ void serve_close(struct serve *s);
  * negative errno, logged. */
 int serve_run(struct serve *s);
 void serve_stop(struct serve *s);
+/* One turn of serve_run(), for tests: what is due, and the messages that have come. */
+int serve_turn(struct serve *s, bool may_sleep);
 
 #endif

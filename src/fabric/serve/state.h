@@ -178,7 +178,8 @@ struct serve {
 	uint64_t now_ns, origin_ns;
 	uint64_t listener_rests_ns; /* no connection is taken before; 0: it does not rest */
 	int epoll_fd, listener, signal_fd, wake_fd;
-	bool stopping;
+	bool stopping, ready;
+	uint64_t active_ns, awake_ns; /* the last message; for how long it does not sleep then */
 	struct list writable;       /* hosts */
 	uint64_t drops[FABRIC_DROP_MANAGEMENT + 1];
 	struct serve_counts gone_counts;   /* of clients that have ended */

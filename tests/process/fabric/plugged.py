@@ -143,6 +143,26 @@ class Client:
     def join(self, mlid, mgid):
         return self.done(JOIN, struct.pack("=16sHH", mgid, mlid, 0))
 
+    def open_agent(self, number, mad_class, methods=(), qpn=1, version=1, oui=b"\0\0\0"):
+        """The upper half of its transaction identifiers; 0: refused."""
+        mask = [sum(1 << m % 32 for m in methods if m // 32 == i) for i in range(4)]
+        self.send(AGENT_OPEN, struct.pack("=4IBBB3sH", *mask, mad_class, version, qpn, oui, 0), a=number)
+        m = self.expect(AGENT)
+        check(m[1] == number, "PLUG_AGENT repeats the number of the agent")
+        return m[2]
+
+    def send_mad(self, agent, mad, lid, qpn=1, timeout_ms=0, retries=0, number=0, qkey=0x80010000,
+                 path_bits=0, pkey_index=0):
+        head = MAD_HEAD.pack(agent, qpn, qkey, lid, pkey_index, 0, path_bits, 0, 0, 0, 0, 0, 0, bytes(16),
+                             timeout_ms, retries)
+        self.send(MAD, head + mad, b=number)
+
+    def await_mad(self, timeout_s=PATIENCE_S):
+        """(agent, source LID, status, MAD)"""
+        body = self.expect(MAD, timeout_s)[3]
+        fields = MAD_HEAD.unpack_from(body)
+        return fields[0], fields[3], fields[11], body[MAD_HEAD.size:]
+
     def packet(self, packet):
         self.send(PACKET, packet)
 
@@ -166,6 +186,19 @@ def packet(slid, dlid, qpn, payload=b"", source=None, pkey=0xffff, sl=0, lane=0,
         body = struct.pack(">IHBB", 6 << 28, len(body), 0x1b, 64) + sgid + dgid + body
     length = (8 + len(body)) // 4 if words is None else words
     return struct.pack(">BBHHH", lane << 4, sl << 4 | (2 if grh is None else 3), dlid, length, slid) + body
+
+
+def mad(mad_class, method, attribute, tid, modifier=0, data=b"", version=1, at=64):
+    head = struct.pack(">BBBBHHQHHI", 1, mad_class, version, method, 0, 0, tid, attribute, 0, modifier)
+    return (head.ljust(at, b"\0") + data).ljust(256, b"\0")
+
+
+def directed(method, attribute, tid, path, modifier=0, data=b""):
+    """A directed-route SMP out of the ports of `path`."""
+    head = struct.pack(">BBBBHBBQHHIQHH", 1, 0x81, 1, method, 0, 0, len(path), tid, attribute, 0, modifier,
+                       0, 0xffff, 0xffff)
+    smp = head.ljust(64, b"\0") + data.ljust(64, b"\0") + bytes([0] + path)
+    return smp.ljust(256, b"\0")
 
 
 def payload(data, datagram=True):
