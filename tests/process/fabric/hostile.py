@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a process does that is plugged into a fabric harms neither the fabric nor the processes beside it: it floods, does
+not read, says nothing, says nonsense, ends at any moment, or asks for all there is."""
+import errno
+import os
+import random
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(__file__))
+from plugged import (CONTROL, Client, Fabric, HELLO, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused, VERBS, check,
+                     packet, payload)
+
+SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+
+
+class Witnesses:
+    """Two hosts that nobody else uses: what they send arrives at any time."""
+
+    def __init__(self, fabric):
+        self.a, self.b = Client(fabric, "host-1"), Client(fabric, "host-2")
+        check(self.a.open_qp(2) == 0 and self.b.open_qp(2) == 0, "the witnesses have queue pairs")
+        self.number = 0
+
+    def look(self, what):
+        self.number += 1
+        data = struct.pack(">I", self.number)
+        self.a.packet(packet(self.a.lid, self.b.lid, 2, data, source=2))
+        check(payload(self.b.await_packet()) == data, "others are served: " + what)
+
+
+def fill(client, data, limit):
+    """Sends until the socket takes no more; how many."""
+    client.socket.setblocking(False)
+    sent = 0
+    try:
+        while sent < limit:
+            client.packet(data)
+            sent += 1
+    except BlockingIOError:
+        pass
+    client.socket.settimeout(PATIENCE_S)
+    return sent
+
+
+def never_reads(fabric, witnesses):
+    a, b = Client(fabric, "host-3"), Client(fabric, "host-4")
+    check(a.open_qp(3) == 0 and b.open_qp(3) == 0, "queue pairs")
+    big, sent = packet(a.lid, b.lid, 3, bytes(4096)), 0
+    while fabric.port("host-4")["clients"][0]["slow"] == 0:
+        sent += fill(a, big, 500)
+        check(sent < 100000, "packets for a process that does not read are lost, and counted")
+        witnesses.look("one does not read")
+    check(fabric.show()["buffers"] < 4096, "what waits for a process that does not read is bounded")
+    b.close()
+    witnesses.look("it ended with packets that wait")
+    a.close()
+
+
+def floods(fabric, witnesses):
+    """Many send to one port: its link is full, and they are held up, but nobody else."""
+    senders = [Client(fabric, "host-%d" % h) for h in (3, 4, 5) for _ in range(2)]
+    sink = Client(fabric, "host-6")
+    check(sink.open_qp(9) == 0, "a queue pair")
+    for i, s in enumerate(senders):
+        check(s.open_qp(0x10 + i) == 0, "queue pairs")
+    end, number = time.monotonic() + 1, 0
+    while time.monotonic() < end:
+        for s in senders:
+            number += fill(s, packet(s.lid, sink.lid, 9, bytes(2048)), 200)
+        witnesses.look("others flood")
+    check(number > 1000, "the flood was one")
+    for s in senders:
+        s.close()
+    sink.close()
+    witnesses.look("the flood has ended")
+
+
+def silent_and_nonsense(fabric, witnesses):
+    def raw():
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.settimeout(PATIENCE_S)
+        s.connect("\0busbar.fabric." + fabric.name)
+        return s
+
+    silent = [raw() for _ in range(50)]
+    witnesses.look("fifty say nothing")
+    for data in (b"x", b"\0" * 12, struct.pack("=HHII", HELLO, 4, 0, 0), os.urandom(200),
+                 struct.pack("=HHII", HELLO, 101, 0, 0) + bytes(101), bytes(9000),
+                 struct.pack("=HHII", QP_OPEN, 4, 0, 0) + bytes(4)):
+        s = raw()
+        s.send(data)
+        kind, = struct.unpack_from("=H", s.recv(8192))
+        check(kind == REFUSED, "nonsense in place of a hello is refused")
+        check(s.recv(100) == b"", "and the connection ends")
+        s.close()
+    c = Client(fabric, "host-3")
+    c.send(0x33, b"")
+    check(c.expect(REFUSED)[1] == errno.EPROTO, "so does an unknown message later")
+    c.close()
+    for s in silent:
+        s.close()
+
+
+def asks_without_reading(fabric, witnesses):
+    c = Client(fabric, "host-3")
+    c.socket.setblocking(False)
+    try:
+        for i in range(200000):
+            c.send(QP_OPEN, struct.pack("=I", 2 + i % 5), b=1)
+        check(False, "a process that asks without reading is held up or ended")
+    except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+        pass
+    witnesses.look("one asks without reading")
+    c.close()
+
+
+def too_many(fabric, witnesses):
+    crowd = []
+    try:
+        while len(crowd) < 1000:
+            crowd.append(Client(fabric, "host-3"))
+        check(False, "a host has a limit of processes")
+    except Refused as r:
+        check(r.errno == errno.EUSERS, str(r))
+    check(len(crowd) == 128, "the limit is that of the manual: %d" % len(crowd))
+    witnesses.look("a host has all processes that it may")
+    check(crowd[0].done(QP_OPEN, struct.pack("=I", 1 << 24)) == errno.EINVAL, "no such number")
+    for c in crowd:
+        c.close()
+
+
+def random_ends(fabric, witnesses):
+    """Anything, at any time, from a process that ends in the middle of it."""
+    rng = random.Random(SEED)
+    for _ in range(150):
+        c = Client(fabric, "host-%d" % rng.randint(3, 6), rng.choice((VERBS, MANAGEMENT)))
+        c.socket.setblocking(False)
+        try:
+            for _ in range(rng.randint(0, 20)):
+                kind = rng.randint(1, 11)
+                size = rng.choice((0, 4, 20, 24, 28, 308, rng.randint(0, 4300)))
+                body = bytearray(rng.randbytes(size))
+                if kind == 6 and size >= 24:
+                    body[:8] = struct.pack(">BBHHH", 0, 2, rng.choice((1, 3, 4, 0xc001)), size // 4, c.lid)
+                c.send(kind, bytes(body), rng.randint(0, 40), rng.randint(0, 3))
+        except (BrokenPipeError, ConnectionResetError, BlockingIOError):
+            pass
+        c.close()
+    witnesses.look("a hundred and fifty have ended")
+
+
+def idle(fabric):
+    before, begin = fabric.cpu_s(), time.monotonic()
+    while time.monotonic() < begin + 1:
+        time.sleep(0.1)
+    check(fabric.cpu_s() - before <= 0.1, "a fabric without traffic takes no processor time: %.2f s of 1 s" %
+          (fabric.cpu_s() - before))
+
+
+def main():
+    print("seed", SEED, flush=True)
+    with Fabric("single:6") as fabric:
+        witnesses = Witnesses(fabric)
+        witnesses.look("at the start")
+        for attack in (silent_and_nonsense, never_reads, floods, asks_without_reading, too_many, random_ends):
+            attack(fabric, witnesses)
+        idle(fabric)
+        control = Client(fabric, "", CONTROL)
+        control.close()
+        check(fabric.process.poll() is None, "the fabric runs")
+
+
+main()
