@@ -75,6 +75,8 @@ static const struct {
 		       sizeof(struct plug_mad) + PLUG_MAD_BYTES },
 	[PLUG_SET_CAPABILITY] = { 0, 0 },
 	[PLUG_ASK] = { 1, 512 },
+	[PLUG_FIND] = { sizeof(struct plug_peer), sizeof(struct plug_peer) },
+	[PLUG_PEER] = { sizeof(struct plug_peer), sizeof(struct plug_peer) },
 	[PLUG_WELCOME] = { sizeof(struct plug_welcome), sizeof(struct plug_welcome) },
 	[PLUG_REFUSED] = { 0, 512 },
 	[PLUG_PORT] = { sizeof(struct plug_port), sizeof(struct plug_port) },

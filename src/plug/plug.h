@@ -45,6 +45,8 @@ enum plug_type {
 	PLUG_ASK,         /* a line of text for the fabric's process, of PLUG_CONTROL clients alone. The
 			   * answer is any number of PLUG_TEXT, then a PLUG_DONE with `b` as here, not 0.
 			   * If that says an error, the text is a line for a person */
+	PLUG_FIND,        /* struct plug_peer with a GUID or a number, the rest 0, of PLUG_VERBS clients; `b` is
+			   * not 0. Answered by PLUG_PEER with the same `b` */
 	/* from the server */
 	PLUG_WELCOME = 0x40, /* struct plug_welcome, then a PLUG_PORT message */
 	PLUG_REFUSED,     /* `a`: errno; the body is a line for a person; the connection ends */
@@ -59,6 +61,7 @@ enum plug_type {
 			   * its requests, unique on the host, by which answers find it; 0: refused, as
 			   * another agent has the class and one of the methods */
 	PLUG_TEXT,        /* a piece of the answer to PLUG_ASK, without a zero at its end */
+	PLUG_PEER,        /* struct plug_peer: the host that was asked for; all 0: there is none */
 };
 
 struct plug_head {
@@ -110,6 +113,14 @@ struct plug_port {
 
 struct plug_qp {
 	uint32_t qpn;
+};
+
+/* A host of the fabric, as the SA and a name service would tell it. */
+struct plug_peer {
+	uint64_t port_guid; /* host order; the first GUID */
+	uint32_t host_number; /* from 1; its IPv4 address is 10.0.0.0 + this */
+	uint16_t lid;
+	uint16_t zero;
 };
 
 struct plug_group {

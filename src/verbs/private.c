@@ -5,6 +5,8 @@
 
 #include "hca/hca.h"
 #include "hca/host/allowed.h"
+#include "hca/host/subnet.h"
+#include "hca/host/subnet_peer.h"
 #include "hca/path/gsi.h"
 #include "hca/run/progress.h"
 #include "hca/share/peers.h"
@@ -141,6 +143,31 @@ EXPORT int busbar_faults_ask(uint32_t pid, const char *text, struct hca_faults_v
 EXPORT int busbar_fault_event_ask(uint32_t pid, uint32_t index, char *line, size_t line_bytes)
 {
 	return hca_fault_event_ask(pid, index, line, line_bytes);
+}
+
+EXPORT bool busbar_subnet_on(void)
+{
+	return hca_subnet_on();
+}
+
+EXPORT uint64_t busbar_subnet_place(void)
+{
+	return hca_subnet_place();
+}
+
+EXPORT void busbar_subnet_own_ipv4(uint8_t ip[4])
+{
+	hca_subnet_own_ipv4(ip);
+}
+
+EXPORT int busbar_subnet_gid_of_ipv4(const uint8_t ip[4], union ibv_gid *gid)
+{
+	return hca_subnet_gid_of_ipv4(ip, gid);
+}
+
+EXPORT int busbar_subnet_lid_of_gid(const union ibv_gid *gid, uint16_t *lid)
+{
+	return hca_subnet_lid_of_gid(gid, lid);
 }
 
 EXPORT bool busbar_gsi_exists(void)

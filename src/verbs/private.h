@@ -85,6 +85,13 @@ bool busbar_network_allows(const union ibv_gid *gid);
  * number; -EACCES, with a log line about the `what`; or another negative errno. */
 int busbar_peer_check(int fd, const char *what, pid_t *pid);
 
+/* A port of a simulated InfiniBand subnet, and others of it; see hca/host/subnet.h and subnet_peer.h. */
+bool busbar_subnet_on(void);
+uint64_t busbar_subnet_place(void);
+void busbar_subnet_own_ipv4(uint8_t ip[4]);
+int busbar_subnet_gid_of_ipv4(const uint8_t ip[4], union ibv_gid *gid);
+int busbar_subnet_lid_of_gid(const union ibv_gid *gid, uint16_t *lid);
+
 /* Queue pair 1, for connections between hosts; see hca/path/gsi.h. */
 bool busbar_gsi_exists(void);
 bool busbar_local_exists(void);

@@ -50,6 +50,24 @@ static void on_leave(struct serve_client *c, struct serve_buffer *b)
 	serve_out_done(c, serve_owner_leave(c, (const void *)b->body), b->head.b);
 }
 
+static void on_find(struct serve_client *c, struct serve_buffer *b)
+{
+	const struct serve *s = c->serve;
+	struct plug_peer wanted, found = { 0 };
+
+	memcpy(&wanted, b->body, sizeof(wanted));
+	for (uint32_t i = 0; i < s->host_count; i++) {
+		const struct plug_port *p = &s->hosts[i].state;
+
+		if (wanted.host_number ? wanted.host_number != i + 1 :
+					 !wanted.port_guid || wanted.port_guid != p->guids[0])
+			continue;
+		found = (struct plug_peer){ .port_guid = p->guids[0], .host_number = i + 1, .lid = p->lid };
+		break;
+	}
+	serve_out_message(c, PLUG_PEER, 0, b->head.b, &found, sizeof(found));
+}
+
 static void on_agent_open(struct serve_client *c, struct serve_buffer *b)
 {
 	/* Where it is refused, the answer is a PLUG_AGENT, too. */
@@ -94,6 +112,7 @@ static void (*const plugged[])(struct serve_client *c, struct serve_buffer *b) =
 	[PLUG_AGENT_CLOSE] = on_agent_close,
 	[PLUG_MAD] = on_mad,
 	[PLUG_SET_CAPABILITY] = on_capability,
+	[PLUG_FIND] = on_find,
 };
 
 void serve_client_message(struct serve_client *c, struct serve_buffer *b, size_t bytes)

@@ -19,6 +19,7 @@
 #include "hca/host/mapping.h"
 #include "hca/host/settings.h"
 #include "hca/host/subnet.h"
+#include "hca/host/subnet_peer.h"
 #include "hca/host/thread.h"
 #include "hca/memory/key.h"
 #include "hca/memory/paging.h"
@@ -70,6 +71,7 @@ static void child_after_fork(void)
 	hca_process.armed = hca_process.armed_next = 0;
 	hca_gid_forked();
 	hca_subnet_forked();
+	hca_subnet_peer_forked();
 	hca_mcast_forked();
 	hca_xrcd_forked();
 	hca_xrc_targets_forked();

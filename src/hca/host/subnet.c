@@ -28,6 +28,15 @@ bool hca_subnet_on(void)
 	return hca_settings.fabric[0];
 }
 
+uint64_t hca_subnet_place(void)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (const char *c = hca_settings.fabric; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 static void learn(void)
 {
 	struct plug_welcome welcome;

@@ -19,6 +19,8 @@
 
 /* Is soft0 a port of a fabric? Constant once the settings are read. */
 bool hca_subnet_on(void);
+/* A number for the fabric and the host in it, which names of the abstract namespace contain. */
+uint64_t hca_subnet_place(void);
 /* Asks the fabric who the host is, once in the life of the process; it may take seconds. 0, or a
  * negative errno, logged: there is no soft0. */
 int hca_subnet_learn(void);

@@ -35,7 +35,7 @@ static const struct hca_transport_ops *find_built(const char *name, size_t lengt
 /* Does the transport lead to other hosts, which BUSBAR_NETWORK=off forbids? */
 static bool is_off(const struct hca_transport_ops *ops)
 {
-	return ops->gsi && !strcasecmp(hca_settings.network, "off");
+	return ops->gsi && !hca_settings.fabric[0] && !strcasecmp(hca_settings.network, "off");
 }
 
 static void use(const struct hca_transport_ops *ops)

@@ -3,11 +3,16 @@
  * Addresses: their kind, whether they are local, and their GIDs. The families are
  * IPv4, IPv6 and AF_IB. An AF_IB address is a GID and a service identifier; only
  * service identifiers of the IP port spaces are served, so it has a port as well.
+ *
+ * At a port of a simulated subnet (hca/host/subnet.h) the host has one IPv4 address and one GID, those of
+ * the port, besides the loopback addresses, which mean the same; other hosts have theirs. The kernel is
+ * not asked.
  */
 #include "rdmacm/base/addr.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -15,6 +20,7 @@
 #include <unistd.h>
 
 #include "util/container_of.h"
+#include "verbs/private.h"
 
 static const struct sockaddr_in *in4(const struct sockaddr *addr)
 {
@@ -253,8 +259,72 @@ void cma_addr_copy(struct sockaddr_storage *to, const struct sockaddr *from)
 	memcpy(to, from, cma_addr_len(from));
 }
 
+/* ---- a simulated subnet ---- */
+
+static void own_address(struct sockaddr_in *own)
+{
+	uint8_t ip[4];
+
+	*own = (struct sockaddr_in){ .sin_family = AF_INET };
+	busbar_subnet_own_ipv4(ip);
+	memcpy(&own->sin_addr, ip, sizeof(ip));
+}
+
+/* Zeros: there is no such host. */
+static void subnet_gid(const struct sockaddr *addr, union ibv_gid *gid)
+{
+	const struct sockaddr *ipv4 = addr;
+	struct sockaddr_in own;
+
+	memset(gid, 0, sizeof(*gid));
+	own_address(&own);
+	if (cma_addr_is_loopback(addr))
+		ipv4 = (const struct sockaddr *)(const void *)&own;
+	if (ipv4->sa_family == AF_INET)
+		busbar_subnet_gid_of_ipv4((const uint8_t *)&in4(ipv4)->sin_addr, gid);
+	else
+		memcpy(gid->raw, bytes_of(addr), sizeof(gid->raw));
+}
+
+static int subnet_check_local(const struct sockaddr *addr)
+{
+	union ibv_gid gid, own_gid;
+	struct sockaddr_in own;
+
+	if (cma_addr_is_loopback(addr))
+		return 0;
+	own_address(&own);
+	if (addr->sa_family == AF_INET)
+		return in4(addr)->sin_addr.s_addr == own.sin_addr.s_addr ? 0 : -EADDRNOTAVAIL;
+	subnet_gid((const struct sockaddr *)(const void *)&own, &own_gid);
+	subnet_gid(addr, &gid);
+	return memcmp(&gid, &own_gid, sizeof(gid)) ? -EADDRNOTAVAIL : 0;
+}
+
+static int subnet_source(const struct sockaddr *dst, struct sockaddr_storage *src)
+{
+	struct sockaddr_in own;
+	union ibv_gid gid;
+
+	own_address(&own);
+	memset(src, 0, sizeof(*src));
+	memcpy(src, &own, sizeof(own));
+	if (dst->sa_family == AF_INET)
+		return 0;
+	subnet_gid((const struct sockaddr *)(const void *)&own, &gid);
+	if (dst->sa_family == AF_IB)
+		cma_addr_from_gid(src, &gid, 0);
+	else
+		cma_addr_from_bytes(src, 6, gid.raw, 0);
+	return 0;
+}
+
 void cma_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid)
 {
+	if (busbar_subnet_on()) {
+		subnet_gid(addr, gid);
+		return;
+	}
 	cma_addr_to_bytes(addr, gid->raw);
 	if (addr->sa_family == AF_INET)
 		gid->raw[10] = gid->raw[11] = 0xff;
@@ -266,6 +336,8 @@ int cma_addr_check_local(const struct sockaddr *addr)
 	struct sockaddr_storage probe;
 	int fd, ret = 0;
 
+	if (busbar_subnet_on())
+		return subnet_check_local(addr);
 	ip_of(addr, &probe);
 	cma_addr_set_port((struct sockaddr *)&probe, 0);
 	fd = socket(probe.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -284,6 +356,8 @@ int cma_addr_source(const struct sockaddr *dst, struct sockaddr_storage *src)
 	socklen_t len = sizeof(*src);
 	int fd, ret = 0;
 
+	if (busbar_subnet_on())
+		return subnet_source(dst, src);
 	ip_of(dst, &to);
 	if (!cma_addr_port((struct sockaddr *)&to))
 		cma_addr_set_port((struct sockaddr *)&to, 1);
@@ -326,4 +400,13 @@ const char *cma_addr_text(const struct sockaddr *addr, char text[CMA_ADDR_TEXT])
 			 in6(addr)->sin6_scope_id);
 	}
 	return text;
+}
+
+uint16_t cma_lid_of(const union ibv_gid *gid)
+{
+	uint16_t lid = 0;
+
+	if (busbar_subnet_on())
+		busbar_subnet_lid_of_gid(gid, &lid);
+	return lid;
 }

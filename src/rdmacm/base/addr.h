@@ -46,4 +46,7 @@ int cma_addr_source(const struct sockaddr *dst, struct sockaddr_storage *src);
 #define CMA_ADDR_TEXT 64
 const char *cma_addr_text(const struct sockaddr *addr, char text[CMA_ADDR_TEXT]);
 
+/* The LID of the port with the GID in a simulated subnet; 0 elsewhere, and if there is none. */
+uint16_t cma_lid_of(const union ibv_gid *gid);
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdmacm/base/addr.h"
 #include "rdmacm/base/base.h"
 #include "rdmacm/cm/cm.h"
 
@@ -54,6 +55,7 @@ static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 	attr->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
 	attr->ah_attr.grh.traffic_class = id->tos;
 	attr->ah_attr.port_num = id->pub.port_num;
+	attr->ah_attr.dlid = cma_lid_of(&id->pub.route.addr.addr.ibaddr.dgid);
 	attr->path_mtu = (enum ibv_mtu)c->path_mtu;
 	attr->dest_qp_num = c->remote_qpn;
 	attr->rq_psn = c->local_psn;

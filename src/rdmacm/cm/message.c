@@ -91,6 +91,14 @@ static uint64_t ca_guid(const struct cma_id *id)
 	return (guid & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
 }
 
+/* RoCE has none. */
+static uint16_t lid_of(const union ibv_gid *gid)
+{
+	const uint16_t lid = cma_lid_of(gid);
+
+	return lid ? lid : LID_PERMISSIVE;
+}
+
 static void req_make(const struct cma_id *id, struct cm_req *req)
 {
 	const struct cma_conn *c = &id->conn;
@@ -117,8 +125,8 @@ static void req_make(const struct cma_id *id, struct cm_req *req)
 		.max_cm_retries = CM_RETRIES,
 		.srq = c->srq,
 		.primary = {
-			.local_lid = LID_PERMISSIVE,
-			.remote_lid = LID_PERMISSIVE,
+			.local_lid = lid_of(&ib->sgid),
+			.remote_lid = lid_of(&ib->dgid),
 			.packet_rate = IBV_RATE_100_GBPS,
 			.traffic_class = id->tos,
 			.hop_limit = CMA_HOP_LIMIT,

@@ -309,7 +309,7 @@ static bool gid_find(struct cma_device *d, const union ibv_gid *gid,
 	place->port_num = (uint8_t)best->port_num;
 	place->index = (uint8_t)best->gid_index;
 	/* What the way of the connection takes is seen later (cma_interface_mtu()). */
-	place->mtu = (uint8_t)port.max_mtu;
+	place->mtu = (uint8_t)(busbar_subnet_on() ? port.active_mtu : port.max_mtu);
 	place->interface = best->ndev_ifindex;
 	place->gid = *gid;
 	return true;
@@ -381,6 +381,9 @@ uint8_t cma_interface_mtu(uint32_t interface)
 	uint8_t mtu = IBV_MTU_256;
 	int fd, ret;
 
+	/* The port's is all there is to it. */
+	if (busbar_subnet_on())
+		return IBV_MTU_4096;
 	if (!if_indextoname(interface, request.ifr_name))
 		return IBV_MTU_1024;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

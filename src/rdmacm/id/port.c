@@ -29,7 +29,12 @@ static struct abstract_name name_of(uint16_t ps, uint16_t port, const char *host
 {
 	struct abstract_name name;
 
-	abstract_name(&name, "busbar.cm.%04x.%u.%s", ps, port, host);
+	/* Each host of a simulated subnet has ports of its own. */
+	if (busbar_subnet_on())
+		abstract_name(&name, "busbar.cm.%016llx.%04x.%u.%s",
+			      (unsigned long long)busbar_subnet_place(), ps, port, host);
+	else
+		abstract_name(&name, "busbar.cm.%04x.%u.%s", ps, port, host);
 	return name;
 }
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdmacm/base/addr.h"
 #include "rdmacm/base/base.h"
 #include "util/log.h"
 #include "verbs/private.h"
@@ -135,6 +136,7 @@ void cma_ud_fill(struct rdma_ud_param *ud, const struct cma_id *id,
 	ud->ah_attr.grh.hop_limit = CMA_HOP_LIMIT;
 	ud->ah_attr.grh.traffic_class = id->tos;
 	ud->ah_attr.port_num = id->pub.port_num;
+	ud->ah_attr.dlid = cma_lid_of(to);
 	ud->qp_num = qpn;
 	ud->qkey = qkey;
 }

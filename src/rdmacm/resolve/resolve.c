@@ -242,6 +242,8 @@ int cma_route_fill(struct cma_id *id)
 		return -ENOMEM;
 	path->dgid = route->addr.addr.ibaddr.dgid;
 	path->sgid = route->addr.addr.ibaddr.sgid;
+	path->dlid = htons(cma_lid_of(&path->dgid));
+	path->slid = htons(cma_lid_of(&path->sgid));
 	path->hop_limit = CMA_HOP_LIMIT;
 	path->traffic_class = id->tos;
 	path->reversible = 1;

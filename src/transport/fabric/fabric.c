@@ -19,6 +19,7 @@
 
 #include "hca/event/port.h"
 #include "hca/host/subnet.h"
+#include "hca/host/subnet_peer.h"
 #include "hca/object/cq.h"
 #include "hca/object/qp.h"
 #include "hca/path/path.h"
@@ -26,6 +27,7 @@
 #include "hca/run/progress.h"
 #include "hca/share/arrival.h"
 #include "hca/share/process.h"
+#include "transport/fabric/gsi.h"
 #include "transport/fabric/packets.h"
 #include "transport/fabric/plugged.h"
 #include "transport/list.h"
@@ -54,6 +56,7 @@ static struct {
 	uint32_t asked;        /* the number of the last request */
 	_Atomic uint32_t answered;
 	_Atomic uint32_t result; /* 0 or errno */
+	struct plug_peer peer; /* of the answer to PLUG_FIND; before `answered` */
 } fabric = { .fd = -1, .asking = PTHREAD_MUTEX_INITIALIZER };
 
 /* A filter may treat packets one by one. */
@@ -79,6 +82,11 @@ static void take_message(const struct plug_head *head, const void *body)
 		break;
 	case PLUG_DONE:
 		atomic_store(&fabric.result, head->a);
+		atomic_store(&fabric.answered, head->b);
+		break;
+	case PLUG_PEER:
+		memcpy(&fabric.peer, body, sizeof(fabric.peer));
+		atomic_store(&fabric.result, 0);
 		atomic_store(&fabric.answered, head->b);
 		break;
 	default:
@@ -121,6 +129,20 @@ static bool wait_for_answer(uint32_t number)
 	return true;
 }
 
+/* `asking` is held. */
+static int ask_locked(enum plug_type type, const void *body, size_t bytes)
+{
+	int ret;
+
+	if (!++fabric.asked)
+		fabric.asked++;
+	ret = plugged_send(fabric.plug, type, 0, fabric.asked, body, bytes);
+	if (!ret)
+		ret = wait_for_answer(fabric.asked) ? -(int)atomic_load(&fabric.result) :
+						      -ETIMEDOUT;
+	return ret;
+}
+
 /* Sends it and waits until the fabric has carried it out. 0 or a negative errno. No lock is held. */
 static int ask(enum plug_type type, const void *body, size_t bytes)
 {
@@ -128,12 +150,25 @@ static int ask(enum plug_type type, const void *body, size_t bytes)
 
 	CANCEL_OFF;
 	pthread_mutex_lock(&fabric.asking);
-	if (!++fabric.asked)
-		fabric.asked++;
-	ret = plugged_send(fabric.plug, type, 0, fabric.asked, body, bytes);
+	ret = ask_locked(type, body, bytes);
+	pthread_mutex_unlock(&fabric.asking);
+	return ret;
+}
+
+/* See hca_subnet_set_finder(). */
+static int find_peer(struct plug_peer *peer)
+{
+	int ret;
+
+	if (!atomic_load(&fabric.open))
+		return -ENETDOWN;
+	CANCEL_OFF;
+	pthread_mutex_lock(&fabric.asking);
+	ret = ask_locked(PLUG_FIND, peer, sizeof(*peer));
+	if (!ret && !fabric.peer.host_number)
+		ret = -ENOENT;
 	if (!ret)
-		ret = wait_for_answer(fabric.asked) ? -(int)atomic_load(&fabric.result) :
-						      -ETIMEDOUT;
+		*peer = fabric.peer;
 	pthread_mutex_unlock(&fabric.asking);
 	return ret;
 }
@@ -208,7 +243,8 @@ static bool fabric_pending(void)
 
 static int connect_plug(void)
 {
-	struct plugged_params params = { .message = take_message, .ended = take_end };
+	struct plugged_params params = { .message = take_message, .management = fabric_gsi_arrived,
+					 .ended = take_end };
 	struct plug_welcome welcome;
 	struct plug_place place;
 	struct plug_port now;
@@ -264,6 +300,8 @@ static int fabric_start(void)
 	ret = hca_arrival_watch(fabric.fd, readable);
 	if (ret)
 		goto err_port;
+	hca_subnet_set_finder(find_peer);
+	fabric_gsi_start(&port);
 	packet_show_start();
 	return 0;
 
@@ -277,6 +315,8 @@ err_progress:
 
 static void fabric_stop(void)
 {
+	fabric_gsi_start(NULL);
+	hca_subnet_set_finder(NULL);
 	/* rely() must not run at the same time. */
 	pthread_mutex_lock(&port.presence.lock);
 	atomic_store(&fabric.open, false);
@@ -422,6 +462,7 @@ const struct hca_transport_ops fabric_ops = {
 	.pending = fabric_pending,
 	.faults = fabric_faults,
 	.fault_event = fabric_fault_event,
+	.gsi = &fabric_gsi_ops,
 	.fence = {
 		.qp = qp_fence,
 		.key = key_fence,

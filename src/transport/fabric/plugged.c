@@ -20,6 +20,7 @@
 #define BATCH 32u /* messages that one system call reads */
 #define MESSAGE_BYTES (sizeof(struct plug_head) + PLUG_PACKET_BYTES)
 #define SEND_NS NSEC_PER_SEC
+#define QPN_GSI 1
 /* Of a train: a head for each packet, and at each border of packets a piece may be cut. */
 #define PIECES (CARRIER_IOV_MAX + 2 * PLUGGED_TRAIN_PACKETS)
 
@@ -35,6 +36,7 @@ struct plugged {
 	struct carrier carrier;
 	int fd;
 	void (*message)(const struct plug_head *head, const void *body);
+	void (*management)(const struct carrier_unit *unit);
 	void (*ended)(void);
 	atomic_bool full;    /* PLUG_FULL came, and no PLUG_ROOM since */
 	atomic_bool blocked; /* an emit waits for room */
@@ -266,7 +268,10 @@ static void deliver_packet(struct plugged *p, uint8_t *packet, size_t bytes)
 	}
 	fabric_link_ends(&link, &unit.to, &unit.from);
 	unit.iov = &iov;
-	carrier_deliver(&p->carrier, &unit);
+	if (unlikely(!packet[headers + 5] && !packet[headers + 6] && packet[headers + 7] == QPN_GSI))
+		p->management(&unit);
+	else
+		carrier_deliver(&p->carrier, &unit);
 }
 
 static void take(struct plugged *p, struct message *m, size_t bytes)
@@ -393,6 +398,7 @@ int plugged_open(const struct plugged_params *params, struct carrier **out)
 	p->carrier.ops = &plugged_ops;
 	p->fd = params->fd;
 	p->message = params->message;
+	p->management = params->management;
 	p->ended = params->ended;
 	pthread_mutex_init(&p->lock, NULL);
 	for (unsigned i = 0; i < BATCH; i++) {

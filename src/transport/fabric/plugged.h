@@ -22,6 +22,8 @@ struct plugged_params {
 	int fd; /* of plug_connect(); becomes the carrier's */
 	/* A message that is no packet; from within poll(). `body` has head->bytes. */
 	void (*message)(const struct plug_head *head, const void *body);
+	/* A packet for queue pair 1; from within poll(). It is not delivered. */
+	void (*management)(const struct carrier_unit *unit);
 	/* The connection has ended; once, from within poll(). */
 	void (*ended)(void);
 };

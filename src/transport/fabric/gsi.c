@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pair 1 through a fabric; see gsi.h. */
+#define LOG_ROOM "fabric"
+#include "transport/fabric/gsi.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca/host/subnet.h"
+#include "hca/host/subnet_peer.h"
+#include "hca/run/progress.h"
+#include "transport/fabric/packets.h"
+#include "transport/packet/base/train.h"
+#include "transport/packet/packet.h"
+#include "util/abstract.h"
+#include "util/log.h"
+#include "wire/cm_answer.h"
+
+#define NAME_SLOT "busbar.fabric.cm.%016llx.%u"
+#define NAME_SERVICE "busbar.fabric.service.%016llx.%llx.%s"
+#define WAITING_MAX 256u
+#define SERVICES_MAX 1024u
+#define HOPS 1 /* there are no routers */
+
+struct arrival {
+	struct hca_gsi_address from;
+	uint8_t mad[HCA_GSI_MAD_BYTES];
+};
+
+/* A service of this process. */
+struct service {
+	struct hca_gsi_service at;
+	int fd; /* of its name; -1: the place is free */
+};
+
+static void due(struct progress_timer *t);
+
+static struct {
+	struct packet_port *_Atomic port; /* NULL: stopped */
+	_Atomic unsigned slot;            /* 0: this process has none */
+	int slot_fd;
+
+	pthread_mutex_t lock; /* of what follows, but the timer */
+	struct arrival waiting[WAITING_MAX]; /* a ring */
+	unsigned first, count;
+	struct service services[SERVICES_MAX];
+	unsigned service_count; /* of places that were ever used */
+	struct progress_timer timer;
+} gsi = {
+	.slot_fd = -1,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.timer = PROGRESS_TIMER(gsi.timer, due),
+};
+
+/* ---- sending ---- */
+
+static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	struct packet_port *port = atomic_load(&gsi.port);
+	const struct packet_frame f = {
+		.rc = { .op = RC_SEND, .flags = RC_FIRST | RC_LAST, .bytes = HCA_GSI_MAD_BYTES },
+		.service = PACKET_UD,
+		.dst_qpn = HCA_GSI_QPN,
+		.src_qpn = HCA_GSI_QPN,
+		.qkey = HCA_GSI_QKEY,
+	};
+	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1, .grh.hop_limit = HOPS };
+	struct icrc_series series = { 0 };
+	struct packet_route route;
+	struct packet_train train;
+	union ibv_gid source;
+	struct iovec *iov;
+	int ret;
+
+	if (!port)
+		return -ENETDOWN;
+	memcpy(ah.grh.dgid.raw, to->destination, sizeof(ah.grh.dgid.raw));
+	memcpy(source.raw, to->source, sizeof(source.raw));
+	ret = hca_subnet_lid_of_gid(&ah.grh.dgid, &ah.dlid);
+	if (!ret)
+		ret = fabric_medium.address(&ah, &source, &route);
+	if (ret)
+		return -EHOSTUNREACH;
+	packet_train_open(&train, port, HCA_GSI_QPN, &route, &series);
+	iov = packet_train_begin(&train, &f);
+	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
+	packet_train_end(&train, 1);
+	return packet_train_emit(&train);
+}
+
+/* ---- arrival ---- */
+
+void fabric_gsi_arrived(const struct carrier_unit *unit)
+{
+	const uint8_t *bytes = unit->iov[0].iov_base;
+	enum packet_fault fault = PACKET_MALFORMED;
+	struct icrc_series series = { 0 };
+	struct packet_frame f;
+	struct ib_grh grh;
+	union ibv_gid source;
+	struct arrival *at;
+	size_t header = fabric_medium.decode(unit, &series, 0, bytes, unit->iov[0].iov_len, &f, &fault);
+
+	if (!header || f.rc.bytes != HCA_GSI_MAD_BYTES || f.service != PACKET_UD ||
+	    f.qkey != HCA_GSI_QKEY || !f.global || !ib_grh_decode(f.grh, &grh))
+		return;
+	memcpy(source.raw, grh.sgid, sizeof(source.raw));
+	hca_subnet_learn_lid(&source, f.slid);
+	pthread_mutex_lock(&gsi.lock);
+	/* Senders repeat what does not fit. */
+	if (atomic_load(&gsi.slot) && gsi.count < WAITING_MAX) {
+		at = &gsi.waiting[(gsi.first + gsi.count++) % WAITING_MAX];
+		at->from = (struct hca_gsi_address){ 0 };
+		memcpy(at->from.source, grh.sgid, sizeof(at->from.source));
+		memcpy(at->from.destination, grh.dgid, sizeof(at->from.destination));
+		memcpy(at->mad, bytes + header, sizeof(at->mad));
+	}
+	pthread_mutex_unlock(&gsi.lock);
+	progress_timer_arm(&gsi.timer, progress_now_ns());
+}
+
+static bool take(struct arrival *out)
+{
+	bool any;
+
+	pthread_mutex_lock(&gsi.lock);
+	any = gsi.count;
+	if (any) {
+		*out = gsi.waiting[gsi.first];
+		gsi.first = (gsi.first + 1) % WAITING_MAX;
+		gsi.count--;
+	}
+	pthread_mutex_unlock(&gsi.lock);
+	return any;
+}
+
+/* Does a listener of this process take the request? */
+static bool serves(const struct hca_gsi_address *from, uint64_t service_id)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&gsi.lock);
+	for (unsigned i = 0; i < gsi.service_count && !found; i++) {
+		const struct service *s = &gsi.services[i];
+
+		found = s->fd >= 0 && s->at.service_id == service_id &&
+			(s->at.scope != HCA_GSI_ADDRESS ||
+			 !memcmp(s->at.address, from->destination, sizeof(s->at.address)));
+	}
+	pthread_mutex_unlock(&gsi.lock);
+	return found;
+}
+
+static bool is_ours(const struct hca_gsi_address *from, const struct cm_mad *mad)
+{
+	uint32_t to, of;
+
+	if (mad->type == CM_REQ)
+		return serves(from, mad->req.service_id);
+	if (mad->type == CM_SIDR_REQ)
+		return serves(from, mad->sidr_req.service_id);
+	wire_cm_parties(mad, &to, &of);
+	if (mad->type == CM_SIDR_REP)
+		to = mad->sidr_rep.request_id;
+	/* The REJ of a caller that gives up before it has an answer names nobody here. */
+	return !to || to >> HCA_GSI_SLOT_SHIFT == atomic_load(&gsi.slot);
+}
+
+/* On the progress thread. */
+static void due(struct progress_timer *t)
+{
+	struct arrival a;
+	struct cm_mad mad;
+
+	while (take(&a))
+		if (!wire_cm_decode(a.mad, sizeof(a.mad), &mad) && is_ours(&a.from, &mad))
+			hca_gsi_deliver(&a.from, a.mad);
+}
+
+/* ---- slots and services ---- */
+
+static int gsi_open(void)
+{
+	struct abstract_name name;
+	int fd = -EADDRINUSE;
+	unsigned slot = 0;
+
+	if (!atomic_load(&gsi.port))
+		return -ENETDOWN;
+	while (fd == -EADDRINUSE && ++slot < HCA_GSI_SLOTS) {
+		abstract_name(&name, NAME_SLOT, (unsigned long long)hca_subnet_place(), slot);
+		fd = abstract_open(&name, SOCK_SEQPACKET, 0);
+	}
+	if (fd == -EADDRINUSE)
+		return -EUSERS;
+	if (fd < 0)
+		return fd;
+	gsi.slot_fd = fd;
+	atomic_store(&gsi.slot, slot);
+	return (int)slot;
+}
+
+static void gsi_close(void)
+{
+	atomic_store(&gsi.slot, 0);
+	progress_timer_cancel(&gsi.timer);
+	pthread_mutex_lock(&gsi.lock);
+	gsi.count = 0;
+	pthread_mutex_unlock(&gsi.lock);
+	if (gsi.slot_fd >= 0)
+		close(gsi.slot_fd);
+	gsi.slot_fd = -1;
+}
+
+static void service_name(const struct hca_gsi_service *s, struct abstract_name *name)
+{
+	static const char *const scopes[] = { [HCA_GSI_ADDRESS] = "address", [HCA_GSI_IPV4] = "any4",
+					      [HCA_GSI_IPV6] = "any6", [HCA_GSI_ANY] = "any" };
+
+	/* A port has one address here. */
+	abstract_name(name, NAME_SERVICE, (unsigned long long)hca_subnet_place(), (unsigned long long)s->service_id,
+		      scopes[s->scope]);
+}
+
+/* The lock is held. NULL: all places are taken. */
+static struct service *free_place(void)
+{
+	for (unsigned i = 0; i < gsi.service_count; i++)
+		if (gsi.services[i].fd < 0)
+			return &gsi.services[i];
+	return gsi.service_count < SERVICES_MAX ? &gsi.services[gsi.service_count++] : NULL;
+}
+
+static int gsi_serve(const struct hca_gsi_service *service)
+{
+	struct abstract_name name;
+	struct service *place;
+	int fd;
+
+	service_name(service, &name);
+	fd = abstract_open(&name, SOCK_SEQPACKET, 0);
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&gsi.lock);
+	place = free_place();
+	if (place)
+		*place = (struct service){ .at = *service, .fd = fd };
+	pthread_mutex_unlock(&gsi.lock);
+	if (place)
+		return 0;
+	close(fd);
+	return -ENOSPC;
+}
+
+static void gsi_unserve(const struct hca_gsi_service *service)
+{
+	pthread_mutex_lock(&gsi.lock);
+	for (unsigned i = 0; i < gsi.service_count; i++) {
+		struct service *s = &gsi.services[i];
+
+		if (s->fd < 0 || s->at.service_id != service->service_id ||
+		    s->at.scope != service->scope)
+			continue;
+		close(s->fd);
+		s->fd = -1;
+	}
+	pthread_mutex_unlock(&gsi.lock);
+}
+
+static void gsi_forked(void)
+{
+	pthread_mutex_init(&gsi.lock, NULL);
+	progress_timer_init(&gsi.timer, due);
+	for (unsigned i = 0; i < gsi.service_count; i++)
+		if (gsi.services[i].fd >= 0)
+			close(gsi.services[i].fd);
+	gsi.service_count = gsi.count = 0;
+	if (gsi.slot_fd >= 0)
+		close(gsi.slot_fd);
+	gsi.slot_fd = -1;
+	atomic_store(&gsi.slot, 0);
+	atomic_store(&gsi.port, NULL);
+}
+
+void fabric_gsi_start(struct packet_port *port)
+{
+	atomic_store(&gsi.port, port);
+}
+
+const struct hca_gsi_ops fabric_gsi_ops = {
+	.open = gsi_open,
+	.close = gsi_close,
+	.send = gsi_send,
+	.serve = gsi_serve,
+	.unserve = gsi_unserve,
+	.forked = gsi_forked,
+};

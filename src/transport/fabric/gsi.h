@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pair 1 through a fabric: between its packets and hca/path/gsi.h.
+ *
+ * The fabric gives packets for queue pair 1 of a host to all of the host's processes. Each takes those for
+ * its own connections and listeners: answers by the slot in their communication identifier, requests
+ * by their service. Slots and services are names of the abstract namespace, so two processes of a
+ * host do not have the same one.
+ *
+ * Not here: a refusal of requests for services that nobody of the host has, as no process knows that
+ * of all the others. Callers find out by their timeout.
+ */
+#ifndef TRANSPORT_FABRIC_GSI_H
+#define TRANSPORT_FABRIC_GSI_H
+
+#include "hca/path/gsi.h"
+
+struct carrier_unit;
+struct packet_port;
+
+extern const struct hca_gsi_ops fabric_gsi_ops;
+
+/* In the transport's start() and, with NULL, stop(): packets leave by this port. */
+void fabric_gsi_start(struct packet_port *port);
+/* A packet for queue pair 1. Any thread, with any locks; the progress thread handles it. */
+void fabric_gsi_arrived(const struct carrier_unit *unit);
+
+#endif
