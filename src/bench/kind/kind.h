@@ -48,6 +48,15 @@ struct bench_kind {
 	int (*run)(const json_t *parameters, const struct bench_context *context);
 };
 
-/* ---- the kinds by name: kinds.c ---- */
+/* A parameter of a case, which are complete: text, and integer or duration. */
+static inline const char *bench_text(const json_t *parameters, const char *name)
+{
+	return json_string_value(json_object_get(parameters, name));
+}
+
+static inline long long bench_number(const json_t *parameters, const char *name)
+{
+	return json_integer_value(json_object_get(parameters, name));
+}
 
 #endif

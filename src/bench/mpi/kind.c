@@ -54,16 +54,6 @@ static const struct bench_parameter parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *text_of(const json_t *p, const char *name)
-{
-	return json_string_value(json_object_get(p, name));
-}
-
-static long long number_of(const json_t *p, const char *name)
-{
-	return json_integer_value(json_object_get(p, name));
-}
-
 static bool assigns(const char *text)
 {
 	for (; text += strspn(text, " "), *text; text += strcspn(text, " ")) {
@@ -77,29 +67,29 @@ static bool assigns(const char *text)
 
 static int check(const json_t *p)
 {
-	const char *program = text_of(p, "program"), *operation = text_of(p, "operation");
+	const char *program = bench_text(p, "program"), *operation = bench_text(p, "operation");
 	struct mpi_hosts hosts;
 
-	if (strcmp(program, "collective") && number_of(p, "processes") != 2) {
-		log_error("processes %lld is not usable, %s has 2", number_of(p, "processes"),
+	if (strcmp(program, "collective") && bench_number(p, "processes") != 2) {
+		log_error("processes %lld is not usable, %s has 2", bench_number(p, "processes"),
 			  program);
 		return -EINVAL;
 	}
 	if (!strcmp(program, "collective") && strstr(operation, "reduce") &&
-	    number_of(p, "size") % 8) {
+	    bench_number(p, "size") % 8) {
 		log_error("size %lld is not usable, %s needs a multiple of 8",
-			  number_of(p, "size"), operation);
+			  bench_number(p, "size"), operation);
 		return -EINVAL;
 	}
 	if (mpi_hosts_read(p, &hosts))
 		return -EINVAL;
-	if (hosts.between && !strcmp(text_of(p, "transport"), "shared")) {
+	if (hosts.between && !strcmp(bench_text(p, "transport"), "shared")) {
 		log_error("transport shared is not usable between two hosts");
 		return -EINVAL;
 	}
-	if (!assigns(text_of(p, "environment"))) {
+	if (!assigns(bench_text(p, "environment"))) {
 		log_error("environment '%s' is not usable, expected NAME=VALUE NAME=VALUE",
-			  text_of(p, "environment"));
+			  bench_text(p, "environment"));
 		return -EINVAL;
 	}
 	return 0;
@@ -107,14 +97,14 @@ static int check(const json_t *p)
 
 static double seconds(const json_t *p, double scale)
 {
-	double messages = (double)mpi_messages(p, scale), size = (double)number_of(p, "size");
+	double messages = (double)mpi_messages(p, scale), size = (double)bench_number(p, "size");
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	double each = MESSAGE_SECONDS + BYTE_SECONDS * size;
 
-	if (!strcmp(text_of(p, "program"), "rate"))
-		messages *= (double)number_of(p, "window");
-	if (number_of(p, "processes") > processors)
-		each += CROWD_SECONDS * (double)number_of(p, "processes");
+	if (!strcmp(bench_text(p, "program"), "rate"))
+		messages *= (double)bench_number(p, "window");
+	if (bench_number(p, "processes") > processors)
+		each += CROWD_SECONDS * (double)bench_number(p, "processes");
 	return START_SECONDS + messages * each;
 }
 

@@ -49,24 +49,14 @@ static const struct way ways[] = {
 	  .limit_variable = "UCX_RNDV_THRESH" },
 };
 
-static const char *text_of(const json_t *p, const char *name)
-{
-	return json_string_value(json_object_get(p, name));
-}
-
-static long long number_of(const json_t *p, const char *name)
-{
-	return json_integer_value(json_object_get(p, name));
-}
-
 static bool is_program(const json_t *p, const char *name)
 {
-	return !strcmp(text_of(p, "program"), name);
+	return !strcmp(bench_text(p, "program"), name);
 }
 
 long long mpi_messages(const json_t *p, double scale)
 {
-	long long all = number_of(p, "messages");
+	long long all = bench_number(p, "messages");
 
 	return MAX((long long)((double)all * scale), MIN(all, MESSAGES_MIN));
 }
@@ -74,15 +64,15 @@ long long mpi_messages(const json_t *p, double scale)
 /* busbar's own, which `busbar exec` gives programs. */
 static bool own_adapter(const json_t *p)
 {
-	return !strcmp(text_of(p, "transport"), "adapter") &&
-	       !strncmp(text_of(p, "device"), "soft", 4);
+	return !strcmp(bench_text(p, "transport"), "adapter") &&
+	       !strncmp(bench_text(p, "device"), "soft", 4);
 }
 
 static const struct way *way_of(const json_t *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-		if (!strcmp(ways[i].library, text_of(p, "library")) &&
-		    !strcmp(ways[i].transport, text_of(p, "transport")))
+		if (!strcmp(ways[i].library, bench_text(p, "library")) &&
+		    !strcmp(ways[i].transport, bench_text(p, "transport")))
 			return &ways[i];
 	return NULL;
 }
@@ -129,7 +119,7 @@ static void set_environment(struct mpi_plan *plan, const json_t *p, const struct
 		set(plan, way->variables[i].name, way->variables[i].value, false);
 	/* Of hardware UCX takes the one that is meant, and what else there is for one host. */
 	if (!strcmp(way->transport, "adapter") && !own_adapter(p)) {
-		const char *device = text_of(p, "device");
+		const char *device = bench_text(p, "device");
 
 		snprintf(plan->devices, sizeof(plan->devices), "%s%s", device,
 			 strchr(device, ':') ? "" : ":1");
@@ -138,9 +128,9 @@ static void set_environment(struct mpi_plan *plan, const json_t *p, const struct
 		   !plan->hosts.between) {
 		set(plan, "UCX_NET_DEVICES", "lo", false);
 	}
-	if (number_of(p, "rendezvous_from") && way->limit_variable)
+	if (bench_number(p, "rendezvous_from") && way->limit_variable)
 		set(plan, way->limit_variable, plan->limit, false);
-	set_assignments(plan, text_of(p, "environment"));
+	set_assignments(plan, bench_text(p, "environment"));
 }
 
 static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct way *way)
@@ -160,7 +150,7 @@ static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct wa
 		process_words_add(w, "--oversubscribe");
 	process_words_split(w, way->options);
 	process_words_split(w, plan->hosts.between ? "" : way->alone);
-	if (number_of(p, "rendezvous_from") && way->limit_option) {
+	if (bench_number(p, "rendezvous_from") && way->limit_option) {
 		process_words_add(w, "--mca");
 		process_words_add(w, way->limit_option);
 		process_words_add(w, plan->limit);
@@ -175,12 +165,12 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 	bool collective = is_program(p, "collective");
 
 	process_words_add(w, path);
-	process_words_number(w, "--size", number_of(p, "size"));
+	process_words_number(w, "--size", bench_number(p, "size"));
 	process_words_number(w, "--messages", messages);
 	process_words_number(w, "--warmup",
 			     MIN(messages, collective ? WARMUP_COLLECTIVE : WARMUP_MAX));
 	if (is_program(p, "rate")) {
-		process_words_number(w, "--window", number_of(p, "window"));
+		process_words_number(w, "--window", bench_number(p, "window"));
 	} else {
 		const char *option = collective ? "operation" :
 				     is_program(p, "overlap") ? "progress" : "call";
@@ -188,7 +178,7 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 
 		snprintf(text, sizeof(text), "--%s", option);
 		process_words_add(w, text);
-		process_words_add(w, text_of(p, option));
+		process_words_add(w, bench_text(p, option));
 	}
 	process_words_add(w, "--times");
 	process_words_add(w, plan->times);
@@ -200,16 +190,16 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 
 static bool is_there(const json_t *p, char mpirun[60], char program[60], char path[PATH_MAX])
 {
-	const char *library = text_of(p, "library");
+	const char *library = bench_text(p, "library");
 
 	snprintf(mpirun, 60, "mpirun.%s", library);
-	snprintf(program, 60, "%s-%s", text_of(p, "program"), library);
+	snprintf(program, 60, "%s-%s", bench_text(p, "program"), library);
 	return !beside_executable(places, ARRAY_SIZE(places), program, path, PATH_MAX);
 }
 
 const char *mpi_lacks(const json_t *p)
 {
-	bool openmpi = !strcmp(text_of(p, "library"), "openmpi");
+	bool openmpi = !strcmp(bench_text(p, "library"), "openmpi");
 	char mpirun[60], program[60], path[PATH_MAX];
 
 	if (!is_there(p, mpirun, program, path))
@@ -231,7 +221,7 @@ static int find_program(const json_t *p, char path[PATH_MAX])
 	}
 	if (!there) {
 		log_warn("%s is not in this build, which had no mpicc.%s (package lib%s-dev)",
-			 program, text_of(p, "library"), text_of(p, "library"));
+			 program, bench_text(p, "library"), bench_text(p, "library"));
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -290,7 +280,7 @@ int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const ch
 	char path[PATH_MAX];
 	int ret;
 
-	*plan = (struct mpi_plan){ .processes = (unsigned)number_of(p, "processes") };
+	*plan = (struct mpi_plan){ .processes = (unsigned)bench_number(p, "processes") };
 	ret = way ? find_program(p, path) : -EINVAL;
 	if (ret)
 		return ret;
@@ -305,7 +295,7 @@ int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const ch
 		return -ENOMEM;
 	/* An option of mpirun says what is still eager, a variable what is not any more. */
 	snprintf(plan->limit, sizeof(plan->limit), "%lld",
-		 number_of(p, "rendezvous_from") - (way->limit_option ? 1 : 0));
+		 bench_number(p, "rendezvous_from") - (way->limit_option ? 1 : 0));
 	set_environment(plan, p, way);
 	add_launcher(plan, p, way);
 	add_program(plan, p, scale, path);

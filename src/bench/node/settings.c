@@ -58,22 +58,10 @@ const struct bench_parameter bench_node_parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *text(const json_t *parameters, const char *name)
-{
-	const char *s = json_string_value(json_object_get(parameters, name));
-
-	return s ? s : "";
-}
-
-static int64_t integer(const json_t *parameters, const char *name)
-{
-	return json_integer_value(json_object_get(parameters, name));
-}
-
 /* Further keys in either syntax of configurations. */
 static int read_keys(const json_t *parameters, const char *name, json_t **out)
 {
-	const char *keys = text(parameters, name);
+	const char *keys = bench_text(parameters, name);
 	struct config *c;
 	char where[80];
 	int ret;
@@ -106,7 +94,7 @@ static void default_cpus(int cpus[2])
 
 static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
 {
-	const char *cpus = text(parameters, "cpus");
+	const char *cpus = bench_text(parameters, "cpus");
 	char more;
 
 	s->cpus[0] = s->cpus[1] = -1;
@@ -157,7 +145,7 @@ static int read_catch_up(const json_t *parameters, struct bench_node_settings *s
 
 static int read_address(const json_t *parameters, struct bench_node_settings *s)
 {
-	const char *a = text(parameters, "address"), *comma = strchr(a, ',');
+	const char *a = bench_text(parameters, "address"), *comma = strchr(a, ',');
 	size_t first = comma ? (size_t)(comma - a) : strlen(a);
 	const char *second = comma ? comma + 1 : a;
 
@@ -174,7 +162,7 @@ static int read_address(const json_t *parameters, struct bench_node_settings *s)
 /* As many as the scale says, but enough for a percentile, and not for longer than wanted. */
 static uint64_t steps(const json_t *parameters, double rate_hz, double scale)
 {
-	double all = (double)integer(parameters, "samples");
+	double all = (double)bench_number(parameters, "samples");
 	double seconds = json_number_value(json_object_get(parameters, "seconds"));
 	double n = scale > 1 ? all * scale : fmin(all, fmax(SAMPLES_MIN, all * scale));
 
@@ -195,7 +183,7 @@ static int check_medium(const json_t *parameters, struct bench_node_settings *s)
 			  s->node, list);
 		return -EINVAL;
 	}
-	s->processes = (unsigned)integer(parameters, "processes");
+	s->processes = (unsigned)bench_number(parameters, "processes");
 	if (s->processes == 2 && m->both_ends) {
 		log_error("parameter processes: %s is both ends in one gateway, so there can be 1 only",
 			  s->node);
@@ -227,20 +215,20 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 			     struct bench_node_settings *s)
 {
 	*s = (struct bench_node_settings){
-		.node = text(parameters, "node"),
-		.service = text(parameters, "service"),
-		.timer = text(parameters, "timer"),
-		.polling = text(parameters, "polling"),
-		.recording = text(parameters, "recording"),
-		.simulator = text(parameters, "simulator"),
-		.values = (unsigned)integer(parameters, "values"),
+		.node = bench_text(parameters, "node"),
+		.service = bench_text(parameters, "service"),
+		.timer = bench_text(parameters, "timer"),
+		.polling = bench_text(parameters, "polling"),
+		.recording = bench_text(parameters, "recording"),
+		.simulator = bench_text(parameters, "simulator"),
+		.values = (unsigned)bench_number(parameters, "values"),
 		.rate_hz = json_number_value(json_object_get(parameters, "rate")),
 		.namespaces = json_is_true(json_object_get(parameters, "namespaces")),
 		.budget = json_is_true(json_object_get(parameters, "budget")),
-		.hold_ns = integer(parameters, "hold"),
-		.priority = (int)integer(parameters, "priority"),
-		.nice = (int)integer(parameters, "nice"),
-		.beside = (unsigned)integer(parameters, "beside"),
+		.hold_ns = bench_number(parameters, "hold"),
+		.priority = (int)bench_number(parameters, "priority"),
+		.nice = (int)bench_number(parameters, "nice"),
+		.beside = (unsigned)bench_number(parameters, "beside"),
 	};
 	s->steps = steps(parameters, s->rate_hz, scale);
 	if (s->steps > SAMPLES_MAX) {

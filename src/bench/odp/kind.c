@@ -51,20 +51,10 @@ static const struct bench_parameter parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *text_of(const json_t *p, const char *name)
-{
-	return json_string_value(json_object_get(p, name));
-}
-
-static long long number_of(const json_t *p, const char *name)
-{
-	return json_integer_value(json_object_get(p, name));
-}
-
 static int check_sizes(const json_t *p)
 {
-	long long ops = number_of(p, "num_ops"), qps = number_of(p, "num_qps");
-	long long size = number_of(p, "size"), stride = number_of(p, "stride");
+	long long ops = bench_number(p, "num_ops"), qps = bench_number(p, "num_qps");
+	long long size = bench_number(p, "size"), stride = bench_number(p, "stride");
 
 	if (ops > qps * OPS_OF_QP_MAX) {
 		log_error("num-ops %lld is not usable with %lld queue pairs, expected 1..%lld", ops,
@@ -75,14 +65,14 @@ static int check_sizes(const json_t *p)
 		log_error("stride %lld is not usable, expected 0 or %lld..1048576", stride, size);
 		return -EINVAL;
 	}
-	if (ops * number_of(p, "trials") > ROWS_MAX) {
+	if (ops * bench_number(p, "trials") > ROWS_MAX) {
 		log_error("trials %lld is not usable with %lld requests, expected 1..%lld",
-			  number_of(p, "trials"), ops, ROWS_MAX / ops);
+			  bench_number(p, "trials"), ops, ROWS_MAX / ops);
 		return -EINVAL;
 	}
-	if (!strcmp(text_of(p, "mitigation"), "reissue") &&
-	    (strcmp(text_of(p, "operation"), "read") ||
-	     (strcmp(text_of(p, "second"), "same") && strcmp(text_of(p, "second"), "read")))) {
+	if (!strcmp(bench_text(p, "mitigation"), "reissue") &&
+	    (strcmp(bench_text(p, "operation"), "read") ||
+	     (strcmp(bench_text(p, "second"), "same") && strcmp(bench_text(p, "second"), "read")))) {
 		log_error("mitigation reissue is not usable with other requests than READs, which "
 			  "may be carried out twice");
 		return -EINVAL;
@@ -103,7 +93,7 @@ static bool is_one_word(const char *text)
 
 static int check_files(const json_t *p)
 {
-	const char *profile = text_of(p, "profile"), *capture = text_of(p, "capture");
+	const char *profile = bench_text(p, "profile"), *capture = bench_text(p, "capture");
 	static const char *const names[] = { "connectx4", "connectx5", "connectx6", "ideal" };
 	bool known = false;
 
@@ -127,7 +117,7 @@ static int check(const json_t *p)
 
 	if (!ret)
 		ret = check_files(p);
-	if (!ret && !number_of(p, "rnr_code"))
+	if (!ret && !bench_number(p, "rnr_code"))
 		log_warn("rnr-code 0 is the longest delay, 655.36 ms; the shortest is 1, 0.01 ms");
 	return ret;
 }
@@ -135,8 +125,8 @@ static int check(const json_t *p)
 static double seconds(const json_t *p, double scale)
 {
 	(void)scale;
-	return 0.1 + PACKET_SECONDS * (double)(number_of(p, "num_ops") * number_of(p, "trials") *
-					       number_of(p, "num_qps"));
+	return 0.1 + PACKET_SECONDS * (double)(bench_number(p, "num_ops") * bench_number(p, "trials") *
+					       bench_number(p, "num_qps"));
 }
 
 /* The line of the point, to be freed. */
@@ -251,7 +241,7 @@ static int run(const json_t *p, const struct bench_context *context)
 	if (!ret)
 		ret = look_at_data(trials);
 	if (!ret)
-		ret = add_rows(trials, (size_t)number_of(p, "num_ops"), context->result);
+		ret = add_rows(trials, (size_t)bench_number(p, "num_ops"), context->result);
 	if (!ret)
 		ret = add_figures(trials, context->result);
 	json_decref(results);

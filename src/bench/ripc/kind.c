@@ -38,34 +38,24 @@ static const struct bench_parameter parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *text_of(const json_t *p, const char *name)
-{
-	return json_string_value(json_object_get(p, name));
-}
-
-static long long number_of(const json_t *p, const char *name)
-{
-	return json_integer_value(json_object_get(p, name));
-}
-
 static bool fetches(const json_t *p)
 {
-	return !strcmp(text_of(p, "mode"), "fetch");
+	return !strcmp(bench_text(p, "mode"), "fetch");
 }
 
 static int check(const json_t *p)
 {
-	const char *by = text_of(p, "by");
+	const char *by = bench_text(p, "by");
 
 	if (fetches(p) && strcmp(by, "long") && strcmp(by, "tcp")) {
 		log_error("by '%s' is not usable, files come long or by tcp", by);
 		return -EINVAL;
 	}
-	if (!strcmp(by, "tcp") && strcmp(text_of(p, "transport"), "any")) {
-		log_error("transport '%s' is not usable, tcp has none", text_of(p, "transport"));
+	if (!strcmp(by, "tcp") && strcmp(bench_text(p, "transport"), "any")) {
+		log_error("transport '%s' is not usable, tcp has none", bench_text(p, "transport"));
 		return -EINVAL;
 	}
-	if (number_of(p, "poll") < 0 || number_of(p, "poll") > INT64_C(1000000000)) {
+	if (bench_number(p, "poll") < 0 || bench_number(p, "poll") > INT64_C(1000000000)) {
 		log_error("poll is not usable, expected at most a second");
 		return -EINVAL;
 	}
@@ -74,9 +64,9 @@ static int check(const json_t *p)
 
 static uint64_t scaled(const json_t *p, const char *name, double scale)
 {
-	uint64_t n = (uint64_t)((double)number_of(p, name) * scale);
+	uint64_t n = (uint64_t)((double)bench_number(p, name) * scale);
 	uint64_t least = fetches(p) ? FETCHES_MIN : MESSAGES_MIN;
-	uint64_t all = (uint64_t)number_of(p, name);
+	uint64_t all = (uint64_t)bench_number(p, name);
 
 	if (n < least)
 		n = least;
@@ -86,7 +76,7 @@ static uint64_t scaled(const json_t *p, const char *name, double scale)
 /* Guesses: a round trip over packets, and a byte there and back. */
 static double seconds(const json_t *p, double scale)
 {
-	double each = 4e-5 + (double)number_of(p, "size") * 1e-9;
+	double each = 4e-5 + (double)bench_number(p, "size") * 1e-9;
 
 	return START_SECONDS + each * (double)(scaled(p, "repetitions", scale) +
 					       scaled(p, "warmup", scale));
@@ -271,7 +261,7 @@ static int file(const struct ripc_bench *b, struct result_case *result)
 static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)
 {
 	uint64_t count = scaled(p, "repetitions", scale);
-	const char *by = text_of(p, "by");
+	const char *by = bench_text(p, "by");
 	struct ripc_bench *b;
 
 	*bytes = sizeof(*b) + 2 * count * sizeof(b->times[0]);
@@ -284,10 +274,10 @@ static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)
 	b->pushed = !strcmp(by, "pushed");
 	b->is_long = b->pushed || !strcmp(by, "long");
 	b->datagram = !strcmp(by, "datagram");
-	b->size = (size_t)number_of(p, "size");
+	b->size = (size_t)bench_number(p, "size");
 	b->count = count;
 	b->warmup = scaled(p, "warmup", scale);
-	b->poll_us = (unsigned)(number_of(p, "poll") / 1000);
+	b->poll_us = (unsigned)(bench_number(p, "poll") / 1000);
 	if (!b->poll_us)
 		b->poll_us = 1; /* 0 is the library's default */
 	return b;
@@ -312,7 +302,7 @@ static int run(const json_t *p, const struct bench_context *context)
 		nanosleep(&pause, NULL);
 	}
 	if (!ret)
-		ret = run_pair(b, text_of(p, "transport"), context);
+		ret = run_pair(b, bench_text(p, "transport"), context);
 	if (!ret)
 		ret = file(b, context->result);
 	if (b->fetch && !b->tcp)

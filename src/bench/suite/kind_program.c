@@ -50,19 +50,9 @@ static const struct bench_parameter parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *text_of(const json_t *p, const char *name)
-{
-	return json_string_value(json_object_get(p, name));
-}
-
-static json_int_t number_of(const json_t *p, const char *name)
-{
-	return json_integer_value(json_object_get(p, name));
-}
-
 static bool is_latency(const json_t *p)
 {
-	const char *program = text_of(p, "program");
+	const char *program = bench_text(p, "program");
 	size_t n = strlen(program);
 
 	return n > 4 && !strcmp(program + n - 4, "_lat");
@@ -70,27 +60,27 @@ static bool is_latency(const json_t *p)
 
 static bool is_ucx(const json_t *p)
 {
-	return !strcmp(text_of(p, "program"), "ucx_perftest");
+	return !strcmp(bench_text(p, "program"), "ucx_perftest");
 }
 
 static bool is_ucx_rate(const json_t *p)
 {
-	return strstr(text_of(p, "test"), "_bw") != NULL;
+	return strstr(bench_text(p, "test"), "_bw") != NULL;
 }
 
 static bool is_pingpong(const json_t *p)
 {
-	return !strcmp(text_of(p, "program"), "ibv_rc_pingpong");
+	return !strcmp(bench_text(p, "program"), "ibv_rc_pingpong");
 }
 
 static bool is_between(const json_t *p)
 {
-	return *text_of(p, "between") != '\0';
+	return *bench_text(p, "between") != '\0';
 }
 
 static long long iterations(const json_t *p, double scale)
 {
-	long long all = number_of(p, "iterations");
+	long long all = bench_number(p, "iterations");
 	double n = (double)all * scale;
 
 	if (n > ITERATIONS_MAX)
@@ -101,7 +91,7 @@ static long long iterations(const json_t *p, double scale)
 
 static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
 {
-	const char *text = text_of(p, "cpus");
+	const char *text = bench_text(p, "cpus");
 	int end = 0;
 
 	if (!*text)
@@ -113,7 +103,7 @@ static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
 
 static int check(const json_t *p)
 {
-	const char *program = text_of(p, "program"), *type = text_of(p, "type");
+	const char *program = bench_text(p, "program"), *type = bench_text(p, "type");
 	struct floor_host hosts[2];
 	struct floor_cpus cpus;
 
@@ -136,19 +126,19 @@ static int check(const json_t *p)
 		log_error("program %s cannot use type UC, which has no READ", program);
 		return -EINVAL;
 	}
-	if (is_pingpong(p) && (strcmp(type, "RC") || strcmp(text_of(p, "connect"), "plain"))) {
+	if (is_pingpong(p) && (strcmp(type, "RC") || strcmp(bench_text(p, "connect"), "plain"))) {
 		log_error("program %s has type RC and makes its queue pair itself", program);
 		return -EINVAL;
 	}
-	if (is_between(p) && !floor_hosts_parse(text_of(p, "between"), hosts)) {
+	if (is_between(p) && !floor_hosts_parse(bench_text(p, "between"), hosts)) {
 		log_error("between '%s' is not usable, expected two network namespaces with an "
 			  "IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
-			  text_of(p, "between"));
+			  bench_text(p, "between"));
 		return -EINVAL;
 	}
 	if (!parse_cpus(p, &cpus)) {
 		log_error("cpus '%s' is not usable, expected two numbers such as 0,1",
-			  text_of(p, "cpus"));
+			  bench_text(p, "cpus"));
 		return -EINVAL;
 	}
 	return 0;
@@ -156,7 +146,7 @@ static int check(const json_t *p)
 
 static const char *lacks(const json_t *p)
 {
-	if (spawn_is_installed(text_of(p, "program")))
+	if (spawn_is_installed(bench_text(p, "program")))
 		return NULL;
 	return is_ucx(p) ? "ucx-utils" : is_pingpong(p) ? "ibverbs-utils" : "perftest";
 }
@@ -168,7 +158,7 @@ static double seconds(const json_t *p, double scale)
 
 static bool own_adapter(const json_t *p)
 {
-	return !is_ucx(p) && !strncmp(text_of(p, "device"), "soft", 4);
+	return !is_ucx(p) && !strncmp(bench_text(p, "device"), "soft", 4);
 }
 
 /* Of both sides but for the address. */
@@ -176,42 +166,42 @@ static void add_ucx(struct process_words *l, const json_t *p, double scale, int 
 {
 	process_words_add(l, "ucx_perftest");
 	process_words_add(l, "-t");
-	process_words_add(l, text_of(p, "test"));
-	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_add(l, bench_text(p, "test"));
+	process_words_number(l, "-s", bench_number(p, "size"));
 	process_words_number(l, "-n", iterations(p, scale));
 	process_words_number(l, "-p", port);
 }
 
 static void add_pingpong(struct process_words *l, const json_t *p, double scale, int port)
 {
-	process_words_add(l, text_of(p, "program"));
+	process_words_add(l, bench_text(p, "program"));
 	process_words_add(l, "-d");
-	process_words_add(l, text_of(p, "device"));
-	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_add(l, bench_text(p, "device"));
+	process_words_number(l, "-s", bench_number(p, "size"));
 	process_words_number(l, "-n", iterations(p, scale));
 	process_words_number(l, "-p", port);
-	if (number_of(p, "mtu"))
-		process_words_number(l, "-m", number_of(p, "mtu"));
+	if (bench_number(p, "mtu"))
+		process_words_number(l, "-m", bench_number(p, "mtu"));
 	if (json_is_true(json_object_get(p, "events")))
 		process_words_add(l, "-e");
 }
 
 static void add_perftest(struct process_words *l, const json_t *p, double scale, int port)
 {
-	process_words_add(l, text_of(p, "program"));
+	process_words_add(l, bench_text(p, "program"));
 	process_words_add(l, "-F");
 	process_words_add(l, "-d");
-	process_words_add(l, text_of(p, "device"));
+	process_words_add(l, bench_text(p, "device"));
 	process_words_add(l, "-c");
-	process_words_add(l, text_of(p, "type"));
-	process_words_number(l, "-s", number_of(p, "size"));
+	process_words_add(l, bench_text(p, "type"));
+	process_words_number(l, "-s", bench_number(p, "size"));
 	process_words_number(l, "-n", iterations(p, scale));
 	process_words_number(l, "-p", port);
-	if (number_of(p, "inline_size") >= 0)
-		process_words_number(l, "-I", number_of(p, "inline_size"));
-	if (number_of(p, "mtu"))
-		process_words_number(l, "-m", number_of(p, "mtu"));
-	if (!strcmp(text_of(p, "connect"), "cm"))
+	if (bench_number(p, "inline_size") >= 0)
+		process_words_number(l, "-I", bench_number(p, "inline_size"));
+	if (bench_number(p, "mtu"))
+		process_words_number(l, "-m", bench_number(p, "mtu"));
+	if (!strcmp(bench_text(p, "connect"), "cm"))
 		process_words_add(l, "-R");
 	if (json_is_true(json_object_get(p, "events")))
 		process_words_add(l, "-e");
@@ -227,7 +217,7 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 	char server[INET_ADDRSTRLEN] = "127.0.0.1";
 	struct floor_host hosts[2];
 
-	if (is_between(p) && floor_hosts_parse(text_of(p, "between"), hosts)) {
+	if (is_between(p) && floor_hosts_parse(bench_text(p, "between"), hosts)) {
 		inet_ntop(AF_INET, &hosts[0].address, server, sizeof(server));
 		process_words_split(l, "ip netns exec");
 		process_words_add(l, hosts[client].netns);
@@ -240,7 +230,7 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 		add_pingpong(l, p, scale, port);
 	else
 		add_perftest(l, p, scale, port);
-	process_words_split(l, text_of(p, "arguments"));
+	process_words_split(l, bench_text(p, "arguments"));
 	if (client)
 		process_words_add(l, server);
 }
@@ -318,7 +308,7 @@ static bool is_refused(const char *path)
 
 static int run(const json_t *p, const struct bench_context *context)
 {
-	const char *dir = result_case_dir(context->result), *program = text_of(p, "program");
+	const char *dir = result_case_dir(context->result), *program = bench_text(p, "program");
 	char *server = NULL, *client = NULL;
 	int ret = -ENOMEM;
 
