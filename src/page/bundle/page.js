@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 ed108084961e80717506fd7dee57f90bc0e5726e250a60228898fb944bdc987d */
+/* Made from src/page by `make page`; sources sha256 0df42364b639cfee44dd195dc09eb711b37a271f0a75b1071b3536d631506dca */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -253,7 +253,13 @@ function recording(c: Case): Answer {
 const ASKS_MISSED = /\bmiss|\blost\b|hold .* up|bottleneck|up to which rate|made up/i;
 const ASKS_KNEE = /from which|up to which size/i;
 
-export function answerOf(section: Section, run: Run, latency?: string): Answer | null {
+/** A sentence that cannot be decided says what was measured, and no more. */
+export function answerOf(section: Section, run: Run): Answer | null {
+	const a = plainAnswer(section, run);
+	return a && a.sure === 'busy' ? { ...a, text: `In this run: ${a.text}` } : a;
+}
+
+function plainAnswer(section: Section, run: Run): Answer | null {
 	const g = section.groups.find(x => x.latencies.length) ?? section.groups[0], asked = section.question;
 	if (['recording', 'stats'].includes(g.kind))
 		return recording(g.cases[0]);
@@ -262,8 +268,8 @@ export function answerOf(section: Section, run: Run, latency?: string): Answer |
 		if (b)
 			return b;
 	}
-	const name = latency ?? g.latencies[0];
-	if (!latency && ASKS_MISSED.test(asked) && !/what gets lost/.test(asked)) {
+	const name = g.latencies[0];
+	if (ASKS_MISSED.test(asked) && !/what gets lost/.test(asked)) {
 		const m = missedOf(run, g);
 		if (m)
 			return m;
