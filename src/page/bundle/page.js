@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 0df42364b639cfee44dd195dc09eb711b37a271f0a75b1071b3536d631506dca */
+/* Made from src/page by `make page`; sources sha256 d0c03292c7712d41f1d8cd8e403a1a4e97c0ef672807b434dc969a9a8341bbc4 */
 /* It holds uPlot:
 The MIT License (MIT)
 
