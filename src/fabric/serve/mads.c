@@ -10,6 +10,7 @@
 #include "fabric/serve/datagram.h"
 #include "fabric/serve/out.h"
 #include "fabric/serve/pool.h"
+#include "wire/cm_answer.h"
 
 #define TIMEOUT_MS_MAX 600000u
 #define RETRIES_MAX 64u
@@ -297,6 +298,27 @@ static struct plug_mad describe(const struct serve_host *h, const struct agent_a
 	return d;
 }
 
+/* No process of the host takes connections: a request is refused, as by a host without that service. */
+static void refuse(struct serve_host *h, struct serve *s, const uint8_t *mad,
+		   const struct agent_address *from)
+{
+	struct agent_address to = *from;
+	uint8_t bytes[CM_MAD_SIZE];
+	struct cm_mad request, answer;
+
+	if (wire_cm_decode(mad, CM_MAD_SIZE, &request) ||
+	    wire_cm_refusal(&request, CM_REASON_INVALID_SERVICE_ID, &answer) ||
+	    wire_cm_encode(&answer, bytes))
+		return;
+	to.slid = (uint16_t)(from->dlid & ((1u << h->state.lmc) - 1));
+	to.dlid = from->slid;
+	to.src_qp = from->dest_qp;
+	to.dest_qp = from->src_qp;
+	memcpy(to.sgid, from->dgid, sizeof(to.sgid));
+	memcpy(to.dgid, from->sgid, sizeof(to.dgid));
+	fabric_agents_submit(s->agents, h->node, h->port, bytes, &to, s->now_ns);
+}
+
 /* Communication management, and answers of subnet administration, for one of the processes with queue
  * pairs: which one, they know. */
 static void give_packets(struct serve_host *h, struct serve *s, const uint8_t *mad,
@@ -321,7 +343,10 @@ static void give_packets(struct serve_host *h, struct serve *s, const uint8_t *m
 		}
 		serve_out_packet(c, b);
 	}
-	serve_pool_give(&s->pool, b);
+	if (b)
+		serve_pool_give(&s->pool, b);
+	else
+		refuse(h, s, mad, from);
 }
 
 void serve_mads_deliver(struct serve_host *h, struct serve *s, const uint8_t mad[PLUG_MAD_BYTES],

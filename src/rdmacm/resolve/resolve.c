@@ -20,6 +20,7 @@
 #include "rdmacm/id/id.h"
 #include "rdmacm/id/port.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 #define SELECT_EXACTLY 2 /* selector in path records */
 #define PATH_VALUE 0x3f  /* mask of the value; the upper two bits are the selector */
@@ -146,6 +147,11 @@ static int way_find(struct cma_id *id, bool local)
 	/* 127.0.0.2 has the GID of 127.0.0.1, which is known already. */
 	if (!local)
 		cma_addr_to_gid(&route->dst_addr, &route->addr.ibaddr.dgid);
+	if (busbar_subnet_on() && !cma_lid_of(&route->addr.ibaddr.dgid)) {
+		log_warn("%s is no host of the fabric, or has no LID",
+			 cma_addr_text(&route->dst_addr, text));
+		return -EHOSTUNREACH;
+	}
 	return 0;
 }
 

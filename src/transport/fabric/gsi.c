@@ -16,6 +16,7 @@
 #include "transport/packet/base/train.h"
 #include "transport/packet/packet.h"
 #include "util/abstract.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "wire/cm_answer.h"
 
@@ -24,10 +25,21 @@
 #define WAITING_MAX 256u
 #define SERVICES_MAX 1024u
 #define HOPS 1 /* there are no routers */
+/* Requests that wait for a listener, how long, and how often it is looked for. */
+#define HELD_MAX 16u
+#define HOLD_NS (NSEC_PER_SEC / 2)
+#define LOOK_NS (NSEC_PER_SEC / 50)
 
 struct arrival {
 	struct hca_gsi_address from;
 	uint8_t mad[HCA_GSI_MAD_BYTES];
+};
+
+/* A request that no service of this process is for. */
+struct held {
+	struct arrival at;
+	struct cm_mad mad;
+	uint64_t until_ns; /* 0: the place is free */
 };
 
 /* A service of this process. */
@@ -37,6 +49,7 @@ struct service {
 };
 
 static void due(struct progress_timer *t);
+static void look_at_held(struct progress_timer *t);
 
 static struct {
 	struct packet_port *_Atomic port; /* NULL: stopped */
@@ -48,11 +61,13 @@ static struct {
 	unsigned first, count;
 	struct service services[SERVICES_MAX];
 	unsigned service_count; /* of places that were ever used */
-	struct progress_timer timer;
+	struct progress_timer timer, patience;
+	struct held held[HELD_MAX]; /* of the progress thread */
 } gsi = {
 	.slot_fd = -1,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.timer = PROGRESS_TIMER(gsi.timer, due),
+	.patience = PROGRESS_TIMER(gsi.patience, look_at_held),
 };
 
 /* ---- sending ---- */
@@ -169,15 +184,124 @@ static bool is_ours(const struct hca_gsi_address *from, const struct cm_mad *mad
 	return !to || to >> HCA_GSI_SLOT_SHIFT == atomic_load(&gsi.slot);
 }
 
+static void service_name(const struct hca_gsi_service *s, struct abstract_name *name)
+{
+	static const char *const scopes[] = { [HCA_GSI_ADDRESS] = "address", [HCA_GSI_IPV4] = "any4",
+					      [HCA_GSI_IPV6] = "any6", [HCA_GSI_ANY] = "any" };
+
+	/* A port has one address here. */
+	abstract_name(name, NAME_SERVICE, (unsigned long long)hca_subnet_place(), (unsigned long long)s->service_id,
+		      scopes[s->scope]);
+}
+
+/* ---- requests for services that nobody serves ---- */
+
+/* Does any process of the host hold the name? */
+static bool is_taken(const struct abstract_name *name)
+{
+	int fd = abstract_open(name, SOCK_SEQPACKET, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EADDRINUSE;
+}
+
+static bool served_elsewhere(uint64_t service_id)
+{
+	struct hca_gsi_service s = { .service_id = service_id };
+	struct abstract_name name;
+
+	for (s.scope = HCA_GSI_ADDRESS; s.scope <= HCA_GSI_ANY; s.scope++) {
+		service_name(&s, &name);
+		if (is_taken(&name))
+			return true;
+	}
+	return false;
+}
+
+static bool has_lowest_slot(void)
+{
+	struct abstract_name name;
+
+	for (unsigned slot = 1; slot < atomic_load(&gsi.slot); slot++) {
+		abstract_name(&name, NAME_SLOT, (unsigned long long)hca_subnet_place(), slot);
+		if (is_taken(&name))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t service_of(const struct cm_mad *mad)
+{
+	return mad->type == CM_REQ ? mad->req.service_id : mad->sidr_req.service_id;
+}
+
+static void refuse(const struct held *h)
+{
+	struct hca_gsi_address back = { 0 };
+	uint8_t bytes[CM_MAD_SIZE];
+	struct cm_mad answer;
+
+	if (served_elsewhere(service_of(&h->mad)) || !has_lowest_slot() ||
+	    wire_cm_refusal(&h->mad, CM_REASON_INVALID_SERVICE_ID, &answer) ||
+	    wire_cm_encode(&answer, bytes))
+		return;
+	memcpy(back.source, h->at.from.destination, sizeof(back.source));
+	memcpy(back.destination, h->at.from.source, sizeof(back.destination));
+	gsi_send(&back, bytes);
+}
+
+/* On the progress thread, as all that has to do with `held`. Callers repeat what does not fit. */
+static void hold(const struct arrival *a, const struct cm_mad *mad)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		struct held *h = &gsi.held[i];
+
+		if (h->until_ns)
+			continue;
+		*h = (struct held){ .at = *a, .mad = *mad, .until_ns = progress_now_ns() + HOLD_NS };
+		progress_timer_hasten(&gsi.patience, progress_now_ns() + LOOK_NS);
+		return;
+	}
+}
+
+static void look_at_held(struct progress_timer *t)
+{
+	const uint64_t now_ns = progress_now_ns();
+	bool any = false;
+
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		struct held *h = &gsi.held[i];
+
+		if (!h->until_ns)
+			continue;
+		if (serves(&h->at.from, service_of(&h->mad))) {
+			hca_gsi_deliver(&h->at.from, h->at.mad);
+			h->until_ns = 0;
+		} else if (now_ns >= h->until_ns) {
+			refuse(h);
+			h->until_ns = 0;
+		}
+		any |= h->until_ns;
+	}
+	if (any)
+		progress_timer_arm(&gsi.patience, now_ns + LOOK_NS);
+}
+
 /* On the progress thread. */
 static void due(struct progress_timer *t)
 {
 	struct arrival a;
 	struct cm_mad mad;
 
-	while (take(&a))
-		if (!wire_cm_decode(a.mad, sizeof(a.mad), &mad) && is_ours(&a.from, &mad))
+	while (take(&a)) {
+		if (wire_cm_decode(a.mad, sizeof(a.mad), &mad))
+			continue;
+		if (is_ours(&a.from, &mad))
 			hca_gsi_deliver(&a.from, a.mad);
+		else if (mad.type == CM_REQ || mad.type == CM_SIDR_REQ)
+			hold(&a, &mad);
+	}
 }
 
 /* ---- slots and services ---- */
@@ -207,22 +331,14 @@ static void gsi_close(void)
 {
 	atomic_store(&gsi.slot, 0);
 	progress_timer_cancel(&gsi.timer);
+	progress_timer_cancel(&gsi.patience);
+	memset(gsi.held, 0, sizeof(gsi.held));
 	pthread_mutex_lock(&gsi.lock);
 	gsi.count = 0;
 	pthread_mutex_unlock(&gsi.lock);
 	if (gsi.slot_fd >= 0)
 		close(gsi.slot_fd);
 	gsi.slot_fd = -1;
-}
-
-static void service_name(const struct hca_gsi_service *s, struct abstract_name *name)
-{
-	static const char *const scopes[] = { [HCA_GSI_ADDRESS] = "address", [HCA_GSI_IPV4] = "any4",
-					      [HCA_GSI_IPV6] = "any6", [HCA_GSI_ANY] = "any" };
-
-	/* A port has one address here. */
-	abstract_name(name, NAME_SERVICE, (unsigned long long)hca_subnet_place(), (unsigned long long)s->service_id,
-		      scopes[s->scope]);
 }
 
 /* The lock is held. NULL: all places are taken. */
@@ -274,6 +390,8 @@ static void gsi_forked(void)
 {
 	pthread_mutex_init(&gsi.lock, NULL);
 	progress_timer_init(&gsi.timer, due);
+	progress_timer_init(&gsi.patience, look_at_held);
+	memset(gsi.held, 0, sizeof(gsi.held));
 	for (unsigned i = 0; i < gsi.service_count; i++)
 		if (gsi.services[i].fd >= 0)
 			close(gsi.services[i].fd);

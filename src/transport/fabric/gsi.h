@@ -7,8 +7,9 @@
  * by their service. Slots and services are names of the abstract namespace, so two processes of a
  * host do not have the same one.
  *
- * Not here: a refusal of requests for services that nobody of the host has, as no process knows that
- * of all the others. Callers find out by their timeout.
+ * A request for a service that nobody serves waits half a second for it, as programs close a listener
+ * and open it again while their peer calls (transport/roce/dispatch.h); then the process with the lowest
+ * slot refuses it. Where no process of a host has a slot, callers find out by their timeout.
  */
 #ifndef TRANSPORT_FABRIC_GSI_H
 #define TRANSPORT_FABRIC_GSI_H
