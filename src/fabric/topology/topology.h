@@ -149,8 +149,8 @@ bool topology_find_port_guid(const struct topology *t, uint64_t port_guid, struc
  * LinkWidthEnabled and LinkSpeedEnabled, as ibsim has them) or from the lines width= and speed= before
  * it, in this order; otherwise they are 4xSDR, as for ibsim. LIDs are skipped: a subnet manager assigns them.
  *
- * Of our own are words of a link before its comment, with = or, for files that ibsim reads as well, a
- * colon: delay:300ns (ns, us, ms; a number alone: ns) and ber:1e-12. They may stand at one end.
+ * Of our own are words of a link before its comment, with = or, for files that older versions of ibsim read
+ * as well, a colon: delay:300ns (ns, us, ms; a number alone: ns) and ber:1e-12. They may stand at one end.
  *
  * Refused, with file and line: routers, aliases (@), module, do and pdebug; words that are not known, with
  * the nearest one that is; ports that are used twice; ends that contradict each other; equal GUIDs or

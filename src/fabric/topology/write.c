@@ -2,7 +2,7 @@
 /*
  * Writes a description as a topology file, in the form of ibnetdiscover's output: see topology_write()
  * in topology.h. No line has more than the 254 bytes that ibsim reads, and what it does not know is
- * written with a colon, because it refuses words with = that it does not know.
+ * written with a colon, because older versions refuse words with = that they do not know.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static void write_options(FILE *out, const struct topology_link *l)
 {
 	char text[NUM_DOUBLE_MAX];
 
-	/* For ibsim, which takes them from here: the bits of PortInfo. */
+	/* For older versions of ibsim, which do not look into the comment: the bits of PortInfo. */
 	if (l->width != TOPOLOGY_4X && l->width <= TOPOLOGY_12X)
 		fprintf(out, " w=%d", l->width);
 	if (l->speed == TOPOLOGY_DDR || l->speed == TOPOLOGY_QDR)

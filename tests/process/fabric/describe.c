@@ -5,8 +5,7 @@
  *	fabric-describe generate TEXT          prints the subnet as a topology file
  *	fabric-describe copy FILE              prints what was read
  *	fabric-describe discovered FILE FOUND  whether both are the same to a subnet manager: nodes are
- *	                                       compared by GUID, and widths, speeds and delays not at all,
- *	                                       because ibsim has other ones
+ *	                                       compared by GUID, and delays and bit error rates not at all
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +32,11 @@ static int print(struct topology *t)
 	return fflush(stdout) ? 1 : 0;
 }
 
+static bool same_rate(const struct topology_link *a, const struct topology_link *b)
+{
+	return a->width == b->width && a->speed == b->speed;
+}
+
 static int compare_node(const struct topology *file, uint32_t at, const struct topology *found)
 {
 	const struct topology_node *n = &file->nodes[at], *other;
@@ -50,8 +54,12 @@ static int compare_node(const struct topology *file, uint32_t at, const struct t
 		if (topology_peer(found, node, (uint8_t)port, &b) != linked ||
 		    (linked && (a.port != b.port || file->nodes[a.node].guid != found->nodes[b.node].guid)))
 			return complain("has other links", n->id);
-		if (linked && other->ports[port].guid != n->ports[port].guid)
+		if (!linked)
+			continue;
+		if (other->ports[port].guid != n->ports[port].guid)
 			return complain("has another GUID of a port", n->id);
+		if (!same_rate(&file->links[n->ports[port].link], &found->links[other->ports[port].link]))
+			return complain("has a link of another width or speed", n->id);
 	}
 	return 0;
 }
