@@ -17,7 +17,7 @@ void manager_nodes_free(struct manager *m)
 	}
 	free(m->nodes);
 	m->nodes = NULL;
-	m->node_count = 0;
+	m->node_count = m->node_room = 0;
 }
 
 uint32_t manager_node_find(const struct manager *m, uint64_t guid)
@@ -76,9 +76,18 @@ static uint32_t node_add(struct manager *m, const struct manager_request *r,
 {
 	struct manager_node *n;
 
-	/* The array does not move: requests of the sweep are told indexes, and callers hold pointers. */
 	if (m->node_count >= MANAGER_NODES_MAX || info->num_ports > TOPOLOGY_PORTS_MAX)
 		return MANAGER_NONE;
+	/* Requests of the sweep have indexes, so the array may move. */
+	if (m->node_count == m->node_room) {
+		uint32_t room = m->node_room ? 2 * m->node_room : 64;
+
+		n = realloc(m->nodes, room * sizeof(*n));
+		if (!n)
+			return MANAGER_NONE;
+		m->nodes = n;
+		m->node_room = room;
+	}
 	n = &m->nodes[m->node_count];
 	*n = (struct manager_node){ .info = *info, .hops = r->smp.hop_count };
 	n->ports = calloc(info->num_ports + 1u, sizeof(*n->ports));
@@ -222,11 +231,6 @@ void manager_discover(struct manager *m)
 	static const uint8_t self[MAD_SMP_PATH_BYTES];
 
 	manager_nodes_free(m);
-	m->nodes = calloc(MANAGER_NODES_MAX, sizeof(*m->nodes));
-	if (!m->nodes) {
-		m->report.unanswered++;
-		return;
-	}
 	manager_get(m, MANAGER_NONE, self, 0, MAD_ATTR_NODE_INFO, 0, 0, on_node);
 }
 

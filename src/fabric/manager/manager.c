@@ -94,9 +94,12 @@ static void sweep_begin(struct manager *m)
 
 static void tables_begin(struct manager *m)
 {
+	int ret;
+
 	m->phase = MANAGER_TABLES;
-	if (manager_load_tables(m)) {
-		log_error("no memory for the tables of %u nodes", m->node_count);
+	ret = manager_load_tables(m);
+	if (ret) {
+		log_error("the tables of %u nodes cannot be made: %s", m->node_count, strerror(-ret));
 		m->report.unanswered++;
 	}
 	manager_load_groups(m);

@@ -104,7 +104,7 @@ struct manager {
 	uint32_t next_number;
 
 	struct manager_node *nodes;  /* of the last sweep; [0]: where the manager is */
-	uint32_t node_count;
+	uint32_t node_count, node_room;
 	uint16_t sm_lid;
 
 	struct { uint64_t guid; uint16_t lid; } *lids; /* by port GUID, for ever */
