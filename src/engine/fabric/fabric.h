@@ -166,6 +166,8 @@ int fabric_add_link(struct fabric *f, uint32_t node_a, uint8_t port_a, uint32_t 
  * anew) or comes up (its ports are FABRIC_PORT_INIT). A packet whose header has passed the switch at the end
  * of the link is not cut. */
 int fabric_set_link(struct fabric *f, uint32_t node, uint8_t port, bool up);
+/* The data rate on which the ends agreed, both ways. -EBUSY: the link is up. */
+int fabric_set_rate(struct fabric *f, uint32_t node, uint8_t port, uint64_t bps);
 int fabric_set_bit_error_rate(struct fabric *f, uint32_t node, uint8_t port, double rate);
 /* The other end of the link; -ENOLINK: it has none. */
 int fabric_peer(const struct fabric *f, uint32_t node, uint8_t port, uint32_t *peer, uint8_t *peer_port);

@@ -9,6 +9,7 @@
 #include "engine/fabric/report.h"
 #include "engine/fabric/source.h"
 
+#define BYTE_PS UINT64_C(8000000000000) /* of a byte at 1 bit/s */
 /* A symbol is a byte of one of four lanes, as on a link of width 4x. */
 #define REFRESH_SYMBOLS 65536
 #define SYMBOL_BYTES 4
@@ -55,18 +56,26 @@ static int set_queues(struct fabric_port *o, bool by_output)
 	return 0;
 }
 
+static bool is_rate(uint64_t bps)
+{
+	return bps >= 1000000 && bps <= BYTE_PS;
+}
+
+static void set_rate(struct fabric_port *o, uint64_t bps)
+{
+	o->bps = bps;
+	o->byte_ps = BYTE_PS % bps ? 0 : BYTE_PS / bps;
+	o->refresh_ps = fabric_bytes_ps(o, REFRESH_SYMBOLS * SYMBOL_BYTES);
+}
+
 static int init_link(struct fabric_port *o, const struct fabric_link *link)
 {
-	uint64_t bit_ps = UINT64_C(8000000000000);
-
 	o->link_lanes = link->lanes;
-	o->bps = link->bps;
-	o->byte_ps = bit_ps % link->bps ? 0 : bit_ps / link->bps;
+	set_rate(o, link->bps);
 	o->delay_ps = link->delay_ps;
 	o->bit_error_rate = link->bit_error_rate;
 	o->mtu = link->mtu;
 	o->buffer_blocks = link->buffer_bytes / FABRIC_BLOCK_BYTES;
-	o->refresh_ps = fabric_bytes_ps(o, REFRESH_SYMBOLS * SYMBOL_BYTES);
 	o->lanes = fabric_aligned_zero((link->lanes + 1u) * sizeof(*o->lanes));
 	if (!o->lanes)
 		return -ENOMEM;
@@ -90,7 +99,7 @@ static bool is_mtu(unsigned mtu)
 
 static bool is_link(const struct fabric_link *l)
 {
-	return l && l->bps >= 1000000 && l->bps <= UINT64_C(8000000000000) &&
+	return l && is_rate(l->bps) &&
 	       l->delay_ps <= FABRIC_DELAY_PS_MAX && is_lanes(l->lanes) && is_mtu(l->mtu) &&
 	       l->bit_error_rate >= 0 && l->bit_error_rate < 1 &&
 	       l->buffer_bytes >= (uint32_t)l->mtu + FABRIC_OVERHEAD_BYTES + FABRIC_VCRC_BYTES;
@@ -214,6 +223,21 @@ int fabric_set_link(struct fabric *f, uint32_t node, uint8_t port, bool up)
 		f->ops.link(f->ops.arg, o->peer->node->number, o->peer->number, up);
 	}
 	fabric_report(f);
+	return 0;
+}
+
+int fabric_set_rate(struct fabric *f, uint32_t node, uint8_t port, uint64_t bps)
+{
+	struct fabric_port *o = fabric_port_at(f, node, port);
+
+	if (!o || !is_rate(bps))
+		return -EINVAL;
+	if (!o->peer)
+		return -ENOLINK;
+	if (o->up)
+		return -EBUSY;
+	set_rate(o, bps);
+	set_rate(o->peer, bps);
 	return 0;
 }
 

@@ -66,6 +66,31 @@ static void one_packet_over_one_link(void)
 	fabric_close(f);
 }
 
+static void a_link_that_was_down_may_have_another_rate(void)
+{
+	struct fabric *f = begin();
+	struct fabric_link link = kit_link(1);
+	uint32_t a = kit_host(f), b = kit_host(f);
+	struct fabric_port_setting s;
+	uint64_t start;
+
+	kit_join(f, a, 1, b, 1, &link);
+	CHECK(fabric_get_port(f, a, 1, &s) == 0);
+	CHECK(fabric_set_rate(f, a, 1, link.bps / 4) == -EBUSY);
+	CHECK(fabric_set_rate(f, a, 2, link.bps / 4) == -EINVAL);
+	CHECK(fabric_set_link(f, b, 1, false) == 0);
+	CHECK(fabric_set_rate(f, a, 1, 999999) == -EINVAL);
+	CHECK(fabric_set_rate(f, a, 1, link.bps / 4) == 0);
+	CHECK(fabric_set_link(f, b, 1, true) == 0);
+	CHECK(fabric_set_port(f, a, 1, &s) == 0 && fabric_set_port(f, b, 1, &s) == 0);
+	start = fabric_now_ps(f);
+	kit_send(f, b, 1, 0, 2074);
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(seen.delivered == 1 && seen.node[0] == a);
+	CHECK(seen.at_ps[0] == start + 2074 * 4 * BYTE_PS + 5000);
+	fabric_close(f);
+}
+
 /* Two hosts at one switch, with LIDs 1 and 2. */
 static void join_two(struct fabric *f, bool store_and_forward)
 {
@@ -233,6 +258,7 @@ static void heads_of_queues_have_a_lifetime(void)
 int main(void)
 {
 	one_packet_over_one_link();
+	a_link_that_was_down_may_have_another_rate();
 	one_packet_over_a_switch();
 	a_port_without_credits_counts_the_wait();
 	a_switch_does_not_cut_through_to_a_faster_link();

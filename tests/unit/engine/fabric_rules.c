@@ -380,6 +380,7 @@ static void settings_out_of_range_are_refused(void)
 	CHECK(fabric_set_congestion_host(f, SWITCH, 1, 0, NULL) == -EINVAL);
 	CHECK(fabric_set_congestion_table(f, 0, 1, 0xffff, masks, 2) == -EINVAL);
 	CHECK(fabric_set_bit_error_rate(f, 0, 1, 2) == -EINVAL);
+	CHECK(fabric_set_rate(f, 0, 1, 0) == -EINVAL);
 	CHECK(fabric_set_link(f, SWITCH, 4, false) == -ENOLINK);
 	CHECK(fabric_set_link(f, 77, 1, false) == -EINVAL);
 	fabric_close(f);
