@@ -12,8 +12,12 @@
  * Nodes have the numbers of the description, and the engine the same: the owner adds node 0, 1, ...
  * of the description to the engine in this order, then the links, then opens the agents.
  *
- * A MAD that reaches an agent causes at most one MAD in answer. What breaks a rule of directed
- * routes, has a wrong M_Key or is not a MAD at all is discarded and counted.
+ * A MAD that reaches an agent causes at most one MAD in answer, and perhaps traps, of which each kind is
+ * sent at most once in a port's SubnetTimeOut. What breaks a rule of directed routes, has a wrong M_Key or
+ * is not a MAD at all is discarded and counted.
+ *
+ * The agents alone call the functions of the engine by which management sets something, and its
+ * fabric_set_link(), fabric_set_rate() and fabric_clear_counters(), from fabric_agents_open() on.
  */
 #ifndef FABRIC_AGENT_AGENT_H
 #define FABRIC_AGENT_AGENT_H

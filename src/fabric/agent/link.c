@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "fabric/agent/rate.h"
 #include "fabric/agent/trap.h"
 #include "fabric/agent/view.h"
 
@@ -31,41 +32,6 @@ uint8_t agent_code_of_mtu(uint16_t mtu)
 	return 0;
 }
 
-/* The highest bit. */
-static uint8_t highest(uint8_t bits)
-{
-	return bits ? (uint8_t)(1u << (31 - __builtin_clz(bits))) : 0;
-}
-
-/* The widest: the bit of 2x stands above that of 12x. */
-static uint8_t widest(uint8_t bits)
-{
-	const uint8_t wide = bits & (MAD_WIDTH_4X | MAD_WIDTH_8X | MAD_WIDTH_12X);
-
-	return wide ? highest(wide) : highest(bits);
-}
-
-struct rate {
-	uint8_t width, speed, extended;
-};
-
-/* False: the ends have none in common. */
-static bool negotiate(const struct mad_port_info *p, const struct mad_port_info *q, struct rate *r)
-{
-	const uint8_t all = MAD_SPEED_EXT_FDR | MAD_SPEED_EXT_EDR | MAD_SPEED_EXT_HDR | MAD_SPEED_EXT_NDR;
-	const uint8_t off = 30; /* LinkSpeedExtEnabled: extended speeds are disabled */
-	uint8_t extended = p->link_speed_ext_enabled & q->link_speed_ext_enabled & all;
-
-	if (p->link_speed_ext_enabled == off || q->link_speed_ext_enabled == off)
-		extended = 0;
-	r->width = widest(p->link_width_enabled & q->link_width_enabled);
-	r->speed = highest(p->link_speed_enabled & q->link_speed_enabled);
-	r->extended = highest(extended);
-	if (r->extended && !r->speed)
-		r->speed = MAD_SPEED_QDR;
-	return r->width && r->speed;
-}
-
 int agent_link_push(const struct fabric_agents *a, const struct agent_node *n, uint8_t port,
 		    const struct mad_port_info *info)
 {
@@ -84,7 +50,7 @@ int agent_link_push(const struct fabric_agents *a, const struct agent_node *n, u
 
 /* The state of one end in PortInfo and the engine. */
 static int set_end(struct fabric_agents *a, struct agent_node *n, uint8_t port, bool up,
-		    const struct rate *r)
+		    const struct agent_rate *r)
 {
 	struct agent_port *p = &n->port[port];
 
@@ -124,16 +90,16 @@ static bool ends_of(struct fabric_agents *a, struct agent_node *n, uint8_t port,
 	return true;
 }
 
-static bool should_be_up(const struct ends *e, struct rate *r)
+static bool should_be_up(const struct ends *e, struct agent_rate *r)
 {
 	const struct agent_port *p = &e->n[0]->port[e->port[0]], *q = &e->n[1]->port[e->port[1]];
 
-	return p->joined && q->joined && negotiate(&p->info, &q->info, r) &&
+	return p->joined && q->joined && agent_rate_agree(&p->info, &q->info, r) &&
 	       p->physical != MAD_PHYSICAL_DISABLED && q->physical != MAD_PHYSICAL_DISABLED &&
 	       (p->physical == MAD_PHYSICAL_POLLING || q->physical == MAD_PHYSICAL_POLLING);
 }
 
-static void set_ends(struct fabric_agents *a, const struct ends *e, bool up, const struct rate *r,
+static void set_ends(struct fabric_agents *a, const struct ends *e, bool up, const struct agent_rate *r,
 		     uint64_t now_ns)
 {
 	for (int i = 0; i < 2; i++)
@@ -142,19 +108,32 @@ static void set_ends(struct fabric_agents *a, const struct ends *e, bool up, con
 		announce(a, e->n[i], e->port[i], now_ns);
 }
 
+/* The rate on which the ends agreed counts from now on; a link that is up keeps its own. */
+static void set_rate(struct fabric_agents *a, const struct ends *e, const struct agent_rate *r)
+{
+	struct agent_port *p = &e->n[0]->port[e->port[0]];
+
+	p->info.link_width_active = r->width;
+	p->info.link_speed_active = r->speed;
+	p->info.link_speed_ext_active = r->extended;
+	fabric_set_rate(a->engine, e->n[0]->number, e->port[0], agent_rate_bps(a, e->n[0], e->port[0]));
+}
+
 /* The engine reports the change by fabric_agents_link(), which finds that it is known. */
-static void set_link(struct fabric_agents *a, const struct ends *e, bool up, const struct rate *r,
+static void set_link(struct fabric_agents *a, const struct ends *e, bool up, const struct agent_rate *r,
 		     uint64_t now_ns)
 {
 	for (int i = 0; i < 2; i++)
 		e->n[i]->port[e->port[i]].up = up;
+	if (up)
+		set_rate(a, e, r);
 	fabric_set_link(a->engine, e->n[0]->number, e->port[0], up);
 	set_ends(a, e, up, r, now_ns);
 }
 
 void agent_link_update(struct fabric_agents *a, struct agent_node *n, uint8_t port, uint64_t now_ns)
 {
-	struct rate r = {0};
+	struct agent_rate r = {0};
 	struct ends e;
 	bool up;
 
@@ -173,7 +152,7 @@ void agent_link_update(struct fabric_agents *a, struct agent_node *n, uint8_t po
 
 void agent_link_retrain(struct fabric_agents *a, struct agent_node *n, uint8_t port, uint64_t now_ns)
 {
-	const struct rate none = {0};
+	const struct agent_rate none = {0};
 	struct ends e;
 
 	if (n->port[port].up && ends_of(a, n, port, &e))
@@ -183,7 +162,7 @@ void agent_link_retrain(struct fabric_agents *a, struct agent_node *n, uint8_t p
 
 int agent_link_settle(struct fabric_agents *a, struct agent_node *n, uint8_t port)
 {
-	struct rate r = {0};
+	struct agent_rate r = {0};
 	struct ends e;
 	const bool up = ends_of(a, n, port, &e) && should_be_up(&e, &r);
 
@@ -206,7 +185,7 @@ int fabric_agents_cable(struct fabric_agents *a, uint32_t node, uint8_t port, bo
 void fabric_agents_link(struct fabric_agents *a, uint32_t node, uint8_t port, bool up, uint64_t now_ns)
 {
 	struct agent_port *p = agent_port_at(a, node, port);
-	struct rate r = {0};
+	struct agent_rate r = {0};
 	struct ends e;
 
 	if (!p || p->up == up || !ends_of(a, &a->node[node], port, &e))

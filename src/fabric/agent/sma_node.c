@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attributes of a node and its identity: NodeDescription, NodeInfo, SwitchInfo, GUIDInfo, LedInfo (IBA
- * volume 1, 14.2.5.2 to 14.2.5.5 and 14.2.5.15).
+ * volume 1, 14.2.5.2 to 14.2.5.5 and 14.2.5.15). Stored and shown, but without effect: LifeTimeValue (HOQLife
+ * of the ports limits the life of packets) and the default ports of SwitchInfo, which are for random tables.
  */
 #include <string.h>
 

@@ -136,13 +136,3 @@ void agent_trap_link_state(struct fabric_agents *a, struct agent_node *n, uint64
 	mad_trap_link_state_pack(&details, bytes);
 	agent_trap_raise(a, n, 0, MAD_TRAP_LINK_STATE_CHANGE, bytes, now_ns);
 }
-
-void agent_trap_port(struct fabric_agents *a, struct agent_node *n, uint8_t port, uint16_t trap,
-		     uint64_t now_ns)
-{
-	const struct mad_trap_port details = {.lid = end_port(n, port)->info.lid, .port = port};
-	uint8_t bytes[MAD_NOTICE_DETAILS_BYTES];
-
-	mad_trap_port_pack(&details, bytes);
-	agent_trap_raise(a, n, port, trap, bytes, now_ns);
-}

@@ -25,9 +25,8 @@ void agent_trap_tick(struct fabric_agents *a, struct agent_node *n, uint64_t now
 /* When the next one is due; UINT64_MAX: none. */
 uint64_t agent_trap_due(const struct agent_node *n);
 
-/* The traps with a LID, or a LID and a port: 128, and 129 to 131. */
+/* Trap 128 of a switch. Traps 129 to 131 (link integrity, overrun of buffers, flow control) have no cause in
+ * the engine, whose links keep their credits. */
 void agent_trap_link_state(struct fabric_agents *a, struct agent_node *n, uint64_t now_ns);
-void agent_trap_port(struct fabric_agents *a, struct agent_node *n, uint8_t port, uint16_t trap,
-		     uint64_t now_ns);
 
 #endif

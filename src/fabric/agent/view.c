@@ -4,23 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-static enum topology_speed speed_of(const struct mad_port_info *info)
-{
-	switch (info->link_speed_ext_active) {
-	case MAD_SPEED_EXT_FDR: return TOPOLOGY_FDR;
-	case MAD_SPEED_EXT_EDR: return TOPOLOGY_EDR;
-	case MAD_SPEED_EXT_HDR: return TOPOLOGY_HDR;
-	case MAD_SPEED_EXT_NDR: return TOPOLOGY_NDR;
-	}
-	return info->link_speed_active == MAD_SPEED_QDR ? TOPOLOGY_QDR :
-	       info->link_speed_active == MAD_SPEED_DDR ? TOPOLOGY_DDR : TOPOLOGY_SDR;
-}
+#include "fabric/agent/rate.h"
 
-static void fill(const struct agent_port *port, struct plug_port *p)
+static void fill(const struct fabric_agents *a, const struct agent_node *n, uint8_t number,
+		 struct plug_port *p)
 {
+	const struct agent_port *port = &n->port[number];
 	const struct mad_port_info *info = &port->info;
-	const struct topology_link link = {.width = (enum topology_width)info->link_width_active,
-					   .speed = speed_of(info)};
 
 	*p = (struct plug_port){
 		.subnet_prefix = info->gid_prefix,
@@ -36,7 +26,7 @@ static void fill(const struct agent_port *port, struct plug_port *p)
 		.pkey_count = AGENT_PKEYS, .guid_count = info->guid_cap,
 		.init_type_reply = info->init_type_reply, .subnet_timeout = info->subnet_timeout,
 		.qkey_violations = info->qkey_violations, .pkey_violations = info->pkey_violations,
-		.link_bps_mbit = (uint32_t)(topology_link_bit_rate(&link) / 1000000),
+		.link_bps_mbit = (uint32_t)(agent_rate_bps(a, n, number) / 1000000),
 	};
 	memcpy(p->guids, port->host->guids, sizeof(p->guids));
 	memcpy(p->pkeys, port->pkeys, sizeof(p->pkeys));
@@ -49,17 +39,15 @@ void agent_view_changed(const struct fabric_agents *a, const struct agent_node *
 
 	if (n->is_switch || !a->ops.changed)
 		return;
-	fill(&n->port[port], &p);
+	fill(a, n, port, &p);
 	p.client_reregister = reregister;
 	a->ops.changed(a->ops.arg, n->number, port, &p);
 }
 
 int fabric_agents_get_port(const struct fabric_agents *a, uint32_t node, uint8_t port, struct plug_port *p)
 {
-	const struct agent_port *at = agent_host_port_at(a, node, port);
-
-	if (!at)
+	if (!agent_host_port_at(a, node, port))
 		return -EINVAL;
-	fill(at, p);
+	fill(a, &a->node[node], port, p);
 	return 0;
 }

@@ -244,6 +244,22 @@ static void a_disabled_port_stays_down(void **state)
 	assert_true(fabric_link_is_up(f->net.engine, f->sw, 2));
 }
 
+/* How long a management packet of 4,000 bytes is on the cable from the switch to host-2. */
+static uint64_t flight_ps(struct fixture *f)
+{
+	const uint64_t start = fabric_now_ps(f->net.engine);
+	struct fabric_packet *p = fabric_packet(f->net.engine);
+
+	assert_non_null(p);
+	p->bytes = 4000;
+	p->dlid = 0xffff;
+	p->lane = FABRIC_LANE_MANAGEMENT;
+	assert_int_equal(fabric_send(f->net.engine, f->sw, 2, p), 0);
+	while (fabric_packets_inside(f->net.engine) && fabric_next_ps(f->net.engine) != FABRIC_NEVER)
+		fabric_run(f->net.engine, fabric_next_ps(f->net.engine), 0);
+	return fabric_now_ps(f->net.engine) - start;
+}
+
 static void ends_agree_on_width_and_speed_when_they_train(void **state)
 {
 	struct fixture *f = *state;
@@ -262,6 +278,18 @@ static void ends_agree_on_width_and_speed_when_they_train(void **state)
 	assert_int_equal(want.link_width_active, MAD_WIDTH_1X);
 	assert_int_equal(want.link_speed_ext_active, MAD_SPEED_EXT_FDR);
 	assert_in_range(f->net.changed.link_bps_mbit, 13600, 14100);
+	/* 4,000 bytes take 8 times as long as over 4x EDR, where they take 330 ns. */
+	assert_in_range(flight_ps(f), 2200000, 2500000);
+	fabric_agents_cable(f->net.agents, f->sw, 2, false, f->net.now_ns);
+	want = get_port(f, to_switch, 2);
+	want.port_state = 0;
+	want.port_physical_state = 0;
+	want.link_width_enabled = 255;
+	want.link_speed_ext_enabled = 31;
+	assert_int_equal(set_port(f, to_switch, 1u << 31 | 2, &want), 0);
+	fabric_agents_cable(f->net.agents, f->sw, 2, true, f->net.now_ns);
+	assert_int_equal(get_port(f, to_other, 0).link_speed_ext_active, MAD_SPEED_EXT_EDR);
+	assert_in_range(flight_ps(f), 300000, 350000);
 }
 
 static void keys_and_capabilities_cause_their_traps(void **state)
