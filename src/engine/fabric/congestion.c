@@ -114,7 +114,8 @@ int fabric_set_congestion_table(struct fabric *f, uint32_t node, uint8_t port, u
 		t->table = table;
 		t->table_count = first + count;
 	}
-	memcpy(t->table + first, entries, count * sizeof(*entries));
+	for (unsigned i = 0; i < count; i++)
+		t->table[first + i] = entries[i];
 	return 0;
 }
 

@@ -218,10 +218,7 @@ int fabric_set_link(struct fabric *f, uint32_t node, uint8_t port, bool up)
 		fabric_source_review(f, o);
 		fabric_source_review(f, o->peer);
 	}
-	if (f->ops.link) {
-		f->ops.link(f->ops.arg, node, port, up);
-		f->ops.link(f->ops.arg, o->peer->node->number, o->peer->number, up);
-	}
+	fabric_report_link(f, o, up);
 	fabric_report(f);
 	return 0;
 }

@@ -138,6 +138,18 @@ static void report_packets(struct fabric *f)
 	}
 }
 
+void fabric_report_link(struct fabric *f, const struct fabric_port *o, bool up)
+{
+	bool before = f->reporting;
+
+	if (!f->ops.link)
+		return;
+	f->reporting = true; /* what happens meanwhile is reported afterwards */
+	f->ops.link(f->ops.arg, o->node->number, o->number, up);
+	f->ops.link(f->ops.arg, o->peer->node->number, o->peer->number, up);
+	f->reporting = before;
+}
+
 void fabric_report(struct fabric *f)
 {
 	if (f->reporting)

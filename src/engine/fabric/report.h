@@ -23,6 +23,8 @@ void fabric_report_refusal(struct fabric *f, struct fabric_item *item, struct fa
 			   enum fabric_drop why);
 /* A source of the port was full, and has room. */
 void fabric_report_writable(struct fabric *f, struct fabric_port *o);
+/* Calls link() for both ends of a link. */
+void fabric_report_link(struct fabric *f, const struct fabric_port *o, bool up);
 /* Calls deliver(), drop() and writable(), also for what these cause. Nothing if it is called from
  * one of them. */
 void fabric_report(struct fabric *f);

@@ -71,6 +71,18 @@ static int check(const struct fabric *f, const struct fabric_port *o, const stru
 	return 0;
 }
 
+/* The packet is the engine's from now on; it has no buffer yet. */
+static void enter(struct fabric *f, struct fabric_port *from, struct fabric_item *item)
+{
+	item->packet.number = ++f->number;
+	item->packet.sent_ps = item->tail_ps = f->now_ps;
+	item->packet.hops = 0;
+	item->in = from;
+	item->holder = NULL;
+	item->blocks = 0;
+	f->inside++;
+}
+
 /* `from`: port 0 of a switch, or the port of an adapter. */
 static int send_out(struct fabric *f, struct fabric_port *from, struct fabric_port *out,
 		    struct fabric_item *item)
@@ -85,11 +97,7 @@ static int send_out(struct fabric *f, struct fabric_port *from, struct fabric_po
 		s->full = true;
 		return -EAGAIN;
 	}
-	p->number = ++f->number;
-	p->sent_ps = item->tail_ps = f->now_ps;
-	p->hops = 0;
-	f->inside++;
-	item->in = from;
+	enter(f, from, item);
 	fabric_forward_out(f, item, out, s);
 	fabric_report(f);
 	return 0;
@@ -113,11 +121,7 @@ int fabric_send(struct fabric *f, uint32_t node, uint8_t port, struct fabric_pac
 	if (out && out->number && out->up)
 		return send_out(f, o, out, item);
 	/* To itself, to a group, or nowhere. */
-	p->number = ++f->number;
-	p->sent_ps = item->tail_ps = f->now_ps;
-	p->hops = 0;
-	f->inside++;
-	item->in = o;
+	enter(f, o, item);
 	fabric_forward(f, item);
 	fabric_report(f);
 	return 0;
