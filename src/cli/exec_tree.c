@@ -113,6 +113,15 @@ static const char *state_name(enum ibv_port_state state)
 								     "NOP";
 }
 
+static const char *phys_state_name(unsigned state)
+{
+	static const char *const names[] = { "<unknown>", "Sleep", "Polling", "Disabled",
+					     "PortConfigurationTraining", "LinkUp",
+					     "LinkErrorRecovery", "Phy Test" };
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "<unknown>";
+}
+
 static const char *node_name(enum ibv_node_type type)
 {
 	return type == IBV_NODE_CA   ? "CA" :
@@ -187,8 +196,7 @@ static void put_port(struct tree *t, struct ibv_context *ctx, unsigned port)
 	if (ibv_query_port(ctx, (uint8_t)port, &a))
 		return;
 	put(t, PORT("state"), "%d: %s", a.state, state_name(a.state));
-	put(t, PORT("phys_state"), "%d: %s", a.phys_state,
-	    a.phys_state == 5 ? "LinkUp" : "Disabled");
+	put(t, PORT("phys_state"), "%d: %s", a.phys_state, phys_state_name(a.phys_state));
 	put_rate(t, PORT("rate"), &a);
 	put(t, PORT("link_layer"), "%s",
 	    a.link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet");

@@ -57,6 +57,29 @@ static bool port_wrong(struct text *t, struct ibv_context *context, unsigned por
 	return true;
 }
 
+#define LID_GROUPS 0xc000
+
+/* In a subnet of InfiniBand packets go to LIDs. */
+static bool lid_wrong(struct text *t, const struct ibv_port_attr *port, const struct ibv_ah_attr *a)
+{
+	const bool group = a->is_global && a->grh.dgid.raw[0] == 0xff;
+
+	if (!a->dlid)
+		text_add(t, "ah_attr.dlid is 0: on InfiniBand it must be the LID of the destination's port, which ibv_query_port tells there");
+	else if (a->dlid >= LID_GROUPS && !group)
+		text_add(t, "ah_attr.dlid 0x%x is a group's: is_global = 1 and the MGID in grh.dgid belong to it",
+			 a->dlid);
+	else if (a->dlid < LID_GROUPS && group)
+		text_add(t, "ah_attr.grh.dgid is a group's, and ah_attr.dlid 0x%x is not: those of groups begin at 0x%x",
+			 a->dlid, LID_GROUPS);
+	else if (a->src_path_bits >> port->lmc)
+		text_add(t, "ah_attr.src_path_bits is %u, and the port has LIDs for 0 to %u (its LMC is %u)",
+			 a->src_path_bits, (1u << port->lmc) - 1, port->lmc);
+	else
+		return false;
+	return true;
+}
+
 bool why_vector(struct text *t, struct ibv_context *context, const struct ibv_ah_attr *a)
 {
 	static const union ibv_gid zero;
@@ -70,6 +93,9 @@ bool why_vector(struct text *t, struct ibv_context *context, const struct ibv_ah
 	if (why_above(t, "ah_attr.sl", a->sl, 15, "a service level"))
 		return true;
 	port = why_port(context, a->port_num);
+	/* A port that only says that it is one of InfiniBand has no manager. */
+	if (port.link_layer == IBV_LINK_LAYER_INFINIBAND && port.sm_lid && lid_wrong(t, &port, a))
+		return true;
 	if (!a->is_global) {
 		if (port.flags & IBV_QPF_GRH_REQUIRED ||
 		    port.link_layer == IBV_LINK_LAYER_ETHERNET) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Other people's programs at the ports of hosts: by LIDs that they exchange over TCP, and by the connection
+"""connections.py AT_PORT: other people's programs at the ports of hosts: by LIDs that they exchange over TCP, and by the connection
 manager, by the IPv4 addresses of hosts. Skipped without the programs."""
 import os
 import shutil
@@ -72,6 +72,14 @@ def nobody_there(fabric):
     listener.communicate()
 
 
+def the_trace_says_why(fabric):
+    p = subprocess.run([BUSBAR, "exec", "-q", "--trace", "-F", fabric.name, "-P", "host-2", "--", sys.argv[1]],
+                       input="vector 0 0\nvector 0xc001 0\nvector 1 1\n", capture_output=True, text=True,
+                       timeout=PATIENCE_S)
+    for why in ("ah_attr.dlid is 0: on InfiniBand", "ah_attr.dlid 0xc001 is a group's", "the port has LIDs for 0 to 0"):
+        check(why in p.stderr, f"the trace says '{why}': {p.stderr}")
+
+
 def main():
     needed = ["ibv_rc_pingpong", "rping", "udaddy"]
     if not all(shutil.which(p) for p in needed):
@@ -81,6 +89,7 @@ def main():
         by_lid(fabric)
         by_connection_manager(fabric)
         nobody_there(fabric)
+        the_trace_says_why(fabric)
 
 
 main()
