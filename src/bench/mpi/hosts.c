@@ -113,7 +113,8 @@ void mpi_hosts_options(const struct mpi_hosts *h, const char *library, unsigned 
 	if (!strcmp(library, "openmpi")) {
 		process_words_add(w, "--host");
 		process_words_add(w, text);
-		process_words_split(w, "--mca plm_rsh_agent");
+		/* Both hosts have the same processors here, and each would begin with the first. */
+		process_words_split(w, "--bind-to none --mca plm_rsh_agent");
 	} else {
 		process_words_add(w, "-hosts");
 		process_words_add(w, text);
