@@ -43,6 +43,12 @@ def case_of(data, name, run=0):
     return next(c for c in data["runs"][run]["cases"] if c["id"] == name)
 
 
+def figures_of(data, case, run=0):
+    """The values of the case's figures by their names."""
+    names = data["runs"][run]["figures"]
+    return {names[i]["name"]: value for i, value in case["figures"]}
+
+
 def has_the_data_of_every_case(run):
     out, _ = report(run)
     text = page_of(os.path.join(run, "report.html"))
@@ -57,7 +63,7 @@ def has_the_data_of_every_case(run):
     assert abs(sum(lat["bins"]) + 100 * lat["beyond"] - 100) < 1, lat
     assert max(lat["bands"]["high"]) // 1000 == lat["max"] // 1000, "no outlier is lost"
     assert lat["tail"]["left"][0] == lat["count"] and lat["tail"]["left"][-1] == 1
-    assert any(f["name"] == "missed_share" for f in case_of(data, "N4_rate=100_values=1")["figures"])
+    assert "missed_share" in figures_of(data, case_of(data, "N4_rate=100_values=1"))
 
 
 def the_page_executes_its_own_script_only(run):
@@ -122,7 +128,8 @@ def numbers_that_come_late_are_not_missing(tmp):
         for n in (1, 2, 4, 3, 5, 7, 8, 9, 8, 10):
             f.write(f"17000{n:05d},0,{n * 1e-9:.9f},{n},1\n")
     report("--recording", samples, "--out", out)
-    figures = {f["name"]: f["value"] for f in data_of(page_of(out))["runs"][0]["cases"][0]["figures"]}
+    data = data_of(page_of(out))
+    figures = figures_of(data, data["runs"][0]["cases"][0])
     assert figures == {"samples": 10, "lost": 1, "reordered": 2}, figures
 
 
@@ -158,7 +165,7 @@ def recordings_have_figures(tmp):
     data = data_of(page_of(out))
     plant, hook = data["runs"][0]["cases"]
     assert data["kind"] == "recording" and plant["limit_ns"] == 20500
-    assert {f["name"]: f["value"] for f in plant["figures"]}["lost"] == 1
+    assert figures_of(data, plant)["lost"] == 1
     latency, gap = plant["latencies"]
     assert latency["name"] == "t_lat" and 0.4 < latency["share_above"] < 0.6 and gap["share_above"] is None
     assert [(c["label"], c["unit"]) for c in plant["curves"]] == [("voltage", "V"), ("<b>", "")], plant["curves"]

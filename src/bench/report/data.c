@@ -53,9 +53,9 @@ json_t *report_string(const char *text)
 
 json_t *report_run_add(json_t *data, const char *title, const char *folder)
 {
-	json_t *run = json_pack("{s:o, s:o, s:n, s:n, s:n, s:[]}", "title", report_string(title),
+	json_t *run = json_pack("{s:o, s:o, s:n, s:n, s:n, s:[], s:[]}", "title", report_string(title),
 				"folder", report_string(folder), "run", "machine", "shapes",
-				"cases");
+				"figures", "cases");
 
 	return run && !json_array_append_new(json_object_get(data, "runs"), run) ? run : NULL;
 }
@@ -244,14 +244,32 @@ int report_latency_add(json_t *c, const char *name, const char *label, int64_t *
 	return ret;
 }
 
-int report_figure_add(json_t *c, const char *name, const char *label, const char *unit,
-		      double value)
+/* Where a figure of this name, label and unit stands in the list; it is put there if it is new. -1: no
+ * memory. */
+static json_int_t figure_index(json_t *list, json_t *figure)
 {
-	json_t *f = json_pack("{s:o, s:o, s:o, s:o}", "name", report_string(name), "label",
-			      report_string(label ? label : name), "unit",
-			      report_string(unit ? unit : ""), "value", number(value, 10));
+	const json_t *known;
+	size_t i;
 
-	return f && !json_array_append_new(json_object_get(c, "figures"), f) ? 0 : -ENOMEM;
+	json_array_foreach(list, i, known)
+		if (json_equal(known, figure))
+			return (json_int_t)i;
+	return json_array_append(list, figure) ? -1 : (json_int_t)i;
+}
+
+int report_figure_add(json_t *run, json_t *c, const char *name, const char *label,
+		      const char *unit, double value)
+{
+	json_t *f = json_pack("{s:o, s:o, s:o}", "name", report_string(name), "label",
+			      report_string(label ? label : name), "unit",
+			      report_string(unit ? unit : ""));
+	json_int_t i = f ? figure_index(json_object_get(run, "figures"), f) : -1;
+
+	json_decref(f);
+	if (i < 0)
+		return -ENOMEM;
+	return json_array_append_new(json_object_get(c, "figures"),
+				     json_pack("[I, o]", i, number(value, 10))) ? -ENOMEM : 0;
 }
 
 /* What becomes of one bin of a curve. */

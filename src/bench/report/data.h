@@ -8,10 +8,11 @@
  *   "compare": [ { "id", "latency", "a_ns", "b_ns", "ratio", "low", "high", "verdict" } ] of two
  *              (result/compare.h) }
  * RUN:     { "title", "folder", "run": run.json, "machine": machine.json, "shapes":
- *            shapes_evaluate(), "cases": [ CASE ] }; what is not there is null
+ *            shapes_evaluate(), "figures": [ { "name", "label", "unit" } ], each once,
+ *            "cases": [ CASE ] }; what is not there is null
  * CASE:    { "id", "kind", "scenario", "question", "label", "command", "limit_ns",
  *            "parameters", "reference", "disturbance" (of its time, result/disturbance.h),
- *            "latencies": [ LATENCY ], "figures": [ { "name", "label", "unit", "value" } ],
+ *            "latencies": [ LATENCY ], "figures": [ [ index in the run's figures, value ] ],
  *            "curves": [ CURVE ] }
  * LATENCY: as in summary.json with "name", and further "low", "high" (95 % interval of the
  *          median), "reference_ns"; of those that have rows and are no parts of a budget:
@@ -53,8 +54,9 @@ json_t *report_case_add(json_t *run, const char *id, const char *kind);
 int report_latency_add(json_t *c, const char *name, const char *label, int64_t *values,
 		       size_t count, const struct report_detail *detail);
 
-int report_figure_add(json_t *c, const char *name, const char *label, const char *unit,
-		      double value);
+/* A number beside the latencies. `c` is a case of `run`. */
+int report_figure_add(json_t *run, json_t *c, const char *name, const char *label,
+		      const char *unit, double value);
 
 /* A quantity over time: `seconds` and `values` of `count` samples, not a number where there is
  * none. Nothing is appended where there is no value at all. */

@@ -55,14 +55,14 @@ static int add_latency(json_t *c, const struct result_read *in, const char *name
 	return ret;
 }
 
-static int add_figures(json_t *c, const json_t *summary)
+static int add_figures(json_t *run, json_t *c, const json_t *summary)
 {
 	const char *name;
 	json_t *figure;
 
 	json_object_foreach(json_object_get(summary, "figures"), name, figure) {
 		const json_t *value = json_object_get(figure, "value");
-		int ret = report_figure_add(c, name,
+		int ret = report_figure_add(run, c, name,
 			json_string_value(json_object_get(figure, "label")),
 			json_string_value(json_object_get(figure, "unit")),
 			json_is_number(value) ? json_number_value(value) : NAN);
@@ -123,7 +123,7 @@ static int add_case(json_t *run, const struct folder *f, struct result_read *in,
 		if (!ret)
 			ret = add_latency(c, in, name, latency, detail);
 	if (!ret)
-		ret = add_figures(c, in->summary);
+		ret = add_figures(run, c, in->summary);
 	if (!ret && json_object_get(in->summary, "disturbance"))
 		json_object_set(c, "disturbance", json_object_get(in->summary, "disturbance"));
 	if (!ret)

@@ -270,11 +270,11 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 	int ret = c ? name_case(c, path, o) : -ENOMEM;
 
 	if (!ret)
-		ret = report_figure_add(c, "samples", "samples", "", (double)s->count);
+		ret = report_figure_add(run, c, "samples", "samples", "", (double)s->count);
 	if (!ret)
-		ret = report_figure_add(c, "lost", "missing sequence numbers", "", s->lost);
+		ret = report_figure_add(run, c, "lost", "missing sequence numbers", "", s->lost);
 	if (!ret)
-		ret = report_figure_add(c, "reordered", "out of order", "", s->reordered);
+		ret = report_figure_add(run, c, "reordered", "out of order", "", s->reordered);
 	if (!ret && s->any_latency)
 		ret = report_latency_add(c, "t_lat", "from origin to reception", s->latency,
 					 s->latencies, &detail);

@@ -126,8 +126,8 @@ static int add_curves(json_t *run, const char *path, const struct recording_opti
 		ret = report_curve_add(c, shown[i].label, shown[i].unit, l->seconds, l->value[i],
 				       l->count);
 		if (!ret && isfinite(last))
-			ret = report_figure_add(c, shown[i].label, shown[i].label, shown[i].unit,
-						last);
+			ret = report_figure_add(run, c, shown[i].label, shown[i].label,
+						shown[i].unit, last);
 	}
 	return ret;
 }

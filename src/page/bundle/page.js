@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 d0c03292c7712d41f1d8cd8e403a1a4e97c0ef672807b434dc969a9a8341bbc4 */
+/* Made from src/page by `make page`; sources sha256 77ea1fadd6cfda1c63a813d4103452f2ca1ffe9c3346c1924bfd368680e4cefa */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -50,7 +50,12 @@ export interface Data { layout: number; command: string; kind: string; runs: Run
 const UNFIT = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export function readData(text: string): Data {
-	return JSON.parse(text, (_, v) => typeof v === 'string' ? v.replace(UNFIT, '\ufffd') : v);
+	const data = JSON.parse(text, (_, v) => typeof v === 'string' ? v.replace(UNFIT, '\ufffd') : v);
+	// Names, labels and units stand once for all cases.
+	for (const run of data.runs)
+		for (const c of run.cases)
+			c.figures = c.figures.map(([i, value]: [number, number | null]) => ({ ...run.figures[i], value }));
+	return data;
 }
 
 /** Is it a part of a budget: NAME.PART? */

@@ -7,7 +7,9 @@ window, and no script fails. Then what a reader does with a figure.
 report.py SUITE...: measures these suites as `busbar bench run SUITE --ci` does and looks at their reports.
 Without arguments a run with invented results. Environment: BUSBAR, the program; CHROMIUM. Exit status 0: good,
 1: not, 77: no chromium."""
+import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -144,7 +146,38 @@ def a_recording(folder):
     return path
 
 
+def pair(folder, name, factor, disturbance=None):
+    """A run of two cases, of which "second" takes `factor` times as long."""
+    run, rng = report_run.Run(os.path.join(folder, name), machine=False), random.Random(2)
+    for label, median in (("first", 1000), ("second", 1000 * factor)):
+        run.case("P_" + label, {"kind": "hca", "scenario": "P", "label": label, "question": "Which one is faster?",
+                                "parameters": {"way": label}}, {"t_lat": ("one-way latency", report_run.latencies(rng, median, 2000))})
+        if disturbance:
+            where = os.path.join("cases", "P_" + label)
+            with open(os.path.join(run.folder, where, "summary.json"), encoding="utf-8") as f:
+                run.write(where, "summary.json", {**json.load(f), "disturbance": disturbance})
+    return run.folder
+
+
+def a_known_truth_is_answered(b, tmp):
+    """What is twice as long is said to be so, what is alike is not told apart, and nothing is decided where other
+    programs had the processors."""
+    for name, factor, disturbance, sentence, why in (
+            ("slower", 2, None, "first is the fastest: 1", "do not overlap"),
+            ("alike", 1, None, "No difference is shown between", "overlap: no difference is shown"),
+            ("busy", 2, {"stolen_percent": 0, "others_percent": 40.0}, "In this run: first is", "Not decidable: other programs used 40"),
+            ("stolen", 2, {"stolen_percent": 12.0, "others_percent": None}, "In this run: first is", "took the processors away 12"),
+            ("calm", 2, {"stolen_percent": 1.0, "others_percent": 3.0}, "first is the fastest: 1", "do not overlap")):
+        page = os.path.join(tmp, name + ".html")
+        report(pair(tmp, name, factor, disturbance), "--out", page)
+        open_page(b, page)
+        text = b.js("document.querySelector('.question .answer').innerText")
+        assert sentence in text and why in text.replace("\u202f", " "), (name, text)
+        assert factor == 1 or "second 2" in text, text
+
+
 def invented(b, tmp):
+    a_known_truth_is_answered(b, tmp)
     run, other = os.path.join(tmp, "run"), os.path.join(tmp, "other")
     report_run.fill(report_run.Run(run, left_out=[{"id": "E_UD", "scenario": "E", "reason": "UD has no RDMA writes"}]), 400)
     report_run.fill(report_run.Run(other), 400, median=1.5)

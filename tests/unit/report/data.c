@@ -110,6 +110,25 @@ static void a_curve_without_values_is_left_out(void **state)
 	json_decref(data);
 }
 
+static void the_name_of_a_figure_stands_once(void **state)
+{
+	json_t *data = json_pack("{s:[]}", "runs"), *run = report_run_add(data, "suite", NULL);
+	json_t *a = report_case_add(run, "a", "hca"), *b = report_case_add(run, "b", "hca");
+
+	(void)state;
+	assert_int_equal(report_figure_add(run, a, "lost", "messages lost", "", 1), 0);
+	assert_int_equal(report_figure_add(run, b, "lost", "messages lost", "", 0.0 / 0.0), 0);
+	assert_int_equal(report_figure_add(run, b, "lost", "messages lost", "%", 2), 0);
+	assert_int_equal(json_array_size(json_object_get(run, "figures")), 2);
+	a = json_array_get(json_object_get(a, "figures"), 0);
+	assert_int_equal(json_integer_value(json_array_get(a, 0)), 0);
+	a = json_array_get(json_object_get(b, "figures"), 0);
+	assert_true(json_is_null(json_array_get(a, 1)));
+	a = json_array_get(json_object_get(b, "figures"), 1);
+	assert_int_equal(json_integer_value(json_array_get(a, 0)), 1);
+	json_decref(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +137,7 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_budget_has_statistics_only),
 		cmocka_unit_test(more_latencies_have_fewer_points),
 		cmocka_unit_test(texts_are_valid_whatever_bytes_they_have),
+		cmocka_unit_test(the_name_of_a_figure_stands_once),
 		cmocka_unit_test(a_curve_without_values_is_left_out),
 	};
 
