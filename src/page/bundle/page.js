@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 77ea1fadd6cfda1c63a813d4103452f2ca1ffe9c3346c1924bfd368680e4cefa */
+/* Made from src/page by `make page`; sources sha256 85e11d6b86fad537ab9e38ac39ed8a68978384600f83a1c10cd144a1d1d8b2b2 */
 /* It holds uPlot:
 The MIT License (MIT)
 

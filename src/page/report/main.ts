@@ -23,7 +23,8 @@ function one(data: Data): Node[] {
 	});
 	if (shapes)
 		entries.unshift({ id: 'shapes', question: 'Does this run show what the source\'s did?', text: shapes.querySelector('.sentence')!.textContent! });
-	return [contents(entries), headLines(run), shapes, ...sections.map((x, i) => sectionView(x, run, `q${i + 1}`)), leftOut(run)].filter((n): n is HTMLElement => !!n);
+	const none = sections.length ? null : h('section', { class: 'card question' }, h('h2', {}, 'Nothing was measured'), h('p', { class: 'sentence' }, 'This run has no case that is complete.'));
+	return [contents(entries), headLines(run), none, shapes, ...sections.map((x, i) => sectionView(x, run, `q${i + 1}`)), leftOut(run)].filter((n): n is HTMLElement => !!n);
 }
 
 function two(data: Data): Node[] {

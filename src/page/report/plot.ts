@@ -192,13 +192,12 @@ export class Chart {
 		const p = this.plot, narrow = this.width < 560, rows = p.y.rows;
 		const x = this.range ? { ...p.x, low: this.range[0], high: this.range[1] } : p.x;
 		const height = p.height ?? (rows ? 46 + rows.length * (narrow ? 40 : rows.length < 7 ? 34 : 26) : narrow ? 260 : 320);
-		const left = this.leftMargin(p.y, this.width), right = rows ? 22 : 18, top = rows ? 8 : 22, bottom = 42;
+		const left = this.leftMargin(p.y, this.width), right = rows ? 22 : 18, top = rows ? 8 : 28, bottom = 42;
 		const svg = this.svg;
 		svg.replaceChildren();
 		svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
 		svg.dataset.width = String(this.width);
 		svg.style.height = `${height}px`;
-		svg.append(s('title', {}, p.what), s('desc', {}, p.description));
 		const layer = s('g', {});
 		const d = this.drawing = new Drawing(svg, layer, x, p.y, left, top, this.width - left - right, height - top - bottom);
 		this.grid(d, narrow);
@@ -248,7 +247,7 @@ export class Chart {
 				line(d.left, at, d.left + d.width, at, 'grid');
 				d.label(t.text, d.left - 7, at + 4, 'end', 'tick', true);
 			}
-			d.label(p.y.label, 2, d.top - 10, 'start', 'axis', true);
+			d.label(p.y.label, 2, d.top - 15, 'start', 'axis', true);
 		}
 		line(d.left, bottom, d.left + d.width, bottom, 'base');
 		if (p.y.rows)

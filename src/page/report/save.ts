@@ -54,7 +54,7 @@ export function svgText(what: string, svg: SVGSVGElement, legend: LegendEntry[],
 	copy.setAttribute('height', String(box.height + head));
 	const own = theme ? `:root{${colours(theme)}}` :
 		`:root{${colours('light')}}@media(prefers-color-scheme:dark){:root{${colours('dark')}}}`;
-	copy.replaceChildren(s('style', {}, own + FIGURE_STYLE),
+	copy.replaceChildren(s('title', {}, what), s('desc', {}, svg.getAttribute('aria-label') ?? ''), s('style', {}, own + FIGURE_STYLE),
 		s('rect', { width: '100%', height: '100%', style: 'fill:var(--card)' }),
 		s('text', { class: 'title', x: 10, y: 18 }, what), ...rows, inner);
 	return new XMLSerializer().serializeToString(copy).replace(/( (?:d|[xy][12]?|c[xy]|width|height|points)=")([^"]*)/g, (_, name, v) =>

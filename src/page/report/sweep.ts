@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Figures over a parameter that was swept: medians with bars from 10 to 90 %, other numbers, and the
 // surface over rate and size, flat as a map or seen from the side.
-import { s } from '../components/dom';
+import { h, s } from '../components/dom';
 import { Case, latencyNamed, missed, valueOf } from './data';
 import { AxisKey, Group, latencyLabel, Line, valueAt } from './groups';
 import { colourClass, Drawing, marker, Plot, Point, Series, textWidth } from './plot';
+import { saveButtons } from './save';
 import { Axis, axisFor } from './scale';
 import { percent, quantity, sentence, time } from './words';
 
@@ -156,42 +157,58 @@ function drawCells(d: Drawing, f: Surface, cells: { c: Case; i: number; k: numbe
 }
 
 /** The same surface from the side: rate to the right, size to the back, medians upwards. */
-export function surfaceView(g: Group, line: Line, latency: string): SVGSVGElement | null {
+export function surfaceView(g: Group, line: Line, latency: string): HTMLElement | null {
 	const f = surfaceOf(g, line, latency);
 	if (!f)
 		return null;
-	const width = 640, height = 380, dx = 0.36, up = 190;
-	const place = (i: number, k: number, z: number): [number, number] => [
-		60 + (i / (f.xs.length - 1)) * 360 + (k / (f.ys.length - 1)) * 360 * dx,
-		320 - (k / (f.ys.length - 1)) * 90 - z * up];
-	const level = (ns: number): number => Math.log(Math.max(ns, 1) / f.low) / Math.log(f.high / f.low || 2);
-	const svg = s('svg', { class: 'plot side', viewBox: `0 0 ${width} ${height}`, role: 'img',
-		'aria-label': `The medians as a surface: ${line.label} ${latencyLabel(g, latency)}; the map beside it has the same numbers` });
-	const label = (text: string, x: number, y: number, anchor: string, kind = 'tick'): void => {
-		svg.append(s('text', { class: kind, x, y, 'text-anchor': anchor }, text));
-	};
-	const line3 = (a: [number, number], b: [number, number]): void => {
+	const what = `Surface over ${g.x!.label} and ${g.y!.label}: ${line.label ? line.label + ', ' : ''}${latencyLabel(g, latency)}`;
+	const svg = s('svg', { class: 'plot side', viewBox: `0 0 ${SIDE.width} ${SIDE.height}`, role: 'img',
+		'aria-label': `${what}. From ${time(f.low)} to ${time(f.high)}; the map has the same numbers.` });
+	drawFaces(svg, f);
+	nameSides(svg, f, g);
+	return h('figure', {}, h('figcaption', {}, what), svg, h('div', { class: 'under' }, h('span', { class: 'push' }), ...saveButtons(what, () => svg, () => [])));
+}
+
+const SIDE = { width: 640, height: 380, left: 70, bottom: 310, along: 350, deep: 130, rise: 90, up: 180 };
+
+function sidePlace(f: Surface, i: number, k: number, z: number): [number, number] {
+	const back = k / (f.ys.length - 1);
+	return [SIDE.left + i / (f.xs.length - 1) * SIDE.along + back * SIDE.deep, SIDE.bottom - back * SIDE.rise - z * SIDE.up];
+}
+
+/** From the back to the front, so that what is near covers what is behind it. */
+function drawFaces(svg: SVGSVGElement, f: Surface): void {
+	const level = (ns: number): number => f.high > f.low ? Math.log(Math.max(ns, 1) / f.low) / Math.log(f.high / f.low) : 0;
+	const last = [f.xs.length - 1, f.ys.length - 1];
+	const ground = (a: [number, number], b: [number, number]): void => {
 		svg.append(s('line', { class: 'grid', x1: a[0], y1: a[1], x2: b[0], y2: b[1] }));
 	};
-	f.xs.forEach((_, i) => line3(place(i, 0, 0), place(i, f.ys.length - 1, 0)));
-	f.ys.forEach((_, k) => line3(place(0, k, 0), place(f.xs.length - 1, k, 0)));
-	for (let k = f.ys.length - 2; k >= 0; k--)
-		for (let i = 0; i + 1 < f.xs.length; i++) {
+	f.xs.forEach((_, i) => ground(sidePlace(f, i, 0, 0), sidePlace(f, i, last[1], 0)));
+	f.ys.forEach((_, k) => ground(sidePlace(f, 0, k, 0), sidePlace(f, last[0], k, 0)));
+	for (let k = last[1] - 1; k >= 0; k--)
+		for (let i = 0; i < last[0]; i++) {
 			const corners = [[i, k], [i + 1, k], [i + 1, k + 1], [i, k + 1]].map(([a, b]) => ({ a, b, c: f.at.get(`${f.xs[a]} ${f.ys[b]}`) }));
 			if (corners.some(q => !q.c))
 				continue;
-			const ns = corners.map(q => latencyNamed(q.c!, latency)!.p50), mean = Math.exp(ns.reduce((sum, v) => sum + Math.log(Math.max(v, 1)), 0) / 4);
+			const ns = corners.map(q => latencyNamed(q.c!, f.latency)!.p50), mean = Math.exp(ns.reduce((sum, v) => sum + Math.log(Math.max(v, 1)), 0) / 4);
 			svg.append(s('polygon', { class: 'cell', style: `fill:${shadeOf(f, mean).fill}`,
-				points: corners.map((q, n) => place(q.a, q.b, level(ns[n])).map(v => v.toFixed(1)).join(',')).join(' ') },
+				points: corners.map((q, n) => sidePlace(f, q.a, q.b, level(ns[n])).map(v => v.toFixed(1)).join(',')).join(' ') },
 				s('title', {}, `${time(Math.min(...ns))} to ${time(Math.max(...ns))}`)));
 		}
-	const step = Math.ceil(f.xs.length / 5), deep = Math.ceil(f.ys.length / 5);
-	f.xs.forEach((v, i) => i % step === 0 && label(quantity(v, g.x!.unit), place(i, 0, 0)[0], place(i, 0, 0)[1] + 16, 'middle'));
-	f.ys.forEach((v, k) => k % deep === 0 && k && label(quantity(v, g.y!.unit), place(f.xs.length - 1, k, 0)[0] + 8, place(f.xs.length - 1, k, 0)[1] + 4, 'start'));
-	label(g.x!.label, 240, 356, 'middle', 'axis');
-	label(g.y!.label, 540, 326, 'middle', 'axis');
-	for (const z of [0, 1])
-		label(time(z ? f.high : f.low), 52, 320 - z * up, 'end');
-	svg.append(s('line', { class: 'base', x1: 60, x2: 60, y1: 320, y2: 320 - up }));
-	return svg;
+}
+
+function nameSides(svg: SVGSVGElement, f: Surface, g: Group): void {
+	svg.dataset.width = String(SIDE.width);
+	const d = new Drawing(svg, svg as unknown as SVGGElement, { label: '', unit: '', log: false, low: 0, high: 1 }, { label: '', unit: '', log: false, low: 0, high: 1 }, 0, 0, SIDE.width, SIDE.height);
+	svg.append(s('line', { class: 'base', x1: SIDE.left, x2: SIDE.left, y1: SIDE.bottom, y2: SIDE.bottom - SIDE.up }));
+	d.label(time(f.high), SIDE.left - 8, SIDE.bottom - SIDE.up + 4, 'end');
+	d.label(time(f.low), SIDE.left - 8, SIDE.bottom + 4, 'end');
+	d.label(g.x!.label, SIDE.left + SIDE.along / 2, SIDE.bottom + 42, 'middle', 'axis');
+	f.xs.forEach((v, i) => d.label(quantity(v, g.x!.unit), sidePlace(f, i, 0, 0)[0], SIDE.bottom + 20, 'middle'));
+	f.ys.forEach((v, k) => {
+		const [x, y] = sidePlace(f, f.xs.length - 1, k, 0);
+		d.label(quantity(v, g.y!.unit), x + 10, y + 4, 'start');
+	});
+	const [x, y] = sidePlace(f, f.xs.length - 1, (f.ys.length - 1) / 2, 0);
+	d.label(g.y!.label, Math.min(x + 60, SIDE.width - textWidth(g.y!.label) - 4), y + 14, 'start', 'axis');
 }
