@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 85e11d6b86fad537ab9e38ac39ed8a68978384600f83a1c10cd144a1d1d8b2b2 */
+/* Made from src/page by `make page`; sources sha256 f1086f223fefa591934eb0ff9cb726554ca07d5e3c8e976292fff4e4b2de5fc9 */
 /* It holds uPlot:
 The MIT License (MIT)
 

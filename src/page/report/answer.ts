@@ -21,6 +21,8 @@ interface Entry { name: string; c: Case; l: Latency }
 
 /** Shares of processor time above which a figure says little, as for `busbar bench shapes`. */
 const STOLEN = 5, OTHERS = 10, MISSED = 5;
+/** Kinds whose clock is virtual: nothing disturbs them. */
+const VIRTUAL = new Set(['odp']);
 /** What others are compared with, and so never left out. */
 const BASELINE = /^(tcp|udp|timerfd|loopback)\b/;
 /** A size takes longer from here on. */
@@ -31,6 +33,8 @@ const LONGER = 1.25;
 /** Why figures of this run say little; "": nothing is known that disturbed it. */
 export function disturbed(run: Run, cases: Case[]): string {
 	const whole = at(run.run, 'disturbance');
+	if (cases.length && cases.every(c => VIRTUAL.has(c.kind)))
+		return '';
 	for (const c of cases) {
 		const own = c.disturbance;
 		if ((own?.stolen_percent ?? 0) >= STOLEN)
@@ -237,7 +241,7 @@ function recording(c: Case): Answer {
 	const parts = [
 		l ? `half of the samples came within ${time(l.p50)} of their origin, 99 % within ${time(l.p99)}` : '',
 		gap ? `${time(gap.p50)} apart (median; longest gap ${time(gap.max)})` : '',
-		Number.isFinite(lost) ? `${quantity(lost, '')} sequence numbers are missing` + (order > 0 ? `, ${quantity(order, '')} came out of order` : '') : '',
+		Number.isFinite(lost) ? (lost === 1 ? 'one sequence number is missing' : `${lost ? quantity(lost, '') : 'no'} sequence numbers are missing`) + (order > 0 ? `, ${quantity(order, '')} came out of order` : '') : '',
 	].filter(t => t);
 	const curve = c.curves.find(k => k.label.startsWith('one-way delay, highest')) ?? c.curves[0];
 	if (!parts.length && curve)

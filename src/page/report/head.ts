@@ -54,8 +54,10 @@ function machineLimits(m: any): string[] {
 	return limits;
 }
 
-function machineLine(run: Run): HTMLElement {
+function machineLine(run: Run): HTMLElement | null {
 	const m = run.machine;
+	if (!run.run)
+		return null;
 	if (!m)
 		return h('p', { class: 'muted line' }, 'This run has no description of its machine, so its figures cannot be given as multiples of what the machine can do at best.');
 	const cpus = at(m, 'cpu.online'), text = [`${at(m, 'host') ?? 'host'}: ${cpus ? `${cpus} × ` : ''}${at(m, 'cpu.model') ?? 'unknown processor'}`,

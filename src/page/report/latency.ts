@@ -24,6 +24,11 @@ function describe(all: Named[]): string {
 	return all.map(n => `${n.name}: median ${time(n.l.p50)}, ${share(n)}.`).join(' ');
 }
 
+/** What all of them are: the label of a latency, or just a time. */
+function kindOf(all: Named[]): string {
+	return all.every(n => n.l.label === all[0].l.label) ? all[0].l.label : 'time';
+}
+
 function histogramPoints(n: Named, unit: number): Point[] {
 	return n.l.bins!.map((v, i) => ({ x: (i + 0.5) * n.l.bin_ns!, y: v * unit / n.l.bin_ns!,
 		text: `${n.name}: ${percent(v)} from ${time(i * n.l.bin_ns!)} to ${time((i + 1) * n.l.bin_ns!)}` }));
@@ -66,7 +71,7 @@ export function histogram(all: Named[], what: string): Plot {
 	const y = axisFor(`share of the messages in each ${time(unit)}`, '%', [0, top], { log: false, low: 0, high: Math.min(top * 1.12, 104) });
 	return {
 		what: `Histogram: ${what}`, description: describe(all),
-		x: { label: `${all[0].l.label}; dashed: median`, unit: 'ns', log, low, high: range }, y,
+		x: { label: `${kindOf(all)}; dashed: median`, unit: 'ns', log, low, high: range }, y,
 		series: all.map((n, i) => ({ name: n.name, colour: i, points: histogramPoints(n, unit),
 			draw: d => drawHistogram(d, n, i, all.length < 4, unit) })),
 		note: all.some(n => n.l.reference_ns !== undefined && n.l.reference_ns < range) ? '△ median of other hardware' : undefined,
@@ -83,7 +88,7 @@ export function tail(all: Named[], what: string): Plot {
 	return {
 		what: `The slowest messages: ${what}`,
 		description: all.map(n => `${n.name}: 99 % below ${time(n.l.p99)}, 99.9 % below ${time(n.l['p99.9'])}, slowest ${time(n.l.max)}.`).join(' '),
-		x: axisFor(all[0].l.label, 'ns', values, { log: true }), y,
+		x: axisFor(kindOf(all), 'ns', values, { log: true }), y,
 		series: all.map((n, i): Series => {
 			const points = n.l.tail!.value.map((v, k) => ({ x: Math.max(v, 1), y: 100 * n.l.tail!.left[k] / n.l.count,
 				text: `${n.name}: ${percent(100 * n.l.tail!.left[k] / n.l.count)} (${count(n.l.tail!.left[k])}) took ${time(v)} or longer` }));
@@ -108,7 +113,7 @@ export function overTime(all: Named[], what: string): Plot {
 		what: `Over time: ${what}`,
 		description: all.map(n => `${n.name}: ${count(n.l.count)} messages in the order in which they were sent, from ${time(n.l.min)} to ${time(n.l.max)}.`).join(' '),
 		x: { label: 'message, in the order of sending', unit: '', log: false, low: 0, high: most },
-		y: axisFor(all[0].l.label, 'ns', values.filter(v => v > 0)),
+		y: axisFor(kindOf(all), 'ns', values.filter(v => v > 0)),
 		series: all.map((n, i): Series => {
 			const b = n.l.bands!, size = b.median.length, x = (k: number): number => n.l.count * k / size;
 			return { name: n.name, colour: i, points: b.median.map((v, k) => ({ x: x(k + 0.5), y: v,
