@@ -82,7 +82,7 @@ static void transmit(struct fabric *f, struct fabric_lane *lane, uint64_t start_
 	o->sending_blocks = item->blocks;
 	o->sending_holder = item->holder;
 	lane->starved = false;
-	lane->head_ps = o->busy_ps;
+	lane->head_ps = f->now_ps;
 	if (lane->number != FABRIC_LANE_MANAGEMENT)
 		lane->sent_blocks = (lane->sent_blocks + fabric_blocks(item->packet.bytes)) & 0xfff;
 	if (s->is_flow) {

@@ -191,6 +191,7 @@ static void partitions_are_enforced(void)
 	static const uint16_t limited[] = { 0x1234, 0x7fff }, full[] = { 0x9234 };
 	struct fabric *f = begin();
 	struct fabric_port_setting set;
+	struct fabric_lane_state lane;
 	struct fabric_counters c;
 
 	CHECK(fabric_get_port(f, SWITCH, 1, &set) == 0);
@@ -205,6 +206,7 @@ static void partitions_are_enforced(void)
 	send_pkey(0x9235);
 	expect_drop(FABRIC_DROP_PARTITION, SWITCH, 1);
 	CHECK(fabric_get_counters(f, SWITCH, 1, &c) == 0 && c.rcv_constraint == 2);
+	CHECK(fabric_get_lane(f, 0, 1, 0, &lane) == 0 && lane.credit_blocks == 512);
 	set.enforce_in = false;
 	CHECK(fabric_set_port(f, SWITCH, 1, &set) == 0);
 	set.enforce_out = true;
@@ -216,6 +218,29 @@ static void partitions_are_enforced(void)
 	send_pkey(0xffff);
 	expect_drop(FABRIC_DROP_PARTITION, SWITCH, 2);
 	CHECK(fabric_get_counters(f, SWITCH, 2, &c) == 0 && c.xmit_constraint == 1);
+	fabric_close(f);
+}
+
+/* Lane 15 has no credits: two hosts that send to one lose what their buffers in the switch do not take. */
+static void management_packets_are_lost_when_their_buffer_is_full(void)
+{
+	struct fabric *f = begin();
+	struct fabric_counters a, b;
+
+	for (unsigned i = 0; i < 400; i++) {
+		for (uint32_t node = 0; node < 2; node++) {
+			struct fabric_packet *p = kit_packet(f, 3, 0, 290);
+
+			p->lane = FABRIC_LANE_MANAGEMENT;
+			CHECK(fabric_send(f, node, 1, p) == 0);
+		}
+		fabric_run(f, fabric_now_ps(f) + 290 * BYTE_PS, 0);
+	}
+	fabric_run(f, FABRIC_NEVER, 0);
+	CHECK(fabric_get_counters(f, SWITCH, 1, &a) == 0 && fabric_get_counters(f, SWITCH, 2, &b) == 0);
+	CHECK(seen.dropped > 200 && seen.dropped < 400 && seen.why == FABRIC_DROP_MANAGEMENT);
+	CHECK(a.management_dropped + b.management_dropped == seen.dropped);
+	CHECK(seen.delivered == 800 - seen.dropped);
 	fabric_close(f);
 }
 
@@ -431,6 +456,7 @@ int main(void)
 	states_of_ports_permit_packets();
 	lanes_and_lengths_are_checked();
 	partitions_are_enforced();
+	management_packets_are_lost_when_their_buffer_is_full();
 	groups_get_copies_but_not_the_sender();
 	a_cut_drops_what_is_on_the_link_and_waits_for_it();
 	a_full_port_asks_for_patience();

@@ -24,6 +24,7 @@ static struct {
 	struct sender senders[SENDERS];
 	unsigned count;
 	uint64_t marked_x, marked_q, marked_r; /* by the port from x to y, those to Q and to R */
+	uint64_t last_ps; /* when a packet came */
 	bool verbose, closing;
 } run;
 
@@ -35,6 +36,7 @@ static void deliver(void *arg, uint32_t node, uint8_t port, struct fabric_packet
 	(void)port;
 	run.lane[p->lane]++;
 	run.packets++;
+	run.last_ps = fabric_now_ps(run.f);
 	if (p->flags & FABRIC_BECN) {
 		fabric_becn(run.f, s->flow);
 	} else if (s) {
@@ -329,6 +331,78 @@ static void congestion_control_saves_the_victim(void)
 	CHECK(all > .7);
 }
 
+/* Sends two packets of the flow; the time between their arrivals, in packet times. */
+static double gap(uint32_t flow)
+{
+	uint64_t first;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct fabric_packet *p = kit_packet(run.f, 2, 0, PACKET);
+
+		p->flow = flow;
+		CHECK(!fabric_send(run.f, 0, 1, p));
+	}
+	run.packets = 0;
+	while (run.packets < 1)
+		fabric_run(run.f, FABRIC_NEVER, 1);
+	first = run.last_ps;
+	fabric_run(run.f, FABRIC_NEVER, 0);
+	CHECK(run.packets == 2);
+	return (double)(run.last_ps - first) / PACKET_PS;
+}
+
+/* Two marks, and each tick of the timer takes one back. */
+static void delays_follow_the_table_and_the_timer(void)
+{
+	static const uint16_t table[] = { 0, 4, 0x4003, 100 }; /* 0x4003: 3 / 2 */
+	struct fabric_congestion_host host = { .timer = 100, .increase = 1, .limit = 2 };
+	struct fabric_link link = kit_link(1);
+	uint32_t flow, other;
+
+	begin();
+	kit_host(run.f);
+	kit_host(run.f);
+	kit_join(run.f, 0, 1, 1, 1, &link);
+	flow = fabric_flow_open(run.f, 0, 1, 0);
+	other = fabric_flow_open(run.f, 0, 1, 0);
+	CHECK(!fabric_set_congestion_host(run.f, 0, 1, 0, &host));
+	CHECK(!fabric_set_congestion_table(run.f, 0, 1, 0, table, 4));
+	for (unsigned i = 0; i < 5; i++)
+		fabric_becn(run.f, flow); /* up to the limit */
+	CHECK(gap(flow) == 2.5);
+	CHECK(gap(other) == 1);
+	fabric_run(run.f, 102400000, 0);
+	CHECK(gap(flow) == 5);
+	fabric_run(run.f, 204800000, 0);
+	CHECK(gap(flow) == 1);
+	fabric_becn(run.f, flow);
+	fabric_run(run.f, 512000000, 0); /* more ticks than marks */
+	CHECK(gap(flow) == 1);
+	host.minimum = 1;
+	CHECK(!fabric_set_congestion_host(run.f, 0, 1, 0, &host));
+	fabric_run(run.f, 1024000000, 0);
+	CHECK(gap(flow) == 5);
+	CHECK(!fabric_set_congestion_host(run.f, 0, 1, 0, NULL));
+	CHECK(gap(flow) == 1);
+	end();
+}
+
+/* A port that only lacks credits marks when its mask says so. */
+static void a_mask_lets_victims_be_marked(void)
+{
+	struct fabric_congestion_switch c = { .threshold = 15 };
+	double share[SENDERS];
+
+	for (int mask = 0; mask < 2; mask++) {
+		build(4, 2, 2, false);
+		c.victim_mask = mask;
+		CHECK(!fabric_set_congestion_switch(run.f, 0, 3, &c));
+		measure(share, 2000);
+		CHECK(mask ? run.marked_x > 100 : run.marked_x < 10);
+		CHECK(run.marked_r == 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	run.verbose = argc > 1 && !strcmp(argv[1], "--verbose");
@@ -337,6 +411,8 @@ int main(int argc, char **argv)
 	inputs_share_an_output_in_turn();
 	a_flow_is_the_victim_of_others();
 	congestion_control_saves_the_victim();
+	delays_follow_the_table_and_the_timer();
+	a_mask_lets_victims_be_marked();
 	puts("ok");
 	return 0;
 }
