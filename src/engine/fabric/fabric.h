@@ -217,8 +217,10 @@ int fabric_get_arbitration(const struct fabric *f, uint32_t node, uint8_t port, 
 int fabric_set_sl_to_lane(struct fabric *f, uint32_t node, uint8_t in, uint8_t out, const uint8_t lanes[16]);
 int fabric_get_sl_to_lane(const struct fabric *f, uint32_t node, uint8_t in, uint8_t out, uint8_t lanes[16]);
 /* Entries `first` to `first + count - 1` of the linear forwarding table: a port, 255: none. */
-int fabric_set_forwarding(struct fabric *f, uint32_t node, uint16_t first, const uint8_t *ports, unsigned count);
-int fabric_get_forwarding(const struct fabric *f, uint32_t node, uint16_t first, uint8_t *ports, unsigned count);
+int fabric_set_forwarding(struct fabric *f, uint32_t node, uint16_t first, const uint8_t *ports,
+			  unsigned count);
+int fabric_get_forwarding(const struct fabric *f, uint32_t node, uint16_t first, uint8_t *ports,
+			  unsigned count);
 /* Highest LID that is forwarded (LinearFDBTop); at first 0xbfff. */
 int fabric_set_forwarding_top(struct fabric *f, uint32_t node, uint16_t top);
 /* 32 blocks of 16 ports (`position` 0 to 15): masks of 32 entries from multicast LID 0xc000 + first. */
