@@ -289,6 +289,6 @@ static size_t make(uint8_t *bytes, size_t capacity)
 
 int main(int argc, char **argv)
 {
-	return drive(argc, argv, 800, INPUT_BYTES, make);
+	return drive(argc, argv, 5000, INPUT_BYTES, make);
 }
 #endif

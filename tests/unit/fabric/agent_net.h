@@ -14,7 +14,7 @@
 #include "wire/mad/smp.h"
 
 #define NET_LOG 64
-#define NET_QUEUE 4096
+#define NET_QUEUE 1024
 
 struct net_mad {
 	uint32_t node;
