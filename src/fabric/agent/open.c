@@ -130,6 +130,7 @@ static void fill_switch(const struct fabric_agents *a, struct agent_node *n)
 		.linear_fdb_cap = AGENT_LIDS, .multicast_fdb_cap = a->multicast,
 		.default_multicast_primary_port = NO_PORT, .default_multicast_not_primary_port = NO_PORT,
 		.life_time_value = LIFE_TIME, .partition_enforcement_cap = AGENT_PKEYS,
+		.port_state_change = 1, /* links came up when the power did */
 		.inbound_enforcement_cap = 1, .outbound_enforcement_cap = 1,
 		.enhanced_port0 = n->what->enhanced_port_0,
 	};

@@ -99,7 +99,7 @@ static void identities_have_the_bytes_of_the_specification(void **state)
 	static const uint8_t switch_info[] = {
 		0xc0, 0, 0, 0, 4, 0,                 /* entries: linear, random, multicast */
 		0, 0, 0, 0xff, 0xff,                 /* LinearFDBTop, default ports */
-		18 << 3, 0, 0, 0, 32, 0xc0, 0, 0, 0, /* LifeTimeValue; enforcement in and out */
+		18 << 3 | 4, 0, 0, 0, 32, 0xc0, 0, 0, 0, /* LifeTimeValue, PortStateChange; enforcement */
 	};
 	struct fixture *f = *state;
 	struct mad_smp smp = {0};
