@@ -322,6 +322,12 @@ static void logs_have_the_newest_event_first(void **state)
 	struct mad_congestion_log_switch of_switch;
 	struct fixture *f = *state;
 
+	memset(f->mad, 0xee, sizeof(f->mad));
+	put_64(f->mad + MAD_CC_KEY_AT, 0);
+	assert_int_equal(ask(f, OTHER_LID, MAD_CLASS_CONG_MGT, MAD_GET, MAD_ATTR_CONGESTION_LOG, 0), 0);
+	assert_memory_equal(f->mad + MAD_CC_LOG_AT, ((const uint8_t[]){MAD_LOG_CA, 0, 0, 0, 0, 0}), 6);
+	for (unsigned i = MAD_CC_LOG_AT + 12; i < MAD_BYTES; i++)
+		assert_int_equal(f->mad[i], 0);
 	for (unsigned i = 0; i < 20; i++) {
 		b.local_qp = i;
 		assert_int_equal(fabric_agents_becn(f->net.agents, f->other, 1, &b, 1024 * i), 0);
