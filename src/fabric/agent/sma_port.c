@@ -201,8 +201,6 @@ uint16_t agent_set_port_info(struct agent_request *r)
 	if (agent_link_push(r->a, r->node, number, &next))
 		return MAD_STATUS_BAD_VALUE;
 	p->info = next;
-	if (end && !next.mkey_protect_bits)
-		p->mkey_lease_end_ns = 0;
 	reregister = want.client_reregister && !r->node->is_switch;
 	if (external)
 		take_down(r, p, number, &want);

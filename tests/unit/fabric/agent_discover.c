@@ -166,11 +166,13 @@ static void all_nodes_and_links_are_found(void **state)
 
 static void each_node_is_reached_by_lid(void **state)
 {
+	struct fabric_agents_counts before, after;
 	struct manager m;
 
 	(void)state;
 	discover(&m, "fat-tree:3x4");
 	configure(&m);
+	fabric_agents_get_counts(m.net.agents, &before);
 	for (uint32_t i = 0; i < m.count; i++) {
 		struct mad_smp smp = {.mgmt_class = MAD_CLASS_SUBN_LID, .class_version = 1, .method = MAD_GET,
 				      .tid = 1000 + i, .attr_id = MAD_ATTR_NODE_DESCRIPTION};
@@ -182,6 +184,11 @@ static void each_node_is_reached_by_lid(void **state)
 		assert_int_equal(smp.status, 0);
 		assert_string_equal((const char *)smp.data, m.net.topology->nodes[m.order[i]].name);
 	}
+	fabric_agents_get_counts(m.net.agents, &after);
+	assert_int_equal(after.answered - before.answered, m.count);
+	assert_int_equal(after.delivered - before.delivered, m.count);
+	/* Submitted, received by the agent, and the answer received by the host; its own is not carried. */
+	assert_int_equal(after.received - before.received, m.count + 2 * (m.count - 1));
 	forget(&m);
 }
 

@@ -181,6 +181,17 @@ static void a_mask_says_which_counters_are_written(void **state)
 	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_PERF, MAD_GET, MAD_ATTR_PORT_COUNTERS_EXTENDED, 0), 0);
 	mad_port_counters_extended_unpack(f->mad + MAD_DATA_AT, &x);
 	assert_int_equal(x.xmit_pkts, 4);
+	x.counter_select = 1 << 1 | 1 << 4;
+	x.rcv_data = 17;
+	x.unicast_xmit_pkts = 0;
+	x.xmit_data = 1; /* not selected */
+	mad_port_counters_extended_pack(&x, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_PERF, MAD_SET, MAD_ATTR_PORT_COUNTERS_EXTENDED, 0), 0);
+	mad_port_counters_extended_unpack(f->mad + MAD_DATA_AT, &x);
+	assert_int_equal(x.xmit_data, 4 * 27);
+	assert_int_equal(x.rcv_data, 17);
+	assert_int_equal(x.unicast_xmit_pkts, 0);
+	assert_int_equal(x.xmit_pkts, 4);
 	/* They stop at their greatest value. */
 	c = (struct mad_port_counters){.port_select = 2, .counter_select = 0xffff,
 				       .xmit_pkts = 0xfffffffe, .link_downed = 0xff};
@@ -306,6 +317,17 @@ static void cc_keys_protect(void **state)
 	mad_congestion_key_info_unpack(f->mad + MAD_DATA_AT, &key);
 	assert_int_equal(key.cc_key_violations, 1);
 	assert_int_equal(key.cc_key, 0x4711);
+	/* Violations can be cleared, and only so. */
+	key.cc_key_violations = 9;
+	mad_congestion_key_info_pack(&key, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, OTHER_LID, MAD_CLASS_CONG_MGT, MAD_SET, MAD_ATTR_CONGESTION_KEY_INFO, 0), 0);
+	mad_congestion_key_info_unpack(f->mad + MAD_DATA_AT, &key);
+	assert_int_equal(key.cc_key_violations, 1);
+	key.cc_key_violations = 0;
+	mad_congestion_key_info_pack(&key, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, OTHER_LID, MAD_CLASS_CONG_MGT, MAD_SET, MAD_ATTR_CONGESTION_KEY_INFO, 0), 0);
+	mad_congestion_key_info_unpack(f->mad + MAD_DATA_AT, &key);
+	assert_int_equal(key.cc_key_violations, 0);
 	/* A wrong key starts the lease; when it ends, everybody reads. */
 	put_64(f->mad + MAD_CC_KEY_AT, 0);
 	assert_int_equal(ask(f, OTHER_LID, MAD_CLASS_CONG_MGT, MAD_GET, MAD_ATTR_TIME_STAMP, 0), 0xffff);

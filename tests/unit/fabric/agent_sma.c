@@ -357,6 +357,40 @@ static void a_switch_keeps_its_tables(void **state)
 	assert_int_equal(ask(f, to_switch, MAD_SET, MAD_ATTR_SWITCH_INFO, 0, &smp), MAD_STATUS_BAD_VALUE);
 }
 
+static void a_host_has_guids_and_keys_of_its_own(void **state)
+{
+	struct mad_pkey_table pkeys = {.pkey = {0xffff, 0x8005}};
+	struct fixture *f = *state;
+	struct mad_guid_info guids;
+	struct mad_smp smp = {0};
+	uint64_t own;
+
+	assert_int_equal(get(f, to_other, MAD_ATTR_GUID_INFO, 0, &smp), 0);
+	mad_guid_info_unpack(smp.data, &guids);
+	own = guids.guid[0];
+	assert_int_equal(guids.guid[1], 0);
+	for (uint64_t i = 0; i < 8; i++)
+		guids.guid[i] = 0x100 + i;
+	mad_guid_info_pack(&guids, smp.data);
+	assert_int_equal(ask(f, to_other, MAD_SET, MAD_ATTR_GUID_INFO, 0, &smp), 0);
+	mad_guid_info_unpack(smp.data, &guids);
+	assert_int_equal(guids.guid[0], own); /* the port's, which nobody changes */
+	for (uint64_t i = 1; i < 8; i++) {
+		assert_int_equal(guids.guid[i], 0x100 + i);
+		assert_int_equal(f->net.changed.guids[i], 0x100 + i);
+	}
+	mad_pkey_table_pack(&pkeys, smp.data);
+	assert_int_equal(ask(f, to_other, MAD_SET, MAD_ATTR_PKEY_TABLE, 0, &smp), 0);
+	assert_int_equal(f->net.changed.pkeys[1], 0x8005);
+	assert_int_equal(f->net.changed_node, f->other);
+	/* One LED for each port. */
+	memset(smp.data, 0xff, sizeof(smp.data));
+	assert_int_equal(ask(f, to_switch, MAD_SET, MAD_ATTR_LED_INFO, 2, &smp), 0);
+	assert_int_equal(smp.data[0], 0x80);
+	assert_int_equal(get(f, to_switch, MAD_ATTR_LED_INFO, 1, &smp), 0);
+	assert_int_equal(smp.data[0], 0);
+}
+
 static void mkeys_protect_a_port_until_their_lease_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -427,6 +461,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_set_takes_right_values_and_nothing_of_wrong_ones, begin, end),
 		cmocka_unit_test_setup_teardown(settings_reach_the_engine_and_the_processes, begin, end),
 		cmocka_unit_test_setup_teardown(a_switch_keeps_its_tables, begin, end),
+		cmocka_unit_test_setup_teardown(a_host_has_guids_and_keys_of_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(mkeys_protect_a_port_until_their_lease_ends, begin, end),
 		cmocka_unit_test_setup_teardown(sm_info_goes_to_a_manager, begin, end),
 	};
