@@ -21,6 +21,7 @@
 #include "util/log.h"
 
 #define READ_BATCH 16
+#define DRAIN_MAX 1024
 #define SOCKET_BYTES (1 << 20)
 #define REFUSED_NS UINT64_C(1000000000)
 
@@ -253,6 +254,15 @@ void serve_client_accept(struct serve *s)
 	}
 }
 
+/* The kernel takes the refusal from a client whose own messages nobody has read. */
+static void drain(struct serve_client *c)
+{
+	char byte;
+
+	for (unsigned i = 0; i < DRAIN_MAX && recv(c->fd, &byte, 1, MSG_DONTWAIT) > 0; i++)
+		;
+}
+
 void serve_client_end(struct serve_client *c)
 {
 	struct serve *s = c->serve;
@@ -275,6 +285,8 @@ void serve_client_end(struct serve_client *c)
 	s->gone_counts.slow += c->counts.slow;
 	for (unsigned i = 0; i < SERVE_REFUSED_KINDS; i++)
 		s->gone_counts.refused[i] += c->counts.refused[i];
+	if (c->stage == SERVE_ENDING)
+		drain(c);
 	c->stage = SERVE_GONE;
 	serve_out_free(c);
 	wheel_cancel(&s->hellos, &c->timer);
