@@ -165,6 +165,17 @@ EXPORT int busbar_subnet_gid_of_ipv4(const uint8_t ip[4], union ibv_gid *gid)
 	return hca_subnet_gid_of_ipv4(ip, gid);
 }
 
+EXPORT int busbar_subnet_path_to(const union ibv_gid *to, struct hca_subnet_path *path)
+{
+	return hca_subnet_path_to(to, path);
+}
+
+EXPORT int busbar_subnet_join(const union ibv_gid *mgid, bool sends_only,
+			      struct hca_subnet_path *path)
+{
+	return hca_subnet_join(mgid, sends_only, path);
+}
+
 EXPORT int busbar_subnet_lid_of_gid(const union ibv_gid *gid, uint16_t *lid)
 {
 	return hca_subnet_lid_of_gid(gid, lid);

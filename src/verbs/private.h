@@ -90,6 +90,9 @@ bool busbar_subnet_on(void);
 uint64_t busbar_subnet_place(void);
 void busbar_subnet_own_ipv4(uint8_t ip[4]);
 int busbar_subnet_gid_of_ipv4(const uint8_t ip[4], union ibv_gid *gid);
+struct hca_subnet_path;
+int busbar_subnet_path_to(const union ibv_gid *to, struct hca_subnet_path *path);
+int busbar_subnet_join(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path);
 int busbar_subnet_lid_of_gid(const union ibv_gid *gid, uint16_t *lid);
 
 /* Queue pair 1, for connections between hosts; see hca/path/gsi.h. */

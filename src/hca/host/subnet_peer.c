@@ -24,12 +24,26 @@ static struct {
 	pthread_mutex_t lock; /* a leaf */
 	struct known at[PLACES];
 	unsigned next;
-	int (*_Atomic find)(struct plug_peer *peer);
+	const struct hca_subnet_ops *_Atomic ops;
 } peers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-void hca_subnet_set_finder(int (*find)(struct plug_peer *peer))
+void hca_subnet_set_ops(const struct hca_subnet_ops *ops)
 {
-	atomic_store(&peers.find, find);
+	atomic_store(&peers.ops, ops);
+}
+
+int hca_subnet_path_to(const union ibv_gid *to, struct hca_subnet_path *path)
+{
+	const struct hca_subnet_ops *ops = atomic_load(&peers.ops);
+
+	return ops ? ops->path(to, path) : -ENETDOWN;
+}
+
+int hca_subnet_join(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path)
+{
+	const struct hca_subnet_ops *ops = atomic_load(&peers.ops);
+
+	return ops ? ops->join(mgid, sends_only, path) : -ENETDOWN;
 }
 
 /* ---- what is known; the lock is held ---- */
@@ -60,7 +74,7 @@ static void keep(const struct plug_peer *peer)
 
 static int find(struct plug_peer *peer)
 {
-	int (*ask)(struct plug_peer *) = atomic_load(&peers.find);
+	const struct hca_subnet_ops *ops = atomic_load(&peers.ops);
 	const struct known *k;
 	bool fresh;
 	int ret;
@@ -73,7 +87,7 @@ static int find(struct plug_peer *peer)
 	pthread_mutex_unlock(&peers.lock);
 	if (fresh)
 		return 0;
-	ret = ask ? ask(peer) : -ENETDOWN;
+	ret = ops ? ops->find(peer) : -ENETDOWN;
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&peers.lock);
@@ -140,5 +154,5 @@ void hca_subnet_learn_lid(const union ibv_gid *gid, uint16_t lid)
 void hca_subnet_peer_forked(void)
 {
 	pthread_mutex_init(&peers.lock, NULL);
-	atomic_store(&peers.find, NULL);
+	atomic_store(&peers.ops, NULL);
 }

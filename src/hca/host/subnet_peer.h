@@ -9,13 +9,35 @@
 #define HCA_SUBNET_PEER_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct plug_peer;
 
-/* For the transport: how the fabric is asked. `peer` has a number or a GUID, and is filled in. 0;
- * -ENOENT: there is no such host; or another negative errno. NULL: nobody can be asked. */
-void hca_subnet_set_finder(int (*find)(struct plug_peer *peer));
+/* How packets get to a port, or to a group. */
+struct hca_subnet_path {
+	uint16_t lid;
+	uint8_t sl;
+	uint8_t mtu;         /* enum ibv_mtu */
+	uint8_t rate;        /* enum ibv_rate */
+	uint8_t packet_life; /* 4.096 us * 2^n */
+};
+
+/* For the transport: how the fabric and subnet administration are asked. All may wait for a second.
+ * Negative errno values: -ENOENT and -EHOSTUNREACH: there is no such host, path or group; -ETIMEDOUT: no
+ * answer came. */
+struct hca_subnet_ops {
+	/* `peer` has a number or a GUID, and is filled in. */
+	int (*find)(struct plug_peer *peer);
+	int (*path)(const union ibv_gid *to, struct hca_subnet_path *path);
+	/* The port becomes a member of the group. */
+	int (*join)(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path);
+};
+/* NULL: nobody can be asked. */
+void hca_subnet_set_ops(const struct hca_subnet_ops *ops);
+/* As in the table; -ENETDOWN: nobody can be asked. */
+int hca_subnet_path_to(const union ibv_gid *to, struct hca_subnet_path *path);
+int hca_subnet_join(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path);
 
 /* The IPv4 address of this port. */
 void hca_subnet_own_ipv4(uint8_t ip[4]);

@@ -270,6 +270,17 @@ static void own_address(struct sockaddr_in *own)
 	memcpy(&own->sin_addr, ip, sizeof(ip));
 }
 
+/* The MGID of an IPv4 group, as of IPoIB (RFC 4391, 4), with the signature that Linux' connection manager has
+ * in place of 0x401b, and the default P_Key. */
+static void group_gid(const struct sockaddr *addr, union ibv_gid *gid)
+{
+	static const uint8_t begin[6] = { 0xff, 0x12, 0x40, 0x01, 0xff, 0xff };
+
+	memcpy(gid->raw, begin, sizeof(begin));
+	memcpy(gid->raw + 12, &in4(addr)->sin_addr, 4);
+	gid->raw[12] &= 0x0f;
+}
+
 /* Zeros: there is no such host. */
 static void subnet_gid(const struct sockaddr *addr, union ibv_gid *gid)
 {
@@ -277,6 +288,10 @@ static void subnet_gid(const struct sockaddr *addr, union ibv_gid *gid)
 	struct sockaddr_in own;
 
 	memset(gid, 0, sizeof(*gid));
+	if (addr->sa_family == AF_INET && cma_addr_is_multicast(addr)) {
+		group_gid(addr, gid);
+		return;
+	}
 	own_address(&own);
 	if (cma_addr_is_loopback(addr))
 		ipv4 = (const struct sockaddr *)(const void *)&own;

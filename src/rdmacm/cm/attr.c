@@ -56,6 +56,8 @@ static void attr_rtr(const struct cma_id *id, struct ibv_qp_attr *attr, int *mas
 	attr->ah_attr.grh.traffic_class = id->tos;
 	attr->ah_attr.port_num = id->pub.port_num;
 	attr->ah_attr.dlid = cma_lid_of(&id->pub.route.addr.addr.ibaddr.dgid);
+	if (id->pub.route.path_rec)
+		attr->ah_attr.sl = id->pub.route.path_rec->sl;
 	attr->path_mtu = (enum ibv_mtu)c->path_mtu;
 	attr->dest_qp_num = c->remote_qpn;
 	attr->rq_psn = c->local_psn;

@@ -129,6 +129,7 @@ static void req_make(const struct cma_id *id, struct cm_req *req)
 			.remote_lid = lid_of(&ib->dgid),
 			.packet_rate = IBV_RATE_100_GBPS,
 			.traffic_class = id->tos,
+			.sl = id->pub.route.path_rec ? id->pub.route.path_rec->sl : 0,
 			.hop_limit = CMA_HOP_LIMIT,
 			.local_ack_timeout = c->ack_timeout,
 		},

@@ -193,7 +193,12 @@ static int child_address(struct cma_id *child, const struct cma_id *listener,
 	reason = child_peer(child, way, mad);
 	if (reason)
 		return reason;
-	return cma_route_fill(child) ? CM_REASON_NO_RESOURCES : 0;
+	if (cma_route_fill(child))
+		return CM_REASON_NO_RESOURCES;
+	/* The way back is the way of the request. */
+	if (mad->type == CM_REQ)
+		child->pub.route.path_rec->sl = mad->req.primary.sl;
+	return 0;
 }
 
 unsigned cma_conn_matches(const struct cma_id *listener, const struct cm_mad *mad)

@@ -3,7 +3,8 @@
  * Multicast groups of the communication manager (rdma_join_multicast(3)). Inside a
  * host there is no subnet manager that keeps the members: the group's GID follows
  * from its IP address, a join reports an event, and the identifier's QP is
- * attached to the group when the program takes that event.
+ * attached to the group when the program takes that event. In a simulated subnet there is one: the port
+ * joins by it, and the group has the LID that it says.
  */
 #define LOG_ROOM "rdmacm"
 
@@ -11,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/host/subnet_peer.h"
 #include "rdmacm/base/addr.h"
 #include "rdmacm/qp/qp.h"
 #include "util/log.h"
+#include "verbs/private.h"
 
 /* QP number to which datagrams for a group are sent. */
 #define QPN_MULTICAST 0xffffff
@@ -23,6 +26,7 @@ struct cma_group {
 	uint32_t serial;     /* by which its MULTICAST_JOIN event names it */
 	struct sockaddr_storage addr;
 	union ibv_gid gid;
+	struct hca_subnet_path path; /* zeros, but in a simulated subnet */
 	bool sends_only;
 	bool attached;
 };
@@ -55,19 +59,22 @@ static bool deliver(struct cma_event *ev)
 	struct cma_id *id = ev->owner;
 	struct cma_group *g;
 	union ibv_gid gid;
+	uint16_t lid = 0;
 	bool attach;
 	int ret = 0;
 
 	pthread_mutex_lock(&id->lock);
 	g = group_by_serial(id, ev->group_serial);
 	attach = g && !g->sends_only && id->pub.qp;
-	if (g)
+	if (g) {
 		gid = g->gid;
+		lid = g->path.lid;
+	}
 	pthread_mutex_unlock(&id->lock);
 	if (!g)
 		return false; /* the group was left meanwhile */
 	if (attach)
-		ret = cma_qp_attach(id, &gid);
+		ret = cma_qp_attach(id, &gid, lid);
 	if (ret) {
 		ev->pub.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		ev->pub.status = ret;
@@ -78,7 +85,7 @@ static bool deliver(struct cma_event *ev)
 		g->attached = attach && !ret;
 	pthread_mutex_unlock(&id->lock);
 	if (!g && attach && !ret)
-		cma_qp_detach(id, &gid);
+		cma_qp_detach(id, &gid, lid);
 	return g;
 }
 
@@ -96,6 +103,10 @@ static struct cma_event *event_new(struct cma_id *id, const struct cma_group *g,
 	ud = &ev->pub.param.ud;
 	ud->private_data = context;
 	cma_ud_fill(ud, id, &g->gid, QPN_MULTICAST, RDMA_UDP_QKEY);
+	if (g->path.lid) {
+		ud->ah_attr.dlid = g->path.lid;
+		ud->ah_attr.sl = g->path.sl;
+	}
 	return ev;
 }
 
@@ -104,6 +115,7 @@ int cma_group_join(struct cma_id *id, const struct sockaddr *addr, bool sends_on
 {
 	struct cma_event *ev;
 	struct cma_group *g;
+	int ret;
 
 	if (id->removed)
 		return -ENODEV;
@@ -123,10 +135,11 @@ int cma_group_join(struct cma_id *id, const struct sockaddr *addr, bool sends_on
 	g->sends_only = sends_only;
 	cma_addr_copy(&g->addr, addr);
 	cma_addr_to_gid((struct sockaddr *)&g->addr, &g->gid);
-	ev = event_new(id, g, context);
+	ret = busbar_subnet_on() ? busbar_subnet_join(&g->gid, sends_only, &g->path) : 0;
+	ev = ret ? NULL : event_new(id, g, context);
 	if (!ev) {
 		free(g);
-		return -ENOMEM;
+		return ret ? ret : -ENOMEM;
 	}
 	list_push(&id->groups, &g->entry);
 	cma_event_post(ev);
@@ -166,7 +179,7 @@ struct cma_group *cma_group_leave(struct cma_id *id, const struct sockaddr *addr
 void cma_group_free(struct cma_id *id, struct cma_group *g)
 {
 	if (g->attached)
-		cma_qp_detach(id, &g->gid);
+		cma_qp_detach(id, &g->gid, g->path.lid);
 	free(g);
 }
 
@@ -174,7 +187,7 @@ void cma_groups_detach(struct cma_id *id)
 {
 	list_for_each(g, &id->groups, struct cma_group, entry) {
 		if (g->attached)
-			cma_qp_detach(id, &g->gid);
+			cma_qp_detach(id, &g->gid, g->path.lid);
 		g->attached = false;
 	}
 }

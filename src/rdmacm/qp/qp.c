@@ -68,22 +68,22 @@ void cma_qp_fail_soon(struct cma_id *id)
 	pthread_mutex_unlock(&id->qp_lock);
 }
 
-int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid)
+int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid, uint16_t lid)
 {
 	int ret = 0;
 
 	cma_qp_enter(id);
 	if (id->pub.qp)
-		ret = -ibv_attach_mcast(id->pub.qp, gid, 0);
+		ret = -ibv_attach_mcast(id->pub.qp, gid, lid);
 	cma_qp_leave(id);
 	return ret;
 }
 
-void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid)
+void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid, uint16_t lid)
 {
 	cma_qp_enter(id);
 	if (id->pub.qp)
-		ibv_detach_mcast(id->pub.qp, gid, 0);
+		ibv_detach_mcast(id->pub.qp, gid, lid);
 	cma_qp_leave(id);
 }
 

@@ -15,8 +15,8 @@
 void cma_qp_enter(struct cma_id *id);
 void cma_qp_leave(struct cma_id *id);
 /* Attach or detach the identifier's QP, if there is one. */
-int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid);
-void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid);
+int cma_qp_attach(struct cma_id *id, const union ibv_gid *gid, uint16_t lid);
+void cma_qp_detach(struct cma_id *id, const union ibv_gid *gid, uint16_t lid);
 /* The attributes with which the QP goes to attr->qp_state. */
 int cma_qp_attr(struct cma_id *id, struct ibv_qp_attr *attr, int *mask);
 /* Moves a QP of the identifier to a state with them. */

@@ -19,6 +19,7 @@
 #include "rdmacm/event/event.h"
 #include "rdmacm/id/id.h"
 #include "rdmacm/id/port.h"
+#include "hca/host/subnet_peer.h"
 #include "util/log.h"
 #include "verbs/private.h"
 
@@ -304,9 +305,31 @@ int cma_route_set(struct cma_id *id, const struct ibv_path_data *paths,
 	return cma_event_report(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
+/* What subnet administration says of the path. 0, or why there is none. */
+static int route_ask(struct cma_id *id)
+{
+	struct ibv_sa_path_rec *path = id->pub.route.path_rec;
+	struct hca_subnet_path p;
+	int ret = busbar_subnet_path_to(&path->dgid, &p);
+
+	/* Without an answer packets go to the LID with the service level 0. */
+	if (ret == -ETIMEDOUT) {
+		log_warn("subnet administration does not answer: the route has service level 0");
+		return 0;
+	}
+	if (ret)
+		return ret;
+	path->dlid = htons(p.lid);
+	path->sl = p.sl;
+	path->rate = p.rate;
+	path->mtu = MIN(p.mtu, path->mtu);
+	path->packet_life_time = MIN(p.packet_life, CMA_PACKET_LIFETIME_MAX);
+	return 0;
+}
+
 int cma_route_resolve(struct cma_id *id)
 {
-	int ret;
+	int ret, status = 0;
 
 	if (id->removed)
 		return -ENODEV;
@@ -315,5 +338,10 @@ int cma_route_resolve(struct cma_id *id)
 	ret = cma_route_fill(id);
 	if (ret)
 		return ret;
-	return cma_event_report(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	if (busbar_subnet_on())
+		status = route_ask(id);
+	if (status)
+		id->phase = CMA_ADDR_RESOLVED;
+	return cma_event_report(id, status ? RDMA_CM_EVENT_ROUTE_ERROR :
+					     RDMA_CM_EVENT_ROUTE_RESOLVED, status);
 }

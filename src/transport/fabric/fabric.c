@@ -30,6 +30,7 @@
 #include "transport/fabric/gsi.h"
 #include "transport/fabric/packets.h"
 #include "transport/fabric/plugged.h"
+#include "transport/fabric/sa.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
 #include "transport/packet/frame/show.h"
@@ -155,7 +156,7 @@ static int ask(enum plug_type type, const void *body, size_t bytes)
 	return ret;
 }
 
-/* See hca_subnet_set_finder(). */
+/* See struct hca_subnet_ops. */
 static int find_peer(struct plug_peer *peer)
 {
 	int ret;
@@ -172,6 +173,22 @@ static int find_peer(struct plug_peer *peer)
 	pthread_mutex_unlock(&fabric.asking);
 	return ret;
 }
+
+static int find_path(const union ibv_gid *to, struct hca_subnet_path *path)
+{
+	return fabric_sa_path(&port, to, path);
+}
+
+static int join_group(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path)
+{
+	return fabric_sa_join(&port, mgid, sends_only, path);
+}
+
+static const struct hca_subnet_ops subnet_ops = {
+	.find = find_peer,
+	.path = find_path,
+	.join = join_group,
+};
 
 /* ---- who looks at the socket; as in transport roce ---- */
 
@@ -300,7 +317,7 @@ static int fabric_start(void)
 	ret = hca_arrival_watch(fabric.fd, readable);
 	if (ret)
 		goto err_port;
-	hca_subnet_set_finder(find_peer);
+	hca_subnet_set_ops(&subnet_ops);
 	fabric_gsi_start(&port);
 	packet_show_start();
 	return 0;
@@ -316,7 +333,7 @@ err_progress:
 static void fabric_stop(void)
 {
 	fabric_gsi_start(NULL);
-	hca_subnet_set_finder(NULL);
+	hca_subnet_set_ops(NULL);
 	/* rely() must not run at the same time. */
 	pthread_mutex_lock(&port.presence.lock);
 	atomic_store(&fabric.open, false);

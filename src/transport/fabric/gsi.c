@@ -13,12 +13,14 @@
 #include "hca/host/subnet_peer.h"
 #include "hca/run/progress.h"
 #include "transport/fabric/packets.h"
+#include "transport/fabric/sa.h"
 #include "transport/packet/base/train.h"
 #include "transport/packet/packet.h"
 #include "util/abstract.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "wire/cm_answer.h"
+#include "wire/mad/mad.h"
 
 #define NAME_SLOT "busbar.fabric.cm.%016llx.%u"
 #define NAME_SERVICE "busbar.fabric.service.%016llx.%llx.%s"
@@ -72,7 +74,8 @@ static struct {
 
 /* ---- sending ---- */
 
-static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
+int fabric_gsi_emit(const struct ibv_ah_attr *to, const union ibv_gid *source,
+		    const uint8_t mad[HCA_GSI_MAD_BYTES])
 {
 	struct packet_port *port = atomic_load(&gsi.port);
 	const struct packet_frame f = {
@@ -82,28 +85,32 @@ static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_
 		.src_qpn = HCA_GSI_QPN,
 		.qkey = HCA_GSI_QKEY,
 	};
-	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1, .grh.hop_limit = HOPS };
 	struct icrc_series series = { 0 };
 	struct packet_route route;
 	struct packet_train train;
-	union ibv_gid source;
 	struct iovec *iov;
-	int ret;
 
 	if (!port)
 		return -ENETDOWN;
-	memcpy(ah.grh.dgid.raw, to->destination, sizeof(ah.grh.dgid.raw));
-	memcpy(source.raw, to->source, sizeof(source.raw));
-	ret = hca_subnet_lid_of_gid(&ah.grh.dgid, &ah.dlid);
-	if (!ret)
-		ret = fabric_medium.address(&ah, &source, &route);
-	if (ret)
+	if (fabric_medium.address(to, source, &route))
 		return -EHOSTUNREACH;
 	packet_train_open(&train, port, HCA_GSI_QPN, &route, &series);
 	iov = packet_train_begin(&train, &f);
 	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
 	packet_train_end(&train, 1);
 	return packet_train_emit(&train);
+}
+
+static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
+{
+	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1, .grh.hop_limit = HOPS };
+	union ibv_gid source;
+
+	memcpy(ah.grh.dgid.raw, to->destination, sizeof(ah.grh.dgid.raw));
+	memcpy(source.raw, to->source, sizeof(source.raw));
+	if (hca_subnet_lid_of_gid(&ah.grh.dgid, &ah.dlid))
+		return -EHOSTUNREACH;
+	return fabric_gsi_emit(&ah, &source, mad);
 }
 
 /* ---- arrival ---- */
@@ -120,7 +127,14 @@ void fabric_gsi_arrived(const struct carrier_unit *unit)
 	size_t header = fabric_medium.decode(unit, &series, 0, bytes, unit->iov[0].iov_len, &f, &fault);
 
 	if (!header || f.rc.bytes != HCA_GSI_MAD_BYTES || f.service != PACKET_UD ||
-	    f.qkey != HCA_GSI_QKEY || !f.global || !ib_grh_decode(f.grh, &grh))
+	    f.qkey != HCA_GSI_QKEY)
+		return;
+	if (bytes[header + 1] == MAD_CLASS_SUBN_ADM) {
+		fabric_sa_arrived(bytes + header);
+		return;
+	}
+	/* Those of connections have a GRH, from which the sender is known. */
+	if (!f.global || !ib_grh_decode(f.grh, &grh))
 		return;
 	memcpy(source.raw, grh.sgid, sizeof(source.raw));
 	hca_subnet_learn_lid(&source, f.slid);
@@ -399,6 +413,7 @@ static void gsi_forked(void)
 	if (gsi.slot_fd >= 0)
 		close(gsi.slot_fd);
 	gsi.slot_fd = -1;
+	fabric_sa_forked();
 	atomic_store(&gsi.slot, 0);
 	atomic_store(&gsi.port, NULL);
 }

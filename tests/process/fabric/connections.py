@@ -59,6 +59,18 @@ def by_connection_manager(fabric):
     pair(fabric, ["udaddy"], ["udaddy", "-s", "10.0.0.1"])
 
 
+def groups(fabric):
+    """The LID of the group is subnet administration's; members are at hosts of both leaves."""
+    member = start(fabric, "host-1", "mckey", "-m", "239.1.2.3", "-C", "2")
+    end = time.monotonic() + PATIENCE_S
+    while member.poll() is None and time.monotonic() < end:
+        # What is sent before the member has joined gets lost.
+        status, output = run(fabric, "host-4", "mckey", "-m", "239.1.2.3", "-s", "-C", "2")
+        check(status == 0 and "joined dgid: ff12:4001:ffff" in output, f"the sender joins: {output}")
+    said, _ = member.communicate(timeout=PATIENCE_S)
+    check(member.returncode == 0, f"the member gets the messages: {said}")
+
+
 def nobody_there(fabric):
     status, output = run(fabric, "host-4", "rping", "-c", "-a", "10.0.0.77", "-C", "1")
     check(status and "ADDR_ERROR" in output, f"an address of no host is an address error: {output}")
@@ -81,13 +93,14 @@ def the_trace_says_why(fabric):
 
 
 def main():
-    needed = ["ibv_rc_pingpong", "rping", "udaddy"]
+    needed = ["ibv_rc_pingpong", "rping", "udaddy", "mckey"]
     if not all(shutil.which(p) for p in needed):
         print("skipped:", *needed, "are not all installed")
         sys.exit(77)
     with Fabric("fat-tree:2x2") as fabric:
         by_lid(fabric)
         by_connection_manager(fabric)
+        groups(fabric)
         nobody_there(fabric)
         the_trace_says_why(fabric)
 

@@ -193,6 +193,16 @@ int busbar_subnet_gid_of_ipv4(const uint8_t ip[4], union ibv_gid *gid)
 	return -ENOENT;
 }
 
+int busbar_subnet_path_to(const union ibv_gid *to, struct hca_subnet_path *path)
+{
+	return -ENOENT;
+}
+
+int busbar_subnet_join(const union ibv_gid *mgid, bool sends_only, struct hca_subnet_path *path)
+{
+	return -ENOENT;
+}
+
 int busbar_subnet_lid_of_gid(const union ibv_gid *gid, uint16_t *lid)
 {
 	return -ENOENT;
