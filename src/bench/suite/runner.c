@@ -58,7 +58,7 @@ static void add_words(char *all, size_t size, const char *words)
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, words);
 		at = strstr(all, word);
-		while (at && (at[n] && at[n] != ' '))
+		while (at && ((at[n] && at[n] != ' ') || (at > all && at[-1] != ' ')))
 			at = strstr(at + 1, word);
 		if (!at)
 			snprintf(all + len, size - len, "%s%s", len ? " " : "", word);
