@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 f1086f223fefa591934eb0ff9cb726554ca07d5e3c8e976292fff4e4b2de5fc9 */
+/* Made from src/page by `make page`; sources sha256 59cbf2683864db1d27f374d387fa95dbfb1a169681b34932db0171a52a39e803 */
 /* It holds uPlot:
 The MIT License (MIT)
 

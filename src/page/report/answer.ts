@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One sentence for a question, the figure and the interval behind it, and how sure it is. The sentence
 // follows from what varies in the cases and from what the question asks for; it says what this run shows.
-import { at, Case, Latency, latenciesOf, latencyNamed, missed, Run, valueOf } from './data';
+import { at, Case, floorOf, Latency, latenciesOf, latencyNamed, missed, Run, valueOf } from './data';
 import { Group, Line, numbersOf, Section, valueAt, withLatency } from './groups';
 import { budgetsOf } from './rows';
 import { list, median, percent, quantity, sentence, time, times } from './words';
@@ -21,6 +21,8 @@ interface Entry { name: string; c: Case; l: Latency }
 
 /** Shares of processor time above which a figure says little, as for `busbar bench shapes`. */
 const STOLEN = 5, OTHERS = 10, MISSED = 5;
+/** Kinds whose messages go from one processor to another. */
+const BETWEEN = new Set(['hca', 'node', 'ripc', 'program', 'mpi']);
 /** Kinds whose clock is virtual: nothing disturbs them. */
 const VIRTUAL = new Set(['odp']);
 /** What others are compared with, and so never left out. */
@@ -68,7 +70,9 @@ function base(run: Run, cases: Case[]): { sure: Sure; why: string } {
 
 /** The claim is that the first is faster than the second. */
 function judge(run: Run, first: Entry, second: Entry | undefined): { sure: Sure; why: string } {
-	const all = base(run, second ? [first.c, second.c] : [first.c]);
+	const all = base(run, second ? [first.c, second.c] : [first.c]), floor = floorOf(run);
+	if (first.l.p50 < floor && BETWEEN.has(first.c.kind))
+		return { sure: 'busy', why: `Not decidable: ${time(first.l.p50)} is less than a cache line takes to the other processor (${time(floor)}), so the machine was slower when that was measured.` };
 	if (all.sure === 'busy' || !second)
 		return all.why ? all : { sure: 'shown', why: 'The interval is that of the median, from a bootstrap of this run.' };
 	if (first.l.low === undefined || second.l.low === undefined)
@@ -260,7 +264,7 @@ const ASKS_KNEE = /from which|up to which size/i;
 /** A sentence that cannot be decided says what was measured, and no more. */
 export function answerOf(section: Section, run: Run): Answer | null {
 	const a = plainAnswer(section, run);
-	return a && a.sure === 'busy' ? { ...a, text: `In this run: ${a.text}` } : a;
+	return a && a.sure === 'busy' ? { ...a, text: `In this run: ${a.text.replace(/^[A-Z](?=[a-z ])/, first => first.toLowerCase())}` } : a;
 }
 
 function plainAnswer(section: Section, run: Run): Answer | null {

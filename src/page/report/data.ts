@@ -32,7 +32,7 @@ export interface Case {
 
 export interface Shape {
 	number: string; claim: string; figures: string; holds?: boolean | null;
-	verdict?: string; reason?: string;
+	verdict?: string; reason?: string | null;
 }
 
 export interface Run {
