@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 59cbf2683864db1d27f374d387fa95dbfb1a169681b34932db0171a52a39e803 */
+/* Made from src/page by `make page`; sources sha256 923306fa07bb12671ed38f1a456f9c4aed9e46b4d6a51ebff78f85f9d6e79c26 */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -6,7 +6,7 @@ import { answerOf, Sure } from './answer';
 import { at, Data, readData } from './data';
 import { sectionsOf } from './groups';
 import { headLines, leftOut, shapesView } from './head';
-import { FIGURE_STYLE, svgText } from './save';
+import { FIGURE_STYLE, figureText } from './save';
 import { answerBox, makeAll, sectionView, signOf } from './section';
 import { overview } from './two';
 
@@ -66,10 +66,7 @@ function start(): void {
 		moved();
 	addEventListener('hashchange', moved);
 	// For scripts that save figures of documents.
-	(window as any).busbarFigure = (what: string): string | null => {
-		const svg = [...document.querySelectorAll<SVGSVGElement>('figure svg.plot')].find(e => e.closest('figure')!.querySelector('figcaption')!.textContent!.startsWith(what));
-		return svg ? svgText(svg.closest('figure')!.querySelector('figcaption')!.textContent!, svg, []) : null;
-	};
+	(window as any).busbarFigure = figureText;
 	document.documentElement.dataset.ready = 'yes';
 }
 

@@ -36,7 +36,7 @@ export function svgText(what: string, svg: SVGSVGElement, legend: LegendEntry[],
 	const rows: Node[] = [];
 	let x = 10, y = 38;
 	for (const e of legend.length > 1 ? legend : []) {
-		const size = 26 + e.name.length * 6.6;
+		const size = 36 + e.name.length * 6.9;
 		if (x > 10 && x + size > width - 10)
 			[x, y] = [10, y + 17];
 		rows.push(s('circle', { class: e.elsewhere ? 'dot elsewhere' : `dot s${e.colour % 8}`, cx: x + 5, cy: y - 4, r: 4 }),
@@ -83,7 +83,20 @@ async function savePng(what: string, text: string, svg: SVGSVGElement): Promise<
 	setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
 
+const legends = new WeakMap<SVGSVGElement, () => LegendEntry[]>();
+
+/** The first figure that is shown and whose name begins so, as a document; for scripts. */
+export function figureText(what: string): string | null {
+	for (const svg of document.querySelectorAll<SVGSVGElement>('figure svg.plot')) {
+		const name = svg.closest('figure')!.querySelector('figcaption')!.textContent!;
+		if (name.startsWith(what) && svg.getClientRects().length)
+			return svgText(name, svg, legends.get(svg)?.() ?? []);
+	}
+	return null;
+}
+
 export function saveButtons(what: string, svg: () => SVGSVGElement, legend: () => LegendEntry[]): HTMLElement[] {
+	legends.set(svg(), legend);
 	const name = (kind: string): Record<string, string> => ({ type: 'button', class: 'small', 'aria-label': `Save as ${kind}: ${what}` });
 	return [
 		h('button', { ...name('SVG'), click: () =>

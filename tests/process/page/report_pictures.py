@@ -14,20 +14,23 @@ import tempfile
 sys.dont_write_bytecode = True
 from browser import Browser
 
-# File, scenario of the section, fold to be opened, how the figure's name begins.
+# File, scenario of the section, fold to be opened, latency to be chosen, how the figure's name begins.
 FIGURES = [
-    ("nodes-over-rate", "nodes", None, "Medians over the rate"),
-    ("nodes-tail", "nodes", "The slowest messages", "The slowest messages"),
-    ("adapter-over-size", "size", None, "Medians over the message size"),
-    ("budget-way", "budget", None, "Where the time goes"),
+    ("nodes-over-rate", "nodes", None, None, "Medians over the rate"),
+    ("nodes-tail", "nodes", "The slowest messages", "latency from the planned step", "The slowest messages"),
+    ("adapter-over-size", "size", None, None, "Medians over the message size"),
+    ("budget-way", "budget", None, None, "Where the time goes"),
 ]
 SECTION = "[...document.querySelectorAll('section')].find(s => s.querySelector('h2 .tag')?.textContent === '%s')"
 
 
-def figure(b, folder, name, scenario, fold, what):
+def figure(b, folder, name, scenario, fold, latency, what):
     b.js("window.part = " + SECTION % scenario)
     if fold:
         b.js("[...part.querySelectorAll('.fold')].find(f => f.firstChild.textContent === '%s').open = true" % fold)
+    if latency:
+        b.js("""(s => { s.selectedIndex = [...s.options].findIndex(o => o.text === '%s'); s.dispatchEvent(new Event('change')); })
+            ([...part.querySelectorAll('.fold[open] select')][0])""" % latency)
     found = "[...part.querySelectorAll('figure')].find(f => f.firstChild.textContent.startsWith('%s'))" % what
     b.until("%s?.querySelector('svg.plot text')" % found, "there is a figure " + what)
     text = b.js("busbarFigure(%s.firstChild.textContent)" % found)
