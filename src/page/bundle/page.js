@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 923306fa07bb12671ed38f1a456f9c4aed9e46b4d6a51ebff78f85f9d6e79c26 */
+/* Made from src/page by `make page`; sources sha256 55898fd6125a74e95f3faf13f569999805564b97e626095472d89615b69a298d */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -21,6 +21,8 @@ interface Entry { name: string; c: Case; l: Latency }
 
 /** Shares of processor time above which a figure says little, as for `busbar bench shapes`. */
 const STOLEN = 5, OTHERS = 10, MISSED = 5;
+/** Fewer values than this have no interval that means anything. */
+const FEW = 10;
 /** Kinds whose messages go from one processor to another. */
 const BETWEEN = new Set(['hca', 'node', 'ripc', 'program', 'mpi']);
 /** Kinds whose clock is virtual: nothing disturbs them. */
@@ -73,6 +75,9 @@ function judge(run: Run, first: Entry, second: Entry | undefined): { sure: Sure;
 	const all = base(run, second ? [first.c, second.c] : [first.c]), floor = floorOf(run);
 	if (first.l.p50 < floor && BETWEEN.has(first.c.kind))
 		return { sure: 'busy', why: `Not decidable: ${time(first.l.p50)} is less than a cache line takes to the other processor (${time(floor)}), so the machine was slower when that was measured.` };
+	const few = Math.min(first.l.count, second?.l.count ?? Infinity);
+	if (all.sure !== 'busy' && few < FEW)
+		return { sure: 'plain', why: `There ${few === 1 ? 'is one value' : `are ${few} values`} only: their interval says nothing.` };
 	if (all.sure === 'busy' || !second)
 		return all.why ? all : { sure: 'shown', why: 'The interval is that of the median, from a bootstrap of this run.' };
 	if (first.l.low === undefined || second.l.low === undefined)
