@@ -71,9 +71,8 @@ static void on_link(void *arg, uint32_t node, uint8_t port, bool up)
 static void make_engine(struct net *n, const struct fabric_agents_limits *limits)
 {
 	/* Its packets are never sent, so there is no need of memory for many. */
-	const struct fabric_limits few = {.packets = 1024, .flows = 1024};
+	const struct fabric_limits few = {.packets = 1024, .flows = 64};
 	const struct fabric_ops ops = {.link = on_link, .arg = n};
-	const struct fabric_limits few = {.packets = 1024, .flows = 64}; /* for fuzzers, which open many */
 	const struct topology *t = n->topology;
 
 	if (fabric_open(&few, &ops, 1, &n->engine))
