@@ -204,15 +204,45 @@ static void a_mask_says_which_counters_are_written(void **state)
 	assert_int_equal(c.link_downed, 0xff);
 }
 
+/* The switch lets no packet of another partition out of port 2. */
+static void partitions_of_a_switch_are_enforced_and_counted(void **state)
+{
+	struct mad_smp smp = {.method = MAD_SET, .attr_id = MAD_ATTR_PKEY_TABLE, .attr_mod = 2 << 16, .tid = 7};
+	struct mad_pkey_table pkeys = {.pkey = {0x8005}};
+	struct mad_port_counters c = {.port_select = 2};
+	struct fixture *f = *state;
+	struct mad_port_info info;
+
+	mad_pkey_table_pack(&pkeys, smp.data);
+	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
+	smp = (struct mad_smp){.method = MAD_GET, .attr_id = MAD_ATTR_PORT_INFO, .attr_mod = 2, .tid = 8};
+	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
+	mad_port_info_unpack(smp.data, &info);
+	info.port_state = info.port_physical_state = 0;
+	info.partition_enforcement_outbound = 1;
+	mad_port_info_pack(&info, smp.data);
+	smp.method = MAD_SET;
+	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
+	assert_int_equal(smp.status, 0);
+	traffic(f, 3, 110);
+	assert_int_equal(ask_counters(f, SWITCH_LID, MAD_GET, &c), 0);
+	assert_int_equal(c.xmit_pkts, 0);
+	assert_int_equal(c.xmit_constraint_errors, 3);
+}
+
 static void a_period_of_sampling_counts_between_its_begin_and_its_end(void **state)
 {
 	struct mad_port_samples_control control = {.port_select = 2, .sample_start = 10,
 						   .sample_interval = 1000, .tag = 7,
-						   .counter_select = {3, 0, 1}};
+						   .counter_select = {3, 0, 1, 6}};
 	struct mad_port_samples_result result;
 	struct fixture *f = *state;
 
 	memset(f->mad, 0, sizeof(f->mad));
+	mad_port_samples_control_pack(&control, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_PERF, MAD_SET, MAD_ATTR_PORT_SAMPLES_CONTROL, 0),
+			 MAD_STATUS_BAD_VALUE); /* 6 is none of the mandatory quantities */
+	control.counter_select[3] = 5;
 	mad_port_samples_control_pack(&control, f->mad + MAD_DATA_AT);
 	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_PERF, MAD_SET, MAD_ATTR_PORT_SAMPLES_CONTROL, 0), 0);
 	mad_port_samples_control_unpack(f->mad + MAD_DATA_AT, &control);
@@ -262,6 +292,25 @@ static void switches_take_what_the_control_map_names(void **state)
 	mad_switch_port_congestion_setting_pack(&ports, f->mad + MAD_DATA_AT);
 	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_CONG_MGT, MAD_SET,
 			     MAD_ATTR_SWITCH_PORT_CONGESTION_SETTING, 0), 0);
+	ports.port[1].valid = 0;
+	ports.port[2] = (struct mad_switch_port_congestion){.valid = 1, .threshold = 5, .marking_rate = 7};
+	mad_switch_port_congestion_setting_pack(&ports, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_CONG_MGT, MAD_SET,
+			     MAD_ATTR_SWITCH_PORT_CONGESTION_SETTING, 0), 0);
+	mad_switch_port_congestion_setting_unpack(f->mad + MAD_DATA_AT, &ports);
+	assert_int_equal(ports.port[2].marking_rate, 7); /* the last port */
+	/* Without its bit in the control map nothing changes. */
+	want.control_map = MAD_CONTROL_MARKING_RATE;
+	want.marking_rate = 8;
+	want.victim_mask[31] = 0;
+	want.threshold = 1;
+	mad_switch_congestion_setting_pack(&want, f->mad + MAD_DATA_AT);
+	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_CONG_MGT, MAD_SET, MAD_ATTR_SWITCH_CONGESTION_SETTING, 0), 0);
+	mad_switch_congestion_setting_unpack(f->mad + MAD_DATA_AT, &want);
+	assert_int_equal(want.threshold, 15);
+	assert_int_equal(want.marking_rate, 8);
+	assert_int_equal(want.victim_mask[31], 6);
+	ports.port[1].valid = 1;
 	ports.port[1].control_type = 1;
 	mad_switch_port_congestion_setting_pack(&ports, f->mad + MAD_DATA_AT);
 	assert_int_equal(ask(f, SWITCH_LID, MAD_CLASS_CONG_MGT, MAD_SET,
@@ -379,6 +428,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(class_port_info_says_what_there_is, begin, end),
 		cmocka_unit_test_setup_teardown(counters_are_those_of_the_engine, begin, end),
 		cmocka_unit_test_setup_teardown(a_mask_says_which_counters_are_written, begin, end),
+		cmocka_unit_test_setup_teardown(partitions_of_a_switch_are_enforced_and_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_period_of_sampling_counts_between_its_begin_and_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(switches_take_what_the_control_map_names, begin, end),
 		cmocka_unit_test_setup_teardown(adapters_take_tables_and_settings_that_fit, begin, end),

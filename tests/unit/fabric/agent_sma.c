@@ -154,6 +154,46 @@ static void port_info_shows_the_link(void **state)
 	assert_int_equal(port_info(f, to_switch, 2).gid_prefix, 0);
 }
 
+static void each_speed_has_its_bits_and_its_rate(void **state)
+{
+	static const struct {
+		const char *subnet;
+		uint8_t widths, width, speeds, speed, extended, active;
+		uint16_t capability2;
+		uint32_t mbit;
+	} rows[] = {
+		{"single:1,speed=SDR", 3, 2, 1, 1, 0, 0, 0, 8000},
+		{"single:1,speed=DDR", 3, 2, 3, 2, 0, 0, 0, 16000},
+		{"single:1,speed=QDR,width=1x", 1, 1, 7, 4, 0, 0, 0, 8000},
+		{"single:1,speed=FDR10", 3, 2, 7, 4, 0, 0, 0, 40000}, /* a vendor's: shown as QDR */
+		{"single:1,speed=FDR", 3, 2, 7, 4, 1, 1, 0, 54545},
+		{"single:1,speed=EDR,width=12x", 11, 8, 7, 4, 3, 2, 0, 300000},
+		{"single:1,speed=HDR,width=2x", 17, 16, 7, 4, 7, 4, 0x30, 100000},
+		{"single:1,speed=NDR,width=8x", 7, 4, 7, 4, 15, 8, 0x420, 800000},
+	};
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mad_port_info info;
+		struct plug_port p;
+
+		net_open(&f.net, rows[i].subnet, NULL);
+		f.host = net_node(&f.net, "host-1");
+		info = port_info(&f, self, 0);
+		assert_int_equal(info.link_width_supported, rows[i].widths);
+		assert_int_equal(info.link_width_active, rows[i].width);
+		assert_int_equal(info.link_speed_supported, rows[i].speeds);
+		assert_int_equal(info.link_speed_active, rows[i].speed);
+		assert_int_equal(info.link_speed_ext_supported, rows[i].extended);
+		assert_int_equal(info.link_speed_ext_active, rows[i].active);
+		assert_int_equal(info.capability_mask2, rows[i].capability2);
+		assert_int_equal(fabric_agents_get_port(f.net.agents, f.host, 1, &p), 0);
+		assert_in_range(p.link_bps_mbit, rows[i].mbit * 97 / 100, rows[i].mbit * 103 / 100);
+		net_close(&f.net);
+	}
+}
+
 static void what_there_is_not_has_its_status(void **state)
 {
 	static const struct {
@@ -220,6 +260,7 @@ static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 	REFUSED(neighbor_mtu, 0);
 	REFUSED(operational_vls, MAD_VLS_15);
 	REFUSED(link_width_enabled, MAD_WIDTH_8X);
+	REFUSED(link_speed_enabled, 8);
 	REFUSED(link_down_default_state, 3);
 	REFUSED(port_state, MAD_PORT_INIT);
 	REFUSED(port_state, MAD_PORT_ACTIVE); /* not from INIT */
@@ -457,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(identities_have_the_bytes_of_the_specification, begin, end),
 		cmocka_unit_test_setup_teardown(port_info_shows_the_link, begin, end),
+		cmocka_unit_test(each_speed_has_its_bits_and_its_rate),
 		cmocka_unit_test_setup_teardown(what_there_is_not_has_its_status, begin, end),
 		cmocka_unit_test_setup_teardown(a_set_takes_right_values_and_nothing_of_wrong_ones, begin, end),
 		cmocka_unit_test_setup_teardown(settings_reach_the_engine_and_the_processes, begin, end),

@@ -224,6 +224,21 @@ static void a_cable_takes_both_ends_down_and_up(void **state)
 	assert_true(fabric_agents_cable(f->net.agents, f->other, 2, true, 0) < 0);
 }
 
+/* Not by the agents: the engine says so. */
+static void what_the_engine_takes_down_is_down(void **state)
+{
+	struct fixture *f = *state;
+
+	give_lids(f);
+	assert_int_equal(fabric_set_link(f->net.engine, f->other, 1, false), 0);
+	net_run(&f->net);
+	assert_int_equal(f->traps, 1);
+	assert_int_equal(get_port(f, to_switch, 2).port_state, MAD_PORT_DOWN);
+	assert_int_equal(fabric_set_link(f->net.engine, f->other, 1, true), 0);
+	assert_int_equal(get_port(f, to_switch, 2).port_state, MAD_PORT_INIT);
+	assert_int_equal(get_port(f, to_other, 0).port_state, MAD_PORT_INIT);
+}
+
 static void a_disabled_port_stays_down(void **state)
 {
 	struct fixture *f = *state;
@@ -330,8 +345,18 @@ static void keys_and_capabilities_cause_their_traps(void **state)
 	mad_trap_capability_unpack(f->trap.details, &capability);
 	assert_true(capability.capability_mask & MAD_CAP_COMM_MGT);
 
+	/* Counters of violations can be cleared, and only so. */
 	want = get_port(f, to_other, 0);
 	want.port_state = want.port_physical_state = 0;
+	want.pkey_violations = 0;
+	want.qkey_violations = 7;
+	assert_int_equal(set_port(f, to_other, 0, &want), 0);
+	assert_int_equal(get_port(f, to_other, 0).pkey_violations, 0);
+	assert_int_equal(get_port(f, to_other, 0).qkey_violations, 1);
+	want.qkey_violations = 0;
+	assert_int_equal(set_port(f, to_other, 0, &want), 0);
+	assert_int_equal(get_port(f, to_other, 0).qkey_violations, 0);
+
 	want.mkey = 0x42;
 	assert_int_equal(set_port(f, to_other, 0, &want), 0);
 	assert_int_equal(set_port(f, to_other, 0, &want), 0xffff);
@@ -350,6 +375,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_repress_does_not_mean_a_later_change, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_manager_nothing_is_sent, begin, end),
 		cmocka_unit_test_setup_teardown(a_cable_takes_both_ends_down_and_up, begin, end),
+		cmocka_unit_test_setup_teardown(what_the_engine_takes_down_is_down, begin, end),
 		cmocka_unit_test_setup_teardown(a_disabled_port_stays_down, begin, end),
 		cmocka_unit_test_setup_teardown(ends_agree_on_width_and_speed_when_they_train, begin, end),
 		cmocka_unit_test_setup_teardown(keys_and_capabilities_cause_their_traps, begin, end),
