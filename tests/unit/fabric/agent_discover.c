@@ -11,7 +11,6 @@
 
 #include "agent_net.h"
 #include "wire/bytes.h"
-#include "wire/mad/port.h"
 
 #define FIRST_LID 10
 
@@ -237,6 +236,28 @@ static void routes_may_be_mixed(void **state)
 	forget(&m);
 }
 
+static void sm_info_goes_to_a_manager(void **state)
+{
+	const uint8_t other[] = {1, 2, 0};
+	struct mad_smp smp = {0};
+	struct manager m;
+	uint32_t node;
+
+	(void)state;
+	discover(&m, "single:2");
+	node = net_node(&m.net, "host-2");
+	assert_false(ask(&m, other, MAD_GET, MAD_ATTR_SM_INFO, 0, &smp));
+	assert_int_equal(smp.status, MAD_STATUS_BAD_METHOD_ATTRIBUTE);
+	assert_int_equal(fabric_agents_set_capability(m.net.agents, node, 1, MAD_CAP_SM, 0, 1), 0);
+	assert_true(ask(&m, other, MAD_GET, MAD_ATTR_PORT_INFO, 0, &smp));
+	assert_int_equal(smp.data[23] & MAD_CAP_SM, MAD_CAP_SM);
+	/* Nobody answers in the place of the process. */
+	assert_false(ask(&m, other, MAD_GET, MAD_ATTR_SM_INFO, 0, &smp));
+	assert_int_equal(m.net.got[(m.net.got_count - 1) % NET_LOG].node, node);
+	assert_true(fabric_agents_set_capability(m.net.agents, node, 1, MAD_CAP_TRAP, 0, 1) < 0);
+	forget(&m);
+}
+
 static void what_a_process_may_not_send_is_refused(void **state)
 {
 	struct agent_address to = {.dlid = MAD_LID_PERMISSIVE};
@@ -293,6 +314,7 @@ int main(void)
 		cmocka_unit_test(all_nodes_and_links_are_found),
 		cmocka_unit_test(each_node_is_reached_by_lid),
 		cmocka_unit_test(routes_may_be_mixed),
+		cmocka_unit_test(sm_info_goes_to_a_manager),
 		cmocka_unit_test(what_a_process_may_not_send_is_refused),
 	};
 

@@ -12,7 +12,6 @@
 #include "wire/bytes.h"
 #include "wire/mad/cc.h"
 #include "wire/mad/perf.h"
-#include "wire/mad/port.h"
 
 #define HOST_LID 1
 #define OTHER_LID 2
@@ -26,19 +25,13 @@ struct fixture {
 
 static void set_port(struct fixture *f, const uint8_t *path, uint32_t port, uint16_t lid, uint8_t state)
 {
-	struct mad_smp smp = {.method = MAD_GET, .attr_id = MAD_ATTR_PORT_INFO, .attr_mod = port, .tid = 5};
 	struct mad_port_info info;
 
-	assert_true(net_directed(&f->net, f->host, path, &smp));
-	mad_port_info_unpack(smp.data, &info);
+	assert_int_equal(net_get_port_info(&f->net, f->host, path, port, &info), 0);
 	info.lid = lid;
 	info.port_state = state;
 	info.port_physical_state = 0;
-	mad_port_info_pack(&info, smp.data);
-	smp.method = MAD_SET;
-	smp.status = 0;
-	assert_true(net_directed(&f->net, f->host, path, &smp));
-	assert_int_equal(smp.status, 0);
+	assert_int_equal(net_set_port_info(&f->net, f->host, path, port, &info), 0);
 }
 
 /* Two hosts at a switch, with LIDs and all ports active. */
@@ -215,15 +208,10 @@ static void partitions_of_a_switch_are_enforced_and_counted(void **state)
 
 	mad_pkey_table_pack(&pkeys, smp.data);
 	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
-	smp = (struct mad_smp){.method = MAD_GET, .attr_id = MAD_ATTR_PORT_INFO, .attr_mod = 2, .tid = 8};
-	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
-	mad_port_info_unpack(smp.data, &info);
+	assert_int_equal(net_get_port_info(&f->net, f->host, (const uint8_t[]){1, 0}, 2, &info), 0);
 	info.port_state = info.port_physical_state = 0;
 	info.partition_enforcement_outbound = 1;
-	mad_port_info_pack(&info, smp.data);
-	smp.method = MAD_SET;
-	assert_true(net_directed(&f->net, f->host, (const uint8_t[]){1, 0}, &smp));
-	assert_int_equal(smp.status, 0);
+	assert_int_equal(net_set_port_info(&f->net, f->host, (const uint8_t[]){1, 0}, 2, &info), 0);
 	traffic(f, 3, 110);
 	assert_int_equal(ask_counters(f, SWITCH_LID, MAD_GET, &c), 0);
 	assert_int_equal(c.xmit_pkts, 0);

@@ -234,6 +234,34 @@ bool net_directed(struct net *n, uint32_t node, const uint8_t *path, struct mad_
 	return mad_smp_pack(smp, mad) && ask(n, node, &to, mad) && mad_smp_unpack(mad, sizeof(mad), smp);
 }
 
+static uint16_t ask_port_info(struct net *n, uint32_t node, const uint8_t *path, struct mad_smp *smp)
+{
+	static uint64_t tid = UINT64_C(1) << 20;
+
+	smp->attr_id = MAD_ATTR_PORT_INFO;
+	smp->tid = ++tid;
+	return net_directed(n, node, path, smp) ? smp->status : 0xffff;
+}
+
+uint16_t net_get_port_info(struct net *n, uint32_t node, const uint8_t *path, uint32_t port,
+			   struct mad_port_info *info)
+{
+	struct mad_smp smp = {.method = MAD_GET, .attr_mod = port};
+	const uint16_t status = ask_port_info(n, node, path, &smp);
+
+	mad_port_info_unpack(smp.data, info);
+	return status;
+}
+
+uint16_t net_set_port_info(struct net *n, uint32_t node, const uint8_t *path, uint32_t port,
+			   const struct mad_port_info *info)
+{
+	struct mad_smp smp = {.method = MAD_SET, .attr_mod = port};
+
+	mad_port_info_pack(info, smp.data);
+	return ask_port_info(n, node, path, &smp);
+}
+
 bool net_by_lid(struct net *n, uint32_t node, uint16_t lid, uint8_t qp, uint8_t mad[MAD_BYTES])
 {
 	const struct agent_address to = {.dlid = lid, .src_qp = qp, .dest_qp = qp, .pkey = 0xffff,

@@ -11,6 +11,7 @@
 #include "fabric/agent/agent.h"
 #include "fabric/topology/topology.h"
 #include "plug/plug.h"
+#include "wire/mad/port.h"
 #include "wire/mad/smp.h"
 
 #define NET_LOG 64
@@ -54,6 +55,11 @@ uint32_t net_node(const struct net *n, const char *name);
 /* A process at port 1 of a host sends an SMP by directed route (path: ports out, 0 at the end); *smp is the
  * answer then. False: no answer came. */
 bool net_directed(struct net *n, uint32_t node, const uint8_t *path, struct mad_smp *smp);
+/* PortInfo by directed route: the status of the answer, 0xffff: none came. A Set has the modifier as it is. */
+uint16_t net_get_port_info(struct net *n, uint32_t node, const uint8_t *path, uint32_t port,
+			   struct mad_port_info *info);
+uint16_t net_set_port_info(struct net *n, uint32_t node, const uint8_t *path, uint32_t port,
+			   const struct mad_port_info *info);
 /* By LID, to queue pair 0 or 1; the class is in the MAD, which is the answer then. */
 bool net_by_lid(struct net *n, uint32_t node, uint16_t lid, uint8_t qp, uint8_t mad[MAD_BYTES]);
 

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "agent_net.h"
-#include "wire/mad/port.h"
 
 /* host-1 at port 1 of switch-1, host-2 at port 2. */
 #define SUBNET "single:2,speed=HDR"
@@ -60,27 +59,21 @@ static uint16_t get(struct fixture *f, const uint8_t *path, uint16_t attribute, 
 
 static struct mad_port_info port_info(struct fixture *f, const uint8_t *path, uint32_t port)
 {
-	struct mad_smp smp = {0};
 	struct mad_port_info info;
 
-	assert_int_equal(get(f, path, MAD_ATTR_PORT_INFO, port, &smp), 0);
-	mad_port_info_unpack(smp.data, &info);
+	assert_int_equal(net_get_port_info(&f->net, f->host, path, port, &info), 0);
 	return info;
 }
 
-static uint16_t set_port_info(struct fixture *f, const uint8_t *path, uint32_t port,
-			      const struct mad_port_info *info)
+static uint16_t set_port_info(struct fixture *f, const struct mad_port_info *info)
 {
-	struct mad_smp smp = {0};
-
-	mad_port_info_pack(info, smp.data);
-	return ask(f, path, MAD_SET, MAD_ATTR_PORT_INFO, port, &smp);
+	return net_set_port_info(&f->net, f->host, to_other, 0, info);
 }
 
 /* What PortInfo has when nothing shall change but one member. */
-static struct mad_port_info unchanged(struct fixture *f, const uint8_t *path, uint32_t port)
+static struct mad_port_info unchanged(struct fixture *f, const uint8_t *path)
 {
-	struct mad_port_info info = port_info(f, path, port);
+	struct mad_port_info info = port_info(f, path, 0);
 
 	info.port_state = info.port_physical_state = 0;
 	return info;
@@ -241,7 +234,7 @@ static void what_there_is_not_has_its_status(void **state)
 static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 {
 	struct fixture *f = *state;
-	const struct mad_port_info start = unchanged(f, to_other, 0);
+	const struct mad_port_info start = unchanged(f, to_other);
 	struct mad_port_info want;
 
 #define REFUSED(member, value) \
@@ -249,7 +242,7 @@ static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 		want = start; \
 		want.lid = 77; \
 		want.member = value; \
-		assert_int_equal(set_port_info(f, to_other, 0, &want), MAD_STATUS_BAD_VALUE); \
+		assert_int_equal(set_port_info(f, &want), MAD_STATUS_BAD_VALUE); \
 		assert_int_equal(port_info(f, to_other, 0).lid, 0); \
 	} while (0)
 	REFUSED(lid, 0xc000);
@@ -278,7 +271,7 @@ static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 	want.subnet_timeout = 12;
 	want.gid_prefix = 0x1122;
 	want.client_reregister = 1;
-	assert_int_equal(set_port_info(f, to_other, 0, &want), 0);
+	assert_int_equal(set_port_info(f, &want), 0);
 	want = port_info(f, to_other, 0);
 	assert_int_equal(want.lid, 8);
 	assert_int_equal(want.lmc, 2);
@@ -288,7 +281,7 @@ static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 	want.mtu_cap = want.vl_cap = 1;
 	want.capability_mask = want.guid_cap = want.link_width_supported = 1;
 	want.port_state = want.port_physical_state = 0;
-	assert_int_equal(set_port_info(f, to_other, 0, &want), 0);
+	assert_int_equal(set_port_info(f, &want), 0);
 	assert_int_equal(port_info(f, to_other, 0).capability_mask, start.capability_mask);
 	assert_int_equal(port_info(f, to_other, 0).mtu_cap, MAD_MTU_4096);
 }
@@ -296,7 +289,7 @@ static void a_set_takes_right_values_and_nothing_of_wrong_ones(void **state)
 static void settings_reach_the_engine_and_the_processes(void **state)
 {
 	struct fixture *f = *state;
-	struct mad_port_info want = unchanged(f, to_other, 0);
+	struct mad_port_info want = unchanged(f, to_other);
 	struct fabric_port_setting s;
 	struct plug_port p;
 
@@ -307,7 +300,7 @@ static void settings_reach_the_engine_and_the_processes(void **state)
 	want.vl_high_limit = 9;
 	want.client_reregister = 1;
 	want.port_state = MAD_PORT_ARMED;
-	assert_int_equal(set_port_info(f, to_other, 0, &want), 0);
+	assert_int_equal(set_port_info(f, &want), 0);
 	assert_int_equal(fabric_get_port(f->net.engine, f->other, 1, &s), 0);
 	assert_int_equal(s.state, FABRIC_PORT_ARMED);
 	assert_int_equal(s.mtu, 1024);
@@ -327,7 +320,7 @@ static void settings_reach_the_engine_and_the_processes(void **state)
 	assert_in_range(p.link_bps_mbit, 190000, 213000);
 	want.port_state = MAD_PORT_ACTIVE;
 	want.client_reregister = 0;
-	assert_int_equal(set_port_info(f, to_other, 0, &want), 0);
+	assert_int_equal(set_port_info(f, &want), 0);
 	assert_int_equal(fabric_get_port(f->net.engine, f->other, 1, &s), 0);
 	assert_int_equal(s.state, FABRIC_PORT_ACTIVE);
 	assert_int_equal(f->net.reregisters, 1);
@@ -435,14 +428,14 @@ static void a_host_has_guids_and_keys_of_its_own(void **state)
 static void mkeys_protect_a_port_until_their_lease_ends(void **state)
 {
 	struct fixture *f = *state;
-	struct mad_port_info want = unchanged(f, to_other, 0);
+	struct mad_port_info want = unchanged(f, to_other);
 	struct fabric_agents_counts c;
 	struct mad_smp smp = {0};
 
 	want.mkey = 0x42;
 	want.mkey_protect_bits = 1;
 	want.mkey_lease_period = 10;
-	assert_int_equal(set_port_info(f, to_other, 0, &want), 0);
+	assert_int_equal(set_port_info(f, &want), 0);
 
 	/* Level 1: everybody reads, nobody sees the key. */
 	assert_int_equal(port_info(f, to_other, 0).mkey, 0);
@@ -479,33 +472,20 @@ static void mkeys_protect_a_port_until_their_lease_ends(void **state)
 	assert_int_equal(ask(f, to_other, MAD_SET, MAD_ATTR_LED_INFO, 0, &smp), 0xffff);
 }
 
-static void sm_info_goes_to_a_manager(void **state)
-{
-	struct fixture *f = *state;
-	struct mad_smp smp = {0};
-	const unsigned before = f->net.got_count;
-
-	assert_int_equal(fabric_agents_set_capability(f->net.agents, f->other, 1, MAD_CAP_SM, 0, 1), 0);
-	assert_true(port_info(f, to_other, 0).capability_mask & MAD_CAP_SM);
-	assert_int_equal(get(f, to_other, MAD_ATTR_SM_INFO, 0, &smp), 0xffff);
-	assert_true(f->net.got_count > before);
-	assert_int_equal(f->net.got[(f->net.got_count - 1) % NET_LOG].node, f->other);
-	assert_true(fabric_agents_set_capability(f->net.agents, f->other, 1, MAD_CAP_TRAP, 0, 1) < 0);
-}
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(identities_have_the_bytes_of_the_specification, begin, end),
-		cmocka_unit_test_setup_teardown(port_info_shows_the_link, begin, end),
+		TEST(identities_have_the_bytes_of_the_specification),
+		TEST(port_info_shows_the_link),
 		cmocka_unit_test(each_speed_has_its_bits_and_its_rate),
-		cmocka_unit_test_setup_teardown(what_there_is_not_has_its_status, begin, end),
-		cmocka_unit_test_setup_teardown(a_set_takes_right_values_and_nothing_of_wrong_ones, begin, end),
-		cmocka_unit_test_setup_teardown(settings_reach_the_engine_and_the_processes, begin, end),
-		cmocka_unit_test_setup_teardown(a_switch_keeps_its_tables, begin, end),
-		cmocka_unit_test_setup_teardown(a_host_has_guids_and_keys_of_its_own, begin, end),
-		cmocka_unit_test_setup_teardown(mkeys_protect_a_port_until_their_lease_ends, begin, end),
-		cmocka_unit_test_setup_teardown(sm_info_goes_to_a_manager, begin, end),
+		TEST(what_there_is_not_has_its_status),
+		TEST(a_set_takes_right_values_and_nothing_of_wrong_ones),
+		TEST(settings_reach_the_engine_and_the_processes),
+		TEST(a_switch_keeps_its_tables),
+		TEST(a_host_has_guids_and_keys_of_its_own),
+		TEST(mkeys_protect_a_port_until_their_lease_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 
 #include "agent_net.h"
 #include "wire/mad/notice.h"
-#include "wire/mad/port.h"
 
 #define SECOND UINT64_C(1000000000)
 #define TIMEOUT_NS (UINT64_C(4096) << 18) /* SubnetTimeOut 18 */
@@ -38,21 +37,15 @@ static void on_delivered(void *arg, const struct net_mad *m)
 
 static struct mad_port_info get_port(struct fixture *f, const uint8_t *path, uint32_t port)
 {
-	struct mad_smp smp = {.method = MAD_GET, .attr_id = MAD_ATTR_PORT_INFO, .attr_mod = port, .tid = 5};
 	struct mad_port_info info;
 
-	assert_true(net_directed(&f->net, f->host, path, &smp));
-	assert_int_equal(smp.status, 0);
-	mad_port_info_unpack(smp.data, &info);
+	assert_int_equal(net_get_port_info(&f->net, f->host, path, port, &info), 0);
 	return info;
 }
 
 static uint16_t set_port(struct fixture *f, const uint8_t *path, uint32_t port, const struct mad_port_info *info)
 {
-	struct mad_smp smp = {.method = MAD_SET, .attr_id = MAD_ATTR_PORT_INFO, .attr_mod = port, .tid = 6};
-
-	mad_port_info_pack(info, smp.data);
-	return net_directed(&f->net, f->host, path, &smp) ? smp.status : 0xffff;
+	return net_set_port_info(&f->net, f->host, path, port, info);
 }
 
 static const uint8_t self[] = {0}, to_switch[] = {1, 0}, to_other[] = {1, 2, 0};
