@@ -40,7 +40,7 @@ static struct fabric *begin(void)
 	struct fabric *f;
 
 	memset(&seen, 0, sizeof(seen));
-	CHECK(fabric_open(NULL, &ops, 1, &f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, 1, &f) == 0);
 	seen.f = f;
 	return f;
 }

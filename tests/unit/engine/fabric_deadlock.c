@@ -85,7 +85,7 @@ static void begin(bool lanes, bool queues, uint64_t messages)
 	run.lanes = lanes;
 	run.messages = messages;
 	run.g = prng_from(1);
-	CHECK(fabric_open(NULL, &ops, 1, &run.f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, 1, &run.f) == 0);
 	map_ring(&run.map, run.f, SWITCHES, HOSTS, small_link, NULL);
 	for (uint32_t i = 0; i < SWITCHES; i++) {
 		CHECK(fabric_set_switch(run.f, run.map.switch_node[i], &sw) == 0);
@@ -142,7 +142,7 @@ static void a_slow_link_is_no_deadlock(void)
 	uint32_t a, b, s;
 
 	memset(&run, 0, sizeof(run));
-	CHECK(fabric_open(NULL, &ops, 1, &run.f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, 1, &run.f) == 0);
 	slow.bps = EDR_BPS / 1000;
 	a = kit_host(run.f);
 	b = kit_host(run.f);

@@ -2,6 +2,10 @@
 /* What tests of the fabric share; see fabric_kit.h. */
 #include "fabric_kit.h"
 
+const struct fabric_limits kit_limits = {
+	.nodes = 128, .links = 256, .packets = 32768, .flows = 512,
+};
+
 struct fabric_link kit_link(uint8_t lanes)
 {
 	return (struct fabric_link){

@@ -21,6 +21,9 @@
 		} \
 	} while (0)
 
+/* Small: meson has calloc() write all of its memory, so that the usual limits cost a tenth of a second. */
+extern const struct fabric_limits kit_limits;
+
 /* 4x EDR, a cable of a metre, 32 KiB of buffer for each lane. */
 struct fabric_link kit_link(uint8_t lanes);
 /* A host with one port, or a switch that cuts through after 100 ns; its number. */

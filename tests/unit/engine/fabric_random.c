@@ -285,7 +285,7 @@ static uint64_t play(uint64_t seed)
 	run.short_life = !below(6);
 	run.ring = run.lanes > 1 && !below(3);
 	run.groups = !run.ring && !below(2);
-	CHECK(fabric_open(NULL, &ops, seed, &run.f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, seed, &run.f) == 0);
 	switches = run.ring ? 3 + below(8) : 1 + below(8);
 	if (run.ring)
 		map_ring(&run.map, run.f, switches, 1 + below(2), random_link, NULL);

@@ -53,7 +53,7 @@ static struct fabric *begin(void)
 	struct fabric *f;
 
 	memset(&seen, 0, sizeof(seen));
-	CHECK(fabric_open(NULL, &ops, 1, &f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, 1, &f) == 0);
 	seen.f = f;
 	for (unsigned i = 0; i < 3; i++)
 		kit_host(f);

@@ -72,7 +72,7 @@ static void begin(void)
 
 	memset(&run, 0, sizeof(run));
 	run.verbose = verbose;
-	CHECK(fabric_open(NULL, &ops, 1, &run.f) == 0);
+	CHECK(fabric_open(&kit_limits, &ops, 1, &run.f) == 0);
 }
 
 static void end(void)
