@@ -121,6 +121,7 @@ static void init_port(struct fabric_node *n, uint8_t number)
 
 	o->node = n;
 	o->number = number;
+	o->is_switch = n->kind == FABRIC_SWITCH;
 	o->wait_since_ps = FABRIC_NEVER;
 	o->setting = (struct fabric_port_setting){
 		.state = FABRIC_PORT_DOWN, .lanes = 1, .hoq_life = UINT8_MAX, .mtu = 256,

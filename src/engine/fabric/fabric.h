@@ -306,9 +306,9 @@ int fabric_send(struct fabric *f, uint32_t node, uint8_t port, struct fabric_pac
 uint64_t fabric_now_ps(const struct fabric *f);
 /* When the next event is; FABRIC_NEVER: nothing will happen by itself. */
 uint64_t fabric_next_ps(const struct fabric *f);
-/* The time of a fabric ends after 2^64 ps, which is 213 days; packets that tables send in circles travel as
- * long as they are let. Carries out all events up to and including `until_ps`, at most `events` of them (0: any number).
- * How many it carried out. */
+/* Carries out all events up to and including `until_ps`, at most `events` of them (0: any number). How many
+ * it carried out. Packets that tables send in circles travel for ever, so there may always be a next
+ * event. The time of a fabric ends after 2^64 ps, which is 213 days. */
 uint64_t fabric_run(struct fabric *f, uint64_t until_ps, uint64_t events);
 /* Looks for cycles of lanes that wait for each other's credits and have not moved for `still_ps`; calls
  * deadlock() for each. How many. */

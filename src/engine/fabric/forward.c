@@ -75,7 +75,7 @@ void fabric_forward_out(struct fabric *f, struct fabric_item *item, struct fabri
 	} else if (!management && item->out_lane >= out->setting.lanes) {
 		/* Also lane 15, which is for management alone. */
 		drop(f, item, item->in, FABRIC_DROP_LANE);
-	} else if (!management && out->setting.enforce_out && out->node->kind == FABRIC_SWITCH &&
+	} else if (!management && out->setting.enforce_out && out->is_switch &&
 		   !fabric_forward_is_member(out, item->packet.pkey)) {
 		out->counters.xmit_constraint++;
 		fabric_source_release(f, item->in, item->in_lane, item->blocks, item->holder);

@@ -28,7 +28,7 @@ static bool accept_packet(struct fabric *f, struct fabric_item *item)
 	struct fabric_port *o = item->in;
 	struct fabric_lane *lane = fabric_lane_of(o, item->in_lane);
 	bool partition = item->in_lane != FABRIC_LANE_MANAGEMENT && o->setting.enforce_in &&
-			 o->node->kind == FABRIC_SWITCH &&
+			 o->is_switch &&
 			 !fabric_forward_is_member(o, item->packet.pkey);
 
 	fabric_report_event(f, FABRIC_EVENT_ARRIVED, item->tail_ps, item, o, 0);
@@ -65,7 +65,7 @@ static void tail_came(struct fabric *f, struct fabric_item *item)
 		fabric_report_drop(f, item, o, FABRIC_DROP_CORRUPT);
 	} else if (!accept_packet(f, item)) {
 		return;
-	} else if (o->node->kind == FABRIC_SWITCH) {
+	} else if (o->is_switch) {
 		get_ready(f, item);
 	} else {
 		fabric_credit_freed(f, fabric_lane_of(o, item->in_lane), item->blocks);

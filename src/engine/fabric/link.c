@@ -165,6 +165,8 @@ int fabric_add_link(struct fabric *f, uint32_t node_a, uint8_t port_a, uint32_t 
 	}
 	a->peer = b;
 	b->peer = a;
+	a->peer_cuts = b->is_switch && !b->node->sw.store_and_forward;
+	b->peer_cuts = a->is_switch && !a->node->sw.store_and_forward;
 	f->link_count++;
 	come_up(f, a);
 	come_up(f, b);
@@ -294,5 +296,8 @@ int fabric_set_switch(struct fabric *f, uint32_t node, const struct fabric_switc
 				return -ENOMEM;
 	}
 	n->sw = *s;
+	for (unsigned i = 1; i <= n->ports; i++)
+		if (n->port[i].peer)
+			n->port[i].peer->peer_cuts = !s->store_and_forward;
 	return 0;
 }

@@ -22,7 +22,7 @@ static struct fabric_source *first_of(const struct fabric_lane *lane)
 
 static uint64_t lifetime_ps(const struct fabric_port *o)
 {
-	return o->node->kind != FABRIC_SWITCH || o->setting.hoq_life >= LIFETIME_UNLIMITED
+	return !o->is_switch || o->setting.hoq_life >= LIFETIME_UNLIMITED
 		       ? FABRIC_NEVER : LIFETIME_PS << o->setting.hoq_life;
 }
 
@@ -31,7 +31,7 @@ static void put_on_link(struct fabric *f, struct fabric_port *o, struct fabric_i
 			uint64_t start_ps, uint64_t packet_ps)
 {
 	struct fabric_port *peer = o->peer;
-	bool cuts = peer->node->kind == FABRIC_SWITCH && !peer->node->sw.store_and_forward;
+	bool cuts = o->peer_cuts;
 	uint64_t at;
 
 	item->tail_ps = start_ps + packet_ps + o->delay_ps;
@@ -72,7 +72,7 @@ static void transmit(struct fabric *f, struct fabric_lane *lane, uint64_t start_
 
 	item->packet.lane = lane->number;
 	fabric_source_take(f, s);
-	if (o->node->kind == FABRIC_SWITCH && lane->number != FABRIC_LANE_MANAGEMENT)
+	if (o->is_switch && lane->number != FABRIC_LANE_MANAGEMENT)
 		fabric_congestion_mark(f, lane, item);
 	s->sending = true;
 	o->busy_ps = start_ps + packet_ps;

@@ -158,6 +158,8 @@ struct fabric_port {
 	uint8_t link_lanes;
 	bool up;
 	bool woken;                /* in the fabric's list of ports to look at */
+	bool is_switch;            /* as in `node` */
+	bool peer_cuts;            /* the peer is a switch that cuts through */
 	uint16_t requested;        /* bits of lanes with requests */
 	uint16_t flow_control_due; /* bits of lanes */
 	struct fabric_port *next_woken;
