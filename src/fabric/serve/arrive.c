@@ -111,6 +111,7 @@ void serve_arrive(struct serve *s, uint32_t node, uint8_t port, struct fabric_pa
 	struct serve_buffer *b = p->data;
 	struct ib_native n;
 
+	serve_send_done(s, b);
 	if (!read_buffer(b, &n)) {
 		if (h)
 			h->malformed++;
@@ -143,6 +144,7 @@ void serve_arrive_not(struct serve *s, uint32_t node, uint8_t port, struct fabri
 	struct ib_native n;
 
 	s->drops[why]++;
+	serve_send_done(s, b);
 	if (why == FABRIC_DROP_PARTITION && read_buffer(b, &n)) {
 		struct agent_violation v = violation_of(&n);
 

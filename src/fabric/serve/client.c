@@ -275,7 +275,7 @@ void serve_client_end(struct serve_client *c)
 		serve_mads_end(c);
 		serve_owner_end(c);
 		list_remove(&c->in_host);
-		c->host->client_count--;
+		s->used_hosts -= !--c->host->client_count;
 		if (c->capability)
 			fabric_agents_set_capability(s->agents, c->host->node, c->host->port, 0,
 						     c->capability, s->now_ns);

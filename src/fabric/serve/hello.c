@@ -91,7 +91,7 @@ static void plug_in(struct serve_client *c, struct serve_host *h)
 	c->host = h;
 	c->stage = SERVE_PLUGGED;
 	c->rest.sl = 0;
-	h->client_count++;
+	c->serve->used_hosts += !h->client_count++;
 	list_push(&h->clients, &c->in_host);
 	serve_out_message(c, PLUG_WELCOME, 0, 0, &w, sizeof(w));
 	serve_out_message(c, PLUG_PORT, 0, 0, &h->state, sizeof(h->state));

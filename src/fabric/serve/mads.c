@@ -19,6 +19,7 @@
 #define AT_RMPP_FLAGS 26
 #define RMPP_ACTIVE 1
 #define RMPP_DATA 1
+#define AT_CLASS 1
 #define AT_OUI 37 /* of vendor classes with one */
 
 static bool is_smp(uint8_t class)
@@ -171,7 +172,8 @@ static void arm(struct serve_pending *p)
 		  p->client->serve->now_ns + ms * UINT64_C(1000000));
 }
 
-static int remember(struct serve_client *c, const struct plug_mad *to, const uint8_t *mad)
+static int remember(struct serve_client *c, const struct plug_mad *to, const uint8_t *mad,
+		    uint64_t tid)
 {
 	struct serve_pending *p;
 
@@ -182,6 +184,7 @@ static int remember(struct serve_client *c, const struct plug_mad *to, const uin
 		return -ENOMEM;
 	p->client = c;
 	p->to = *to;
+	p->tid = tid;
 	p->retries = to->retries < RETRIES_MAX ? to->retries : RETRIES_MAX;
 	memcpy(p->mad, mad, sizeof(p->mad));
 	wheel_timer_init(&p->timer);
@@ -201,7 +204,7 @@ int serve_mads_send(struct serve_client *c, const struct plug_mad *to,
 	ret = check(c, to, &m, mad);
 	if (!ret && to->timeout_ms && !is_answer(&m)) {
 		/* What cannot be sent now is repeated like what is lost. */
-		ret = remember(c, to, mad);
+		ret = remember(c, to, mad, m.tid);
 		if (!ret)
 			submit(c, to, mad);
 		return ret;
@@ -265,15 +268,11 @@ static struct serve_client *find_agent(struct serve_host *h, const struct mad_he
 /* The request with this transaction id has its answer. */
 static void settle(struct serve_client *c, uint32_t agent, const struct mad_header *m)
 {
-	list_for_each (p, &c->pending, struct serve_pending, in_client) {
-		struct mad_header sent;
-
-		mad_header_unpack(p->mad, &sent);
-		if (p->to.agent == agent && sent.tid == m->tid && sent.mgmt_class == m->mgmt_class) {
+	list_for_each (p, &c->pending, struct serve_pending, in_client)
+		if (p->to.agent == agent && p->tid == m->tid && p->mad[AT_CLASS] == m->mgmt_class) {
 			forget(p);
 			return;
 		}
-	}
 }
 
 static struct plug_mad describe(const struct serve_host *h, const struct agent_address *from)

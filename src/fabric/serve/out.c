@@ -35,7 +35,7 @@ void serve_out_packet(struct serve_client *c, struct serve_buffer *b)
 {
 	if (c->stage != SERVE_PLUGGED)
 		return;
-	if (filled(c) >= SERVE_OUT_PACKETS) {
+	if (filled(c) >= (c->serve->pool.used > SERVE_BUFFERS_MAX / 2 ? SERVE_OUT_SCARCE : SERVE_OUT_PACKETS)) {
 		c->counts.slow++;
 		return;
 	}

@@ -42,6 +42,7 @@ struct serve_buffer *serve_pool_take(struct serve_pool *p)
 	b->flow = 0;
 	b->host = 0;
 	b->bytes = 0;
+	b->inside = false;
 	return b;
 }
 

@@ -28,6 +28,46 @@ static struct fabric_packet *make_packet(struct serve *s, struct serve_buffer *b
 	return p;
 }
 
+/* How many packets of a host's processes may be in the engine: no host takes the buffers of others. */
+static unsigned limit_of(const struct serve *s)
+{
+	unsigned limit = SERVE_INSIDE_SHARE / (s->used_hosts ? s->used_hosts : 1);
+
+	return limit > SERVE_INSIDE_MAX ? SERVE_INSIDE_MAX : limit < SERVE_INSIDE_MIN ? SERVE_INSIDE_MIN : limit;
+}
+
+/* As fabric_send(), within the host's limit. */
+static int send_from(struct serve *s, struct serve_host *h, struct fabric_packet *p)
+{
+	struct serve_buffer *b = p->data;
+	int ret;
+
+	if (h->inside >= limit_of(s))
+		return -EAGAIN;
+	/* It may arrive, or be lost, within the call. */
+	b->host = (uint32_t)(h - s->hosts);
+	b->inside = true;
+	h->inside++;
+	ret = fabric_send(s->fabric, h->node, h->port, p);
+	if (ret) {
+		b->inside = false;
+		h->inside--;
+	}
+	return ret;
+}
+
+void serve_send_done(struct serve *s, struct serve_buffer *b)
+{
+	struct serve_host *h = &s->hosts[b->host];
+
+	if (!b->inside)
+		return;
+	b->inside = false;
+	h->inside--;
+	if (!list_empty(&h->waiting) && h->inside < limit_of(s) / 2 && list_empty(&h->in_writable))
+		list_push(&s->writable, &h->in_writable);
+}
+
 static void lose(struct serve *s, struct fabric_packet *p)
 {
 	serve_pool_give(&s->pool, p->data);
@@ -60,7 +100,7 @@ void serve_send_flow(struct serve_flow *w, struct serve_buffer *b, const struct 
 		wait(w, p);
 		return;
 	}
-	ret = fabric_send(s->fabric, h->node, h->port, p);
+	ret = send_from(s, h, p);
 	if (ret == -EAGAIN)
 		wait(w, p);
 	else if (ret)
@@ -100,7 +140,7 @@ static bool send_flow(struct serve_flow *w)
 
 	while ((p = w->first)) {
 		w->first = p->next;
-		ret = fabric_send(s->fabric, h->node, h->port, p);
+		ret = send_from(s, h, p);
 		if (ret == -EAGAIN) {
 			p->next = w->first;
 			w->first = p;

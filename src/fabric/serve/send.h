@@ -16,6 +16,8 @@ bool serve_send_node(struct serve *s, uint32_t node, uint8_t port, struct serve_
 		     const struct ib_native *n);
 /* The packet stays in the adapter of the host: serve_arrive_looped() finds it. */
 void serve_send_loop(struct serve *s, uint32_t host, struct serve_buffer *b);
+/* The packet has left the engine: its host may send another one. */
+void serve_send_done(struct serve *s, struct serve_buffer *b);
 /* What waits at hosts that have room again. */
 void serve_send_waiting(struct serve *s);
 

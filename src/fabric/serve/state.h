@@ -31,7 +31,11 @@
 #define SERVE_WAITING_MAX 64      /* of a client: packets that the engine has no room for */
 #define SERVE_OUT_MESSAGES 1024   /* of a client: that wait for its socket, a power of two */
 #define SERVE_OUT_PACKETS 896     /* of these: packets and MADs; others are lost */
-#define SERVE_BUFFERS_MAX 65536
+#define SERVE_OUT_SCARCE 64       /* of these, while half of all buffers is in use */
+#define SERVE_BUFFERS_MAX 131072
+#define SERVE_INSIDE_MAX 8192     /* packets of a host's processes in the engine */
+#define SERVE_INSIDE_SHARE 65536  /* of all hosts with processes, in equal parts */
+#define SERVE_INSIDE_MIN 64
 #define SERVE_BUCKETS 4096        /* a power of two */
 #define SERVE_HELLO_NS UINT64_C(5000000000)
 
@@ -42,6 +46,7 @@ struct serve_buffer {
 	uint32_t flow;         /* that a congestion notification is for; 0: it is none */
 	uint32_t host;         /* where it entered the fabric, an index into hosts */
 	uint16_t bytes;        /* of the message: head and body */
+	bool inside;           /* it counts as one of its host's in the engine */
 	struct plug_head head;
 	uint8_t body[PLUG_PACKET_BYTES]; /* behind `head` without a gap */
 };
@@ -80,7 +85,7 @@ struct serve_host {
 	struct list in_writable;    /* the engine has room again */
 	struct plug_port state;
 	struct list clients, waiting; /* flows with packets that wait */
-	unsigned client_count;
+	unsigned client_count, inside;
 	uint64_t no_owner, partition, malformed, notified; /* packets that arrived: lost; FECNs answered */
 };
 
@@ -116,6 +121,7 @@ struct serve_pending {
 	struct wheel_timer timer;
 	struct serve_client *client;
 	uint32_t retries;
+	uint64_t tid;
 	struct plug_mad to;
 	uint8_t mad[PLUG_MAD_BYTES];
 };
@@ -170,7 +176,7 @@ struct serve {
 	uint32_t host_count;
 	struct serve_pool pool;
 	struct list clients, dirty, gone;
-	unsigned client_count;
+	unsigned client_count, used_hosts; /* hosts with clients */
 	uint32_t next_client, next_tid;
 	struct list qps[SERVE_BUCKETS], groups[SERVE_BUCKETS], flows[SERVE_BUCKETS];
 	struct serve_buffer *looped, **looped_last; /* packets that a host has sent to itself */

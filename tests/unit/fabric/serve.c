@@ -22,7 +22,7 @@
 #include "util/abstract.h"
 #include "wire/ib/native.h"
 
-#define TURNS_MAX 5000000
+#define TURNS_MAX 2000000
 #define PAYLOAD 2048
 
 struct net {
@@ -235,6 +235,49 @@ static void a_process_that_ends_takes_its_packets_along(void **state)
 	end(&n);
 }
 
+static void a_host_takes_no_more_buffers_than_its_part(void **state)
+{
+	struct net n = { 0 };
+	/* Each flow may send a packet in 137 ms. */
+	const struct fabric_congestion_host slow = { .minimum = 1, .limit = 1 };
+	const uint16_t table[] = { 0, 16383 };
+	struct stream from = { .host = 0 };
+	struct serve_host *host;
+	int other;
+
+	start(&n, "single:3,width=1x,speed=SDR");
+	host = &n.s->hosts[0];
+	from.fd = plug_in(&n, 0, 0x10);
+	other = plug_in(&n, 2, 0x30);
+	assert_int_equal(fabric_set_congestion_table(n.s->fabric, host->node, host->port, 0, table, 2), 0);
+	assert_int_equal(fabric_set_congestion_host(n.s->fabric, host->node, host->port, 0, &slow), 0);
+	/* As many flows as it may have, each of which would take packets for itself. */
+	for (uint32_t i = 0; i < 60000 && host->inside < SERVE_INSIDE_MAX; i++)
+		if (!send_next(&n, &from, 1, 0x100 + i % SERVE_FLOWS_MAX) || i % 8 == 0)
+			turns(&n, 1);
+	assert_int_equal(host->inside, SERVE_INSIDE_MAX);
+	for (unsigned i = 0; i < 200; i++)
+		if (!send_next(&n, &from, 1, 0x100 + i))
+			turns(&n, 1);
+	assert_true(host->inside <= SERVE_INSIDE_MAX);
+	assert_true(n.s->pool.used <= SERVE_INSIDE_MAX + SERVE_WAITING_MAX + 2 * 16);
+	/* It goes on when there is room. */
+	assert_int_equal(fabric_set_congestion_host(n.s->fabric, host->node, host->port, 0, NULL), 0);
+	from.sent = 0;
+	for (unsigned turn = 0; turn < TURNS_MAX && from.sent < 100; turn++) {
+		send_next(&n, &from, 1, 0x100);
+		turns(&n, 1);
+	}
+	assert_int_equal(from.sent, 100);
+	close(from.fd);
+	close(other);
+	for (unsigned i = 0; i < TURNS_MAX && n.s->client_count; i++)
+		turns(&n, 1);
+	nothing_is_left(&n);
+	assert_int_equal(host->inside, 0);
+	end(&n);
+}
+
 static void a_fabric_may_end_while_packets_are_in_it(void **state)
 {
 	struct net n = { 0 };
@@ -258,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_full_port_holds_its_senders_up_and_loses_nothing),
 		cmocka_unit_test(marked_packets_are_answered_by_notifications),
 		cmocka_unit_test(a_process_that_ends_takes_its_packets_along),
+		cmocka_unit_test(a_host_takes_no_more_buffers_than_its_part),
 		cmocka_unit_test(a_fabric_may_end_while_packets_are_in_it),
 	};
 
