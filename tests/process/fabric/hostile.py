@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from plugged import (CONTROL, Client, Fabric, HELLO, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused, VERBS, check,
                      packet, payload)
 
+STRANGER, FRIEND = 12345, 12346
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 
@@ -153,6 +154,41 @@ def random_ends(fabric, witnesses):
     witnesses.look("a hundred and fifty have ended")
 
 
+def as_user(uid, fabric):
+    """What a process of that user gets: an errno, 0: it is plugged in."""
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        try:
+            Client(fabric, "host-3")
+            os._exit(0)
+        except Refused as r:
+            os._exit(r.errno)
+        except OSError:
+            os._exit(255)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def other_users(fabric):
+    check(as_user(STRANGER, fabric) == errno.EACCES, "another user is refused")
+    check(as_user(FRIEND, fabric) == 0, "one that --allow-user names is not")
+
+
+def may_change_user():
+    if os.geteuid():
+        return False
+    child = os.fork()
+    if not child:
+        try:
+            os.setuid(STRANGER)
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    return not os.waitpid(child, 0)[1]
+
+
 def idle(fabric):
     before, begin = fabric.cpu_s(), time.monotonic()
     while time.monotonic() < begin + 1:
@@ -163,11 +199,13 @@ def idle(fabric):
 
 def main():
     print("seed", SEED, flush=True)
-    with Fabric("single:6") as fabric:
+    with Fabric("single:6", "--allow-user", str(FRIEND)) as fabric:
         witnesses = Witnesses(fabric)
         witnesses.look("at the start")
         for attack in (silent_and_nonsense, never_reads, floods, asks_without_reading, too_many, random_ends):
             attack(fabric, witnesses)
+        if may_change_user():
+            other_users(fabric)
         idle(fabric)
         control = Client(fabric, "", CONTROL)
         control.close()
