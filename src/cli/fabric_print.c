@@ -86,6 +86,8 @@ void fabric_print(const json_t *now, const json_t *before, int all)
 		for (p = 0; p < json_array_size(ports); p++)
 			print_port(json_array_get(ports, p), json_array_get(old, p), seconds, all);
 	}
+	if (since(now, before, "deadlocks") > 0)
+		printf("deadlock: packets wait for each other in a circle\n");
 	json_object_foreach ((json_t *)drops, key, value)
 		if (json_number_value(value) > 0)
 			printf("lost: %s %.0f\n", key, json_number_value(value));

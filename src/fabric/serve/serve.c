@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -44,6 +45,9 @@
 #define ACTIVE_NS 30000
 #define ACTIVE_PROCESSORS 3
 #define TIMER_SLACK_NS 1000
+/* How often packets that do not move are looked for, and for how long they have not. */
+#define DEADLOCK_NS UINT64_C(500000000)
+#define LINE_BYTES 512
 
 /* ---- what the engine says ---- */
 
@@ -80,6 +84,25 @@ static void on_link(void *arg, uint32_t node, uint8_t port, bool up)
 		fabric_agents_link(s->agents, node, port, up, s->now_ns);
 	if (s->manager)
 		serve_manager_link(s->manager, s->now_ns);
+}
+
+/* Tables that lead packets in a circle let lanes wait for each other for ever. */
+static void on_deadlock(void *arg, const struct fabric_lane_at *cycle, size_t count)
+{
+	struct serve *s = arg;
+	char line[LINE_BYTES];
+	size_t at = 0;
+
+	if (s->deadlocks++)
+		return;
+	for (size_t i = 0; i < count && at < sizeof(line); i++) {
+		int n = snprintf(line + at, sizeof(line) - at, "%s%s:%u lane %u", i ? ", " : "",
+				 s->topology->nodes[cycle[i].node].id, cycle[i].port, cycle[i].lane);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
+	log_warn("deadlock: the packets of %zu lanes wait for each other (%s); forwarding tables without circles, such as those of --sm auto, avoid it",
+		 count, line);
 }
 
 /* ---- a turn ---- */
@@ -128,6 +151,10 @@ static bool turn(struct serve *s)
 	serve_arrive_looped(s);
 	expire(s);
 	settle_clients(s);
+	if (fabric_packets_inside(s->fabric) && s->now_ns >= s->deadlock_ns) {
+		fabric_find_deadlock(s->fabric, DEADLOCK_NS * 1000);
+		s->deadlock_ns = s->now_ns + DEADLOCK_NS;
+	}
 	if (s->listener_rests_ns && s->now_ns >= s->listener_rests_ns) {
 		s->listener_rests_ns = 0;
 		set_listener(s, EPOLLIN);
@@ -146,6 +173,8 @@ static uint64_t next_ns(const struct serve *s)
 		at_ns = s->origin_ns + at_ps / 1000;
 		at_ns = at_ns > AHEAD_NS ? at_ns - AHEAD_NS : 0;
 	}
+	if (fabric_packets_inside(s->fabric) && s->deadlock_ns < at_ns)
+		at_ns = s->deadlock_ns;
 	other_ns = fabric_agents_next_ns(s->agents);
 	at_ns = other_ns < at_ns ? other_ns : at_ns;
 	other_ns = wheel_next_ns(&s->wheel);
@@ -308,7 +337,7 @@ int serve_open(const struct serve_settings *settings, struct serve **out)
 	struct serve *s = calloc(1, sizeof(*s));
 	const struct fabric_ops ops = {
 		.deliver = on_deliver, .drop = on_drop, .share = on_share, .writable = on_writable,
-		.link = on_link, .arg = s,
+		.link = on_link, .deadlock = on_deadlock, .arg = s,
 	};
 	int ret;
 

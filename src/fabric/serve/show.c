@@ -149,8 +149,9 @@ static void put_totals(FILE *out, struct serve *s)
 		a.received, a.answered, a.forwarded, a.bad_mad + a.bad_route + a.bad_lid + a.bad_key,
 		a.traps, s->mads_lost);
 	put_counts(out, &s->gone_counts);
-	fprintf(out, "},\"buffers\":%u,\"no_buffer\":%" PRIu64 ",\"inside\":%" PRIu64, s->pool.used,
-		s->no_buffer, fabric_packets_inside(s->fabric));
+	fprintf(out, "},\"buffers\":%u,\"no_buffer\":%" PRIu64 ",\"inside\":%" PRIu64
+		     ",\"deadlocks\":%" PRIu64, s->pool.used,
+		s->no_buffer, fabric_packets_inside(s->fabric), s->deadlocks);
 }
 
 int serve_show(struct serve *s, char **text, size_t *bytes)

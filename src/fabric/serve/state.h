@@ -182,6 +182,8 @@ struct serve {
 	struct serve_buffer *looped, **looped_last; /* packets that a host has sent to itself */
 	struct wheel wheel, hellos; /* timers of requests; of clients */
 	uint64_t now_ns, origin_ns;
+	uint64_t deadlock_ns;       /* when circles of waiting lanes are looked for next */
+	uint64_t deadlocks;         /* circles that were found, again and again while they last */
 	uint64_t listener_rests_ns; /* no connection is taken before; 0: it does not rest */
 	int epoll_fd, listener, signal_fd, wake_fd;
 	bool stopping, ready;

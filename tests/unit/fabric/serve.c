@@ -23,12 +23,14 @@
 #include "wire/ib/native.h"
 
 #define TURNS_MAX 2000000
+#define DEADLOCK_TURNS_MAX 2000000
 #define PAYLOAD 2048
 
 struct net {
 	struct topology *t;
 	struct serve *s;
 	char name[64];
+	uint32_t buffer_bytes; /* of a lane; 0: 16 KiB */
 };
 
 static void turns(struct net *n, unsigned count)
@@ -40,7 +42,8 @@ static void turns(struct net *n, unsigned count)
 static void start(struct net *n, const char *topology)
 {
 	struct serve_settings set = { .name = n->name, .seed = 1, .switch_latency_ns = 200, .lanes = 2,
-				      .buffer_bytes = 16384, .manager = true };
+				      .buffer_bytes = n->buffer_bytes ? n->buffer_bytes : 16384,
+				      .manager = true };
 	char why[256];
 
 	snprintf(n->name, sizeof(n->name), "unit-%d", (int)getpid());
@@ -278,6 +281,63 @@ static void a_host_takes_no_more_buffers_than_its_part(void **state)
 	end(&n);
 }
 
+/* Is the host at the switch? */
+static bool is_at(const struct net *n, uint32_t node, uint32_t host)
+{
+	struct topology_end peer;
+
+	return topology_peer(n->t, n->s->hosts[host].node, n->s->hosts[host].port, &peer) && peer.node == node;
+}
+
+/* Each switch of the ring forwards to the next one what is not for its own host. */
+static void forward_around(struct net *n)
+{
+	for (uint32_t i = 0; i < n->t->node_count; i++) {
+		struct fabric_port_setting set;
+		struct topology_end peer;
+		uint32_t next;
+		char id[32];
+
+		if (n->t->nodes[i].kind != TOPOLOGY_SWITCH)
+			continue;
+		snprintf(id, sizeof(id), "switch-%u", (unsigned)atoi(n->t->nodes[i].id + 7) % 4 + 1);
+		next = topology_find_id(n->t, id);
+		for (uint8_t p = 1; p <= n->t->nodes[i].port_count; p++) {
+			assert_true(topology_peer(n->t, i, p, &peer));
+			assert_int_equal(fabric_get_port(n->s->fabric, i, p, &set), 0);
+			set.hoq_life = 20; /* for ever */
+			assert_int_equal(fabric_set_port(n->s->fabric, i, p, &set), 0);
+			for (uint32_t h = 0; h < n->s->host_count; h++)
+				if (peer.node == next || peer.node == n->s->hosts[h].node)
+					fabric_set_forwarding(n->s->fabric, i, n->s->hosts[h].state.lid, &p,
+							      peer.node == n->s->hosts[h].node ||
+							      !is_at(n, i, h));
+		}
+	}
+}
+
+static void tables_that_lead_around_a_ring_deadlock_and_that_is_told(void **state)
+{
+	struct net n = { .buffer_bytes = 4608 };
+	struct stream from[4];
+
+	start(&n, "ring:4,width=1x,speed=SDR");
+	forward_around(&n);
+	for (unsigned i = 0; i < 4; i++)
+		from[i] = (struct stream){ .host = i, .fd = plug_in(&n, i, 0x10) };
+	for (unsigned turn = 0; turn < DEADLOCK_TURNS_MAX && !n.s->deadlocks; turn++) {
+		bool sent = false;
+
+		for (unsigned i = 0; i < 4; i++)
+			sent |= send_next(&n, &from[i], (i + 3) % 4, 0x10);
+		assert_int_equal(serve_turn(n.s, !sent), 0);
+	}
+	assert_true(n.s->deadlocks > 0);
+	for (unsigned i = 0; i < 4; i++)
+		close(from[i].fd);
+	end(&n);
+}
+
 static void a_fabric_may_end_while_packets_are_in_it(void **state)
 {
 	struct net n = { 0 };
@@ -302,6 +362,7 @@ int main(void)
 		cmocka_unit_test(marked_packets_are_answered_by_notifications),
 		cmocka_unit_test(a_process_that_ends_takes_its_packets_along),
 		cmocka_unit_test(a_host_takes_no_more_buffers_than_its_part),
+		cmocka_unit_test(tables_that_lead_around_a_ring_deadlock_and_that_is_told),
 		cmocka_unit_test(a_fabric_may_end_while_packets_are_in_it),
 	};
 
