@@ -27,15 +27,11 @@ void serve_hello_peer(struct serve_client *c)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len)) {
-		serve_out_refuse(c, -errno, "who you are cannot be asked: %s", strerror(errno));
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
 		return;
-	}
 	c->pid = peer.pid;
-	if (!may_plug_in(c->serve, peer.uid))
-		serve_out_refuse(c, -EACCES,
-				 "user %u may not use the fabric '%s'; busbar fabric run --allow-user permits it",
-				 (unsigned)peer.uid, c->serve->set.name);
+	c->uid = peer.uid;
+	c->may_plug_in = may_plug_in(c->serve, peer.uid);
 }
 
 static struct serve_host *find_host(struct serve_client *c, char *name)
@@ -117,7 +113,11 @@ void serve_hello(struct serve_client *c, const struct plug_hello *hello)
 	make_printable(c->program);
 	make_printable(name);
 	c->purpose = hello->purpose;
-	if (hello->version != PLUG_VERSION) {
+	if (!c->may_plug_in) {
+		serve_out_refuse(c, -EACCES,
+				 "user %u may not use the fabric '%s'; busbar fabric run --allow-user permits it",
+				 (unsigned)c->uid, c->serve->set.name);
+	} else if (hello->version != PLUG_VERSION) {
 		serve_out_refuse(c, -EPROTO, "the fabric speaks version %d of the protocol, this process %u",
 				 PLUG_VERSION, hello->version);
 	} else if (hello->purpose == PLUG_CONTROL) {

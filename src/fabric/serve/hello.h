@@ -5,7 +5,8 @@
 
 #include "fabric/serve/state.h"
 
-/* Asks the kernel who the peer of a new connection is, and refuses users that may not plug in. */
+/* Asks the kernel who the peer of a new connection is. It is refused only when it has said hello: a
+ * connection that ends before would take the reason from it. */
 void serve_hello_peer(struct serve_client *c);
 /* The answer to a hello: a welcome and the state of the port, or a refusal. */
 void serve_hello(struct serve_client *c, const struct plug_hello *hello);

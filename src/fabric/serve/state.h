@@ -141,6 +141,8 @@ struct serve_client {
 	int fd;
 	uint32_t number;
 	pid_t pid;
+	uid_t uid;
+	bool may_plug_in;
 	uint8_t stage, purpose;
 	uint8_t polled;             /* EPOLLIN and EPOLLOUT as epoll has them */
 	bool blocked;               /* its socket takes nothing */
