@@ -30,6 +30,7 @@
 #include "transport/fabric/gsi.h"
 #include "transport/fabric/packets.h"
 #include "transport/fabric/plugged.h"
+#include "transport/fabric/qp1.h"
 #include "transport/fabric/sa.h"
 #include "transport/list.h"
 #include "transport/packet/packet.h"
@@ -318,7 +319,7 @@ static int fabric_start(void)
 	if (ret)
 		goto err_port;
 	hca_subnet_set_ops(&subnet_ops);
-	fabric_gsi_start(&port);
+	fabric_qp1_start(&port);
 	packet_show_start();
 	return 0;
 
@@ -332,7 +333,7 @@ err_progress:
 
 static void fabric_stop(void)
 {
-	fabric_gsi_start(NULL);
+	fabric_qp1_start(NULL);
 	hca_subnet_set_ops(NULL);
 	/* rely() must not run at the same time. */
 	pthread_mutex_lock(&port.presence.lock);

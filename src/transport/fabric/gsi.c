@@ -13,9 +13,8 @@
 #include "hca/host/subnet_peer.h"
 #include "hca/run/progress.h"
 #include "transport/fabric/packets.h"
+#include "transport/fabric/qp1.h"
 #include "transport/fabric/sa.h"
-#include "transport/packet/base/train.h"
-#include "transport/packet/packet.h"
 #include "util/abstract.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -54,7 +53,6 @@ static void due(struct progress_timer *t);
 static void look_at_held(struct progress_timer *t);
 
 static struct {
-	struct packet_port *_Atomic port; /* NULL: stopped */
 	_Atomic unsigned slot;            /* 0: this process has none */
 	int slot_fd;
 
@@ -74,33 +72,6 @@ static struct {
 
 /* ---- sending ---- */
 
-int fabric_gsi_emit(const struct ibv_ah_attr *to, const union ibv_gid *source,
-		    const uint8_t mad[HCA_GSI_MAD_BYTES])
-{
-	struct packet_port *port = atomic_load(&gsi.port);
-	const struct packet_frame f = {
-		.rc = { .op = RC_SEND, .flags = RC_FIRST | RC_LAST, .bytes = HCA_GSI_MAD_BYTES },
-		.service = PACKET_UD,
-		.dst_qpn = HCA_GSI_QPN,
-		.src_qpn = HCA_GSI_QPN,
-		.qkey = HCA_GSI_QKEY,
-	};
-	struct icrc_series series = { 0 };
-	struct packet_route route;
-	struct packet_train train;
-	struct iovec *iov;
-
-	if (!port)
-		return -ENETDOWN;
-	if (fabric_medium.address(to, source, &route))
-		return -EHOSTUNREACH;
-	packet_train_open(&train, port, HCA_GSI_QPN, &route, &series);
-	iov = packet_train_begin(&train, &f);
-	*iov = (struct iovec){ (void *)(uintptr_t)mad, HCA_GSI_MAD_BYTES };
-	packet_train_end(&train, 1);
-	return packet_train_emit(&train);
-}
-
 static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_MAD_BYTES])
 {
 	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1, .grh.hop_limit = HOPS };
@@ -110,7 +81,7 @@ static int gsi_send(const struct hca_gsi_address *to, const uint8_t mad[HCA_GSI_
 	memcpy(source.raw, to->source, sizeof(source.raw));
 	if (hca_subnet_lid_of_gid(&ah.grh.dgid, &ah.dlid))
 		return -EHOSTUNREACH;
-	return fabric_gsi_emit(&ah, &source, mad);
+	return fabric_qp1_emit(&ah, &source, mad);
 }
 
 /* ---- arrival ---- */
@@ -326,7 +297,7 @@ static int gsi_open(void)
 	int fd = -EADDRINUSE;
 	unsigned slot = 0;
 
-	if (!atomic_load(&gsi.port))
+	if (!fabric_qp1_port())
 		return -ENETDOWN;
 	while (fd == -EADDRINUSE && ++slot < HCA_GSI_SLOTS) {
 		abstract_name(&name, NAME_SLOT, (unsigned long long)hca_subnet_place(), slot);
@@ -414,13 +385,8 @@ static void gsi_forked(void)
 		close(gsi.slot_fd);
 	gsi.slot_fd = -1;
 	fabric_sa_forked();
+	fabric_qp1_start(NULL);
 	atomic_store(&gsi.slot, 0);
-	atomic_store(&gsi.port, NULL);
-}
-
-void fabric_gsi_start(struct packet_port *port)
-{
-	atomic_store(&gsi.port, port);
 }
 
 const struct hca_gsi_ops fabric_gsi_ops = {

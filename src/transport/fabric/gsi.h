@@ -14,20 +14,12 @@
 #ifndef TRANSPORT_FABRIC_GSI_H
 #define TRANSPORT_FABRIC_GSI_H
 
-#include <infiniband/verbs.h>
-
 #include "hca/path/gsi.h"
 
 struct carrier_unit;
-struct packet_port;
 
 extern const struct hca_gsi_ops fabric_gsi_ops;
 
-/* In the transport's start() and, with NULL, stop(): packets leave by this port. */
-void fabric_gsi_start(struct packet_port *port);
-/* Sends a MAD from queue pair 1 to that of the address. 0 or a negative errno. */
-int fabric_gsi_emit(const struct ibv_ah_attr *to, const union ibv_gid *source,
-		    const uint8_t mad[HCA_GSI_MAD_BYTES]);
 /* A packet for queue pair 1. Any thread, with any locks; the progress thread handles it. */
 void fabric_gsi_arrived(const struct carrier_unit *unit);
 

@@ -12,7 +12,7 @@
 
 #include "hca/host/gid.h"
 #include "hca/host/subnet.h"
-#include "transport/fabric/gsi.h"
+#include "transport/fabric/qp1.h"
 #include "transport/packet/packet.h"
 #include "util/cancel.h"
 #include "util/clock.h"
@@ -80,7 +80,7 @@ static int send_question(const uint8_t *mad)
 	hca_subnet_port(&own);
 	ah.dlid = own.sm_lid;
 	ah.sl = own.sm_sl & 15;
-	return own.sm_lid ? fabric_gsi_emit(&ah, &none, mad) : -ENETUNREACH;
+	return own.sm_lid ? fabric_qp1_emit(&ah, &none, mad) : -ENETUNREACH;
 }
 
 /* `asking` is held. */
