@@ -9,7 +9,8 @@
  *
  * A request for a service that nobody serves waits half a second for it, as programs close a listener
  * and open it again while their peer calls (transport/roce/dispatch.h); then the process with the lowest
- * slot refuses it. Where no process of a host has a slot, callers find out by their timeout.
+ * slot refuses it. For a host without processes the fabric refuses (fabric/serve/mads.c); where there are
+ * some and none uses connection management, callers find out by their timeout.
  */
 #ifndef TRANSPORT_FABRIC_GSI_H
 #define TRANSPORT_FABRIC_GSI_H

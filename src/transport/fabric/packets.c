@@ -56,9 +56,6 @@ static size_t seal(const struct packet_route *route, struct icrc_series *series,
 	struct fabric_link link;
 	struct icrc c;
 
-	(void)series;
-	(void)k;
-	(void)fragments;
 	for (unsigned i = 0; i < n; i++)
 		bytes += iov[i].iov_len;
 	pad = -bytes & 3; /* headers are multiples of four bytes */
@@ -118,8 +115,6 @@ static size_t decode(const struct carrier_unit *unit, struct icrc_series *series
 	struct fabric_link link;
 	size_t header;
 
-	(void)series;
-	(void)k;
 	if (bytes < IB_BTH_BYTES + IB_ICRC_BYTES || bytes > PLUG_PACKET_BYTES)
 		return 0;
 	fabric_link_of(&unit->to, &unit->from, true, &link);
@@ -143,8 +138,6 @@ static bool follows(const struct carrier_unit *unit, struct icrc_series *series,
 	uint8_t expected[PACKET_HEADER_BYTES];
 	struct fabric_link link;
 
-	(void)series;
-	(void)k;
 	memcpy(expected, before, header_bytes);
 	packet_ib_renumber(expected, packet_ib_psn(before) + 1);
 	fabric_link_of(&unit->to, &unit->from, true, &link);
