@@ -134,6 +134,9 @@ UMAD_EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	else if (!ret)
 		ret = timeout_ms ? -ETIMEDOUT : -EWOULDBLOCK;
 	pthread_mutex_unlock(&p->lock);
+	/* opensm logs this error and calls again at once, until a disk is full. */
+	if (ret == -EIO && timeout_ms)
+		poll(NULL, 0, 100);
 	umad_port_put(p);
 	if (ret < 0 && !errno)
 		errno = -ret;
