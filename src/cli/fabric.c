@@ -124,6 +124,7 @@ static int list(int argc, char **argv)
 
 static const struct cli_command commands[] = {
 	{ "run", "run a simulated InfiniBand subnet, into which programs plug", cli_fabric_run },
+	{ "simulate", "carry out an experiment in virtual time, without programs", cli_fabric_simulate },
 	{ "show", "nodes, links, counters and programs of a running one", cli_fabric_show },
 	{ "cut", "cut a cable", cut },
 	{ "join", "join a cable that was cut", join },

@@ -10,6 +10,7 @@
 
 int cli_fabric_run(int argc, char **argv);
 int cli_fabric_show(int argc, char **argv);
+int cli_fabric_simulate(int argc, char **argv);
 
 /* Asks the fabric's process; the text of its answer, with a zero behind its end, which the caller frees.
  * NULL: it was refused, or nobody answers, which is logged. */

@@ -7,8 +7,8 @@
  * Tables are indexed by targets and not by LIDs: a target is a port that can have a LID, port 0 of a switch or
  * a port of a host adapter. A subnet manager that gives LIDs writes the entry of a target to its LIDs.
  *
- * These are engines for one path between two ports, without layers: routing with several lanes (LASH) or
- * on partitions is not here.
+ * Engines give one path between two ports. LASH also says which layer, so which service level and lane, packets
+ * between two ports use. Several paths between two ports, and routing on partitions, are not here.
  */
 #ifndef FABRIC_ROUTING_ROUTING_H
 #define FABRIC_ROUTING_ROUTING_H
@@ -64,6 +64,26 @@ int routing_up_down(const struct topology *t, const uint32_t *roots, uint32_t ro
 int routing_find_roots(const struct topology *t, uint32_t *roots, uint32_t *root_count);
 
 void routing_tables_free(struct routing *r);
+
+/* ---- layers ---- */
+
+struct routing_layers {
+	uint32_t node_count;
+	unsigned count; /* layers in use, from 0 */
+	uint8_t **of;   /* of a switch [target], of an adapter NULL */
+};
+
+/*
+ * LASH: the paths of routing_min_hop(), each in the first of up to `layers_max` layers (ROUTING_LANES_MAX at
+ * most) that it leaves without a circle, so that packets cannot deadlock if each layer has a lane of its own.
+ * On success the caller frees *r and *layers. -ENOSPC: `why` says that more layers are needed; -EINVAL, -ENOMEM.
+ */
+int routing_lash(const struct topology *t, unsigned layers_max, struct routing **r,
+		 struct routing_layers **layers, char *why, size_t why_bytes);
+/* The layer of packets from target `source` to target `target`. */
+uint8_t routing_layer(const struct routing *r, const struct routing_layers *l, uint32_t source, uint32_t target);
+/* NULL is allowed. */
+void routing_layers_free(struct routing_layers *l);
 
 /* ---- paths ---- */
 

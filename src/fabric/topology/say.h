@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one line about a fault that functions of this folder leave in `why`. Private to the folder. */
+/* The one line about a fault that functions of the room leave in `why`. Private to the room. */
 #ifndef FABRIC_TOPOLOGY_SAY_H
 #define FABRIC_TOPOLOGY_SAY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pieces of a line of a topology file, and how a fault in it is told. It knows no meaning: read.c
- * does. Private to the folder.
+ * The pieces of a line of a topology file or a scenario (fabric/simulate), and how a fault in it is told. It
+ * knows no meaning: read.c does. Private to the room.
  */
 #ifndef FABRIC_TOPOLOGY_SCAN_H
 #define FABRIC_TOPOLOGY_SCAN_H
