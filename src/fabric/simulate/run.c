@@ -135,14 +135,17 @@ static void tell_progress(const struct simulate_state *st)
 
 static int run(struct simulate_state *st)
 {
+	uint64_t told = 0;
 	int go_on = 1;
 
 	while (go_on > 0 && fabric_now_ps(st->f) < st->end_ps) {
 		uint64_t next = next_ps(st), events = fabric_run(st->f, next, SLICE_EVENTS);
 
 		st->r->events += events;
-		if (events == SLICE_EVENTS)
+		if (st->r->events - told >= SLICE_EVENTS) {
+			told = st->r->events;
 			tell_progress(st);
+		}
 		if (st->o->stop && *st->o->stop) {
 			st->r->interrupted = true;
 			break;

@@ -207,6 +207,8 @@ static int check_lanes(struct topology_scan *s, struct simulate_scenario *c)
 
 static int check(struct topology_scan *s, struct simulate_scenario *c)
 {
+	if (!s->line)
+		s->line = 1;
 	if (!c->topology || !c->traffic_count)
 		return topology_scan_refuse(s, "%s is missing: a scenario has a line 'topology' and lines 'traffic'",
 					    c->topology ? "traffic" : "topology");
