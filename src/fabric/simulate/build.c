@@ -210,12 +210,20 @@ static int set_node(struct simulate_state *st, uint32_t node)
 	return ret;
 }
 
+/* How many packets can be: in the buffers of links, of which each takes a block at least, in flows, and notifications
+ * that wait in adapters. */
+static uint32_t packets_of(const struct simulate_state *st)
+{
+	const uint64_t lanes = (uint64_t)st->s->topology->link_count * 2 * st->s->lanes;
+	const uint64_t inside = lanes * (st->s->buffer_bytes / FABRIC_BLOCK_BYTES + FABRIC_FLOW_PACKETS);
+
+	return (uint32_t)(inside < 1u << 20 ? inside : 1u << 20) + st->sender_count * FABRIC_FLOW_PACKETS + 64;
+}
+
 int simulate_build_fabric(struct simulate_state *st, const struct fabric_ops *ops)
 {
 	const struct topology *t = st->s->topology;
-	const struct fabric_limits limits = { .flows = st->sender_count + 2,
-		.packets = (1u << 20) + st->sender_count * FABRIC_FLOW_PACKETS,
-	};
+	const struct fabric_limits limits = { .flows = st->sender_count + 2, .packets = packets_of(st) };
 	int ret = fabric_open(&limits, ops, st->s->seed, &st->f);
 
 	for (uint32_t i = 0; i < t->node_count && !ret; i++)
