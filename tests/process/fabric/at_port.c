@@ -13,6 +13,7 @@
  *   vector LID BITS           is it taken for an address handle, and for RTR? errno values
  *   index PKEY_INDEX          is it taken for INIT? errno
  *   connect LID               RC queue pairs to each other: a message; the status of the send
+ *   post LID                  a datagram to a queue pair of the LID that nobody has; the status of the send
  *   group LID                 attaches to ff12::LID, sends to it; how many copies came
  */
 #include <endian.h>
@@ -290,6 +291,22 @@ static void connect_and_send(int lid)
 	ibv_destroy_qp(b);
 }
 
+static void post(int lid)
+{
+	const struct ibv_ah_attr to = { .dlid = (uint16_t)lid, .port_num = 1 };
+	struct ibv_ah *ah = ibv_create_ah(pd, &to);
+	struct ibv_wc wc;
+	int ret;
+	struct ibv_qp *qp = make_qp(IBV_QPT_UD, 0, &ret);
+
+	if (ret || !ah || to_rtr(qp, &to, 0) || to_rts(qp))
+		fail("a queue pair of datagrams");
+	send_message(qp, ah, 0xfffff0);
+	printf("%s\n", complete(0, WAIT_MS / 1000, &wc) ? ibv_wc_status_str(wc.status) : "none");
+	ibv_destroy_ah(ah);
+	ibv_destroy_qp(qp);
+}
+
 static void group(int lid)
 {
 	struct ibv_ah_attr to = { .dlid = (uint16_t)lid, .port_num = 1, .is_global = 1,
@@ -339,6 +356,8 @@ int main(void)
 			try_index(n[0]);
 		else if (!strcmp(word, "connect"))
 			connect_and_send(n[0]);
+		else if (!strcmp(word, "post"))
+			post(n[0]);
 		else if (!strcmp(word, "group"))
 			group(n[0]);
 		fflush(stdout);
