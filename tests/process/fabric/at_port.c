@@ -293,7 +293,7 @@ static void connect_and_send(int lid)
 
 static void post(int lid)
 {
-	const struct ibv_ah_attr to = { .dlid = (uint16_t)lid, .port_num = 1 };
+	struct ibv_ah_attr to = { .dlid = (uint16_t)lid, .port_num = 1 };
 	struct ibv_ah *ah = ibv_create_ah(pd, &to);
 	struct ibv_wc wc;
 	int ret;
