@@ -44,6 +44,8 @@ void fabric_congestion_mark(struct fabric *f, struct fabric_lane *lane, struct f
 	lane->unmarked = 0;
 	item->packet.flags |= FABRIC_FECN;
 	o->counters.marked++;
+	if (f->ops.marked)
+		f->ops.marked(f->ops.arg, o->node->number, o->number, &item->packet);
 	fabric_report_event(f, FABRIC_EVENT_MARKED, f->now_ps, item, o, 0);
 }
 

@@ -112,6 +112,9 @@ struct fabric_ops {
 	 * last for the first. Called once for each cycle found (fabric_find_deadlock()). NULL: not
 	 * called. */
 	void (*deadlock)(void *arg, const struct fabric_lane_at *cycle, size_t count);
+	/* The port of a switch has marked a packet (FABRIC_EVENT_MARKED). May only read. NULL: not
+	 * called. */
+	void (*marked)(void *arg, uint32_t node, uint8_t port, const struct fabric_packet *p);
 	/* Each event, for traces and tests: NULL costs nothing. */
 	void (*event)(void *arg, const struct fabric_event *e);
 	void *arg;

@@ -86,6 +86,13 @@ static void on_link(void *arg, uint32_t node, uint8_t port, bool up)
 		serve_manager_link(s->manager, s->now_ns);
 }
 
+static void on_marked(void *arg, uint32_t node, uint8_t port, const struct fabric_packet *p)
+{
+	const struct serve *s = arg;
+
+	fabric_agents_marked(s->agents, node, port, p->slid, p->dlid, p->sl, s->now_ns);
+}
+
 /* Tables that lead packets in a circle let lanes wait for each other for ever. */
 static void on_deadlock(void *arg, const struct fabric_lane_at *cycle, size_t count)
 {
@@ -337,7 +344,7 @@ int serve_open(const struct serve_settings *settings, struct serve **out)
 	struct serve *s = calloc(1, sizeof(*s));
 	const struct fabric_ops ops = {
 		.deliver = on_deliver, .drop = on_drop, .share = on_share, .writable = on_writable,
-		.link = on_link, .deadlock = on_deadlock, .arg = s,
+		.link = on_link, .deadlock = on_deadlock, .marked = on_marked, .arg = s,
 	};
 	int ret;
 
