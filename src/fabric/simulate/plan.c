@@ -192,7 +192,7 @@ static uint64_t interval_of(const struct simulate_state *st, const struct simula
 	if (f->load <= 0)
 		return 0;
 	ps = bits * 1e12 / ((double)topology_link_bit_rate(l) * f->load);
-	return ps < 1 ? 1 : (uint64_t)(ps + 0.5);
+	return ps < 1 ? 1 : ps > (double)SIMULATE_TIME_PS_MAX ? SIMULATE_TIME_PS_MAX : (uint64_t)(ps + 0.5);
 }
 
 static void prepare_senders(struct simulate_state *st)

@@ -126,7 +126,7 @@ static int do_due(struct simulate_state *st)
 static void tell_progress(const struct simulate_state *st)
 {
 	uint64_t now = fabric_now_ps(st->f);
-	double share = st->end_ps == FABRIC_NEVER ? (double)st->senders_done / st->sender_count :
+	double share = !st->s->duration_ps ? (double)st->senders_done / st->sender_count :
 			(double)now / (double)st->end_ps;
 
 	if (st->o->progress)
@@ -145,6 +145,11 @@ static int run(struct simulate_state *st)
 		if (st->r->events - told >= SLICE_EVENTS) {
 			told = st->r->events;
 			tell_progress(st);
+		}
+		if (st->out_of_packets) {
+			log_error("the traffic has more packets on their way than there is memory for: set window= or "
+				  "smaller buffers");
+			return -ENOSPC;
 		}
 		if (st->o->stop && *st->o->stop) {
 			st->r->interrupted = true;
@@ -225,7 +230,7 @@ int simulate_run(const struct simulate_scenario *s, const struct simulate_option
 {
 	struct simulate_state st = {
 		.s = s, .o = options, .prng = prng_from(s->seed ^ UINT64_C(0x7472616666696300)),
-		.end_ps = s->duration_ps ? s->duration_ps : FABRIC_NEVER, .next_sample_ps = sample_ps(s),
+		.end_ps = s->duration_ps ? s->duration_ps : SIMULATE_TIME_PS_MAX, .next_sample_ps = sample_ps(s),
 		.r = calloc(1, sizeof(*st.r)),
 	};
 	int err = st.r ? 0 : -ENOMEM;

@@ -22,6 +22,7 @@
 #define SIMULATE_ARBITRATION_MAX 64
 #define SIMULATE_TABLE_MAX 1024
 #define SIMULATE_TEXT_MAX (1u << 20)
+#define SIMULATE_TIME_PS_MAX UINT64_C(1000000000000000) /* 1000 seconds: of an experiment */
 
 enum simulate_routing {
 	SIMULATE_MIN_HOP,

@@ -93,8 +93,10 @@ static bool send_packet(struct simulate_state *st, struct simulate_sender *sd)
 	uint32_t bytes = sd->left_bytes < f->packet_bytes ? sd->left_bytes : f->packet_bytes;
 	struct fabric_packet *p = fabric_packet(st->f);
 
-	if (!p)
+	if (!p) {
+		st->out_of_packets = true;
 		return false;
+	}
 	p->data = data_of(sd->flow, (sd->left_bytes == f->message_bytes ? FIRST : 0u) |
 				    (sd->left_bytes == bytes ? LAST : 0u));
 	p->bytes = bytes + SIMULATE_HEADER_BYTES;
@@ -173,8 +175,10 @@ static void notify(struct simulate_state *st, const struct fabric_packet *marked
 	const struct simulate_flow *w = flow_of(st, marked);
 	struct fabric_packet *p = fabric_packet(st->f);
 
-	if (!p)
+	if (!p) {
+		st->out_of_packets = true;
 		return;
+	}
 	p->data = data_of((uint32_t)(w - st->r->flows), NOTIFICATION);
 	p->bytes = SIMULATE_NOTIFICATION_BYTES;
 	p->slid = w->dlid;

@@ -41,7 +41,8 @@ struct simulate_state {
 	uint32_t sender_count, senders_done;
 	uint32_t *by_node;             /* of a node: the first of its senders + 1, they stand together */
 	struct fabric_queue due;
-	uint64_t end_ps;               /* FABRIC_NEVER: when all messages have come */
+	uint64_t end_ps;               /* at the latest */
+	bool out_of_packets;           /* the engine has no more of them */
 	uint64_t next_sample_ps;
 	uint32_t next_fault;
 	struct fabric_counters *before; /* of each direction of the links, when the measurement began */

@@ -9,8 +9,6 @@
 #include "fabric/simulate/scenario.h"
 #include "fabric/topology/scan.h"
 
-#define SIMULATE_TIME_PS_MAX UINT64_C(1000000000000000) /* 1000 seconds */
-
 enum simulate_value {
 	SIMULATE_TIME,   /* uint64_t, ps: "5us"; a unit is required */
 	SIMULATE_SIZE,   /* uint32_t, bytes: "4096", "4KiB", "1MiB" */
