@@ -190,6 +190,18 @@ static void fair_shares_change_when_traffic_starts_and_stops(void **state)
 	end(&e);
 }
 
+static void targets_share_the_load_of_their_sender(void **state)
+{
+	struct experiment e = carry_out("topology single:4\nduration 300us\nmeasure-from 50us\n"
+					"traffic t all-to-all load=40% message=2000\nexpect rate t = 160 within 1%\n"
+					"expect rate t = 200 within 1%\nexpect rate t = 100 within 1%\n");
+
+	assert_true(is_near(e.r->groups[0].fair_bps, 160e9, 0.001));
+	assert_true(is_near(e.r->flows[0].fair_bps, 40e9 / 3, 0.001));
+	assert_true(e.r->verdicts[0].holds && !e.r->verdicts[1].holds && !e.r->verdicts[2].holds);
+	end(&e);
+}
+
 static void a_window_bounds_what_is_on_the_way(void **state)
 {
 	/* One packet at a time: its latency decides the rate. */
@@ -300,6 +312,7 @@ int main(void)
 		cmocka_unit_test(an_idle_path_takes_the_time_of_its_parts),
 		cmocka_unit_test(a_load_is_the_one_that_was_asked_for),
 		cmocka_unit_test(fair_shares_change_when_traffic_starts_and_stops),
+		cmocka_unit_test(targets_share_the_load_of_their_sender),
 		cmocka_unit_test(a_window_bounds_what_is_on_the_way),
 		cmocka_unit_test(fair_shares_are_max_min),
 		cmocka_unit_test(what_is_lost_is_counted_with_its_cause),
