@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the description to the engine; see build.h. */
+/* The engine and the hosts of a description; see build.h. */
 #define LOG_ROOM "fabric"
 #include "fabric/serve/build.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "fabric/build/build.h"
 #include "util/log.h"
 
 #define MTU 4096
-
-static int add_node(struct serve *s, uint32_t i)
-{
-	const struct topology_node *n = &s->topology->nodes[i];
-	const struct fabric_switch properties = {
-		.latency_ps = s->set.switch_latency_ns * 1000,
-		.store_and_forward = s->set.store_and_forward,
-		.virtual_output_queues = s->set.virtual_output_queues,
-	};
-	const bool is_switch = n->kind == TOPOLOGY_SWITCH;
-	int ret = fabric_add_node(s->fabric, is_switch ? FABRIC_SWITCH : FABRIC_HOST, n->port_count);
-
-	/* The agents count on equal numbers. */
-	if (ret >= 0 && (uint32_t)ret != i)
-		return -EPROTO;
-	if (ret >= 0 && is_switch)
-		ret = fabric_set_switch(s->fabric, i, &properties);
-	if (ret < 0)
-		log_error("node %s cannot be made: %s", n->id, strerror(-ret));
-	return ret < 0 ? ret : 0;
-}
-
-static int add_link(struct serve *s, const struct topology_link *l)
-{
-	const struct fabric_link link = {
-		.bps = topology_link_bit_rate(l), .delay_ps = l->delay_ns * 1000,
-		.bit_error_rate = l->bit_error_rate, .mtu = MTU, .lanes = s->set.lanes,
-		.buffer_bytes = s->set.buffer_bytes,
-	};
-	const struct topology_node *nodes = s->topology->nodes;
-	int ret = fabric_add_link(s->fabric, l->end[0].node, l->end[0].port, l->end[1].node,
-				  l->end[1].port, &link);
-
-	if (ret)
-		log_error("the link from %s port %u to %s port %u cannot be made: %s",
-			  nodes[l->end[0].node].id, l->end[0].port, nodes[l->end[1].node].id,
-			  l->end[1].port, strerror(-ret));
-	return ret;
-}
 
 static int add_hosts(struct serve *s)
 {
@@ -79,6 +40,14 @@ static int add_hosts(struct serve *s)
 
 int serve_build(struct serve *s, const struct fabric_ops *ops)
 {
+	const struct fabric_build b = {
+		.switches = {
+			.latency_ps = s->set.switch_latency_ns * 1000,
+			.store_and_forward = s->set.store_and_forward,
+			.virtual_output_queues = s->set.virtual_output_queues,
+		},
+		.mtu = MTU, .lanes = s->set.lanes, .buffer_bytes = s->set.buffer_bytes,
+	};
 	int ret = fabric_open(&(struct fabric_limits){ 0 }, ops, s->set.seed, &s->fabric);
 
 	if (!ret)
@@ -87,11 +56,7 @@ int serve_build(struct serve *s, const struct fabric_ops *ops)
 		log_error("no memory for the fabric");
 		return ret;
 	}
-	for (uint32_t i = 0; !ret && i < s->topology->node_count; i++)
-		ret = add_node(s, i);
-	for (uint32_t i = 0; !ret && i < s->topology->link_count; i++)
-		ret = add_link(s, &s->topology->links[i]);
-	return ret;
+	return fabric_build(s->topology, &b, s->fabric);
 }
 
 void serve_build_free(struct serve *s)

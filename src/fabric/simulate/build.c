@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/build/build.h"
 #include "util/log.h"
 
 static bool is_switch(const struct simulate_state *st, uint32_t node)
@@ -81,20 +82,11 @@ uint16_t simulate_build_lid(const struct simulate_state *st, struct topology_end
 
 /* ---- nodes and links ---- */
 
-static int add_node(struct simulate_state *st, uint32_t i)
+static int set_forwarding(struct simulate_state *st, uint32_t i)
 {
-	const struct topology_node *n = &st->s->topology->nodes[i];
-	const struct fabric_switch properties = {
-		.latency_ps = st->s->latency_ps,
-		.store_and_forward = st->s->store_and_forward,
-		.virtual_output_queues = st->s->output_queues,
-	};
-	int ret = fabric_add_node(st->f, is_switch(st, i) ? FABRIC_SWITCH : FABRIC_HOST, n->port_count);
-
-	if (ret < 0 || !is_switch(st, i))
-		return ret < 0 ? ret : 0;
-	ret = fabric_set_switch(st->f, i, &properties);
-	return ret ? ret : fabric_set_forwarding(st->f, i, 1, st->routing->ports[i], st->routing->target_count);
+	if (!is_switch(st, i))
+		return 0;
+	return fabric_set_forwarding(st->f, i, 1, st->routing->ports[i], st->routing->target_count);
 }
 
 int simulate_build_port(struct simulate_state *st, uint32_t node, uint8_t port)
@@ -112,18 +104,11 @@ int simulate_build_port(struct simulate_state *st, uint32_t node, uint8_t port)
 	return fabric_set_port(st->f, node, port, &p);
 }
 
-static int add_link(struct simulate_state *st, const struct topology_link *l)
+static int activate(struct simulate_state *st, const struct topology_link *l)
 {
-	const struct fabric_link link = {
-		.bps = topology_link_bit_rate(l), .delay_ps = l->delay_ns * 1000,
-		.bit_error_rate = l->bit_error_rate, .mtu = (uint16_t)st->s->mtu,
-		.lanes = (uint8_t)st->s->lanes, .buffer_bytes = st->s->buffer_bytes,
-	};
-	int ret = fabric_add_link(st->f, l->end[0].node, l->end[0].port, l->end[1].node, l->end[1].port, &link);
+	int ret = simulate_build_port(st, l->end[0].node, l->end[0].port);
 
-	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = simulate_build_port(st, l->end[i].node, l->end[i].port);
-	return ret;
+	return ret ? ret : simulate_build_port(st, l->end[1].node, l->end[1].port);
 }
 
 /* ---- lanes ---- */
@@ -224,12 +209,23 @@ int simulate_build_fabric(struct simulate_state *st, const struct fabric_ops *op
 {
 	const struct topology *t = st->s->topology;
 	const struct fabric_limits limits = { .flows = st->sender_count + 2, .packets = packets_of(st) };
+	const struct fabric_build b = {
+		.switches = {
+			.latency_ps = st->s->latency_ps,
+			.store_and_forward = st->s->store_and_forward,
+			.virtual_output_queues = st->s->output_queues,
+		},
+		.mtu = (uint16_t)st->s->mtu, .lanes = (uint8_t)st->s->lanes,
+		.buffer_bytes = st->s->buffer_bytes,
+	};
 	int ret = fabric_open(&limits, ops, st->s->seed, &st->f);
 
+	if (!ret)
+		ret = fabric_build(t, &b, st->f);
 	for (uint32_t i = 0; i < t->node_count && !ret; i++)
-		ret = add_node(st, i);
+		ret = set_forwarding(st, i);
 	for (uint32_t i = 0; i < t->link_count && !ret; i++)
-		ret = add_link(st, &t->links[i]);
+		ret = activate(st, &t->links[i]);
 	for (uint32_t i = 0; i < t->node_count && !ret; i++)
 		ret = set_node(st, i);
 	for (uint32_t i = 0; i < st->s->rule_count && !ret; i++)
