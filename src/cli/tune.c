@@ -16,16 +16,16 @@ static const char usage[] =
 	"usage: busbar tune [check] [--json] [--no-measure] [--time SECONDS] [--only NAMES]\n"
 	"                   [--cpus LIST]\n"
 	"       busbar tune list\n"
-	"       busbar tune apply [--dry-run] [--only NAMES] [--cpus LIST] [--state FILE]\n"
-	"       busbar tune undo [--dry-run] [--force] [--state FILE]\n"
+	"       busbar tune apply [--dry-run] [--only NAMES] [--cpus LIST]\n"
+	"       busbar tune undo [--dry-run]\n"
 	"       busbar tune hold [--latency US] [--] PROGRAM [ARGUMENTS]\n"
 	"       busbar tune exec [--] PROGRAM [ARGUMENTS]\n"
 	"\n"
 	"Looks at the settings of this host that decide how punctual a gateway is, and\n"
 	"measures what takes its processors away. check changes nothing and needs no\n"
-	"privilege. apply sets them (root), undo restores exactly what was before. hold runs a\n"
-	"program while no processor may sleep deeply; exec runs one in the partition that\n"
-	"apply has made.\n"
+	"privilege. apply makes a profile of tuned from them and switches to it (root, package\n"
+	"tuned); undo switches back to the profile that was active before. hold runs a program\n"
+	"while no processor may sleep deeply; exec runs one in the partition that apply has made.\n"
 	"\n"
 	"  -j, --json        check: JSON\n"
 	"  -m, --no-measure  check: only look, measure nothing\n"
@@ -33,13 +33,11 @@ static const char usage[] =
 	"  -o, --only NAMES  these settings, with commas between; 'list' names them\n"
 	"  -c, --cpus LIST   processors to keep for gateways, such as 2-5,8\n"
 	"  -n, --dry-run     apply, undo: only say what would be done\n"
-	"  -f, --force       undo: also what somebody else has changed since\n"
-	"  -s, --state FILE  where former values are kept (/run/busbar/tune.json)\n"
 	"  -l, --latency US  hold: longest time to wake, in microseconds (0)\n"
-	"  -r, --root DIR    read and write a copy of /proc, /sys, /dev in DIR\n"
+	"  -r, --root DIR    use a copy of /proc, /sys, /dev, /etc/tuned and tuned-adm in DIR\n"
 	"  -h, --help        this text\n"
 	"\n"
-	"Status: 0; 1 something failed or was left alone; 2 the command line is wrong.\n"
+	"Status: 0; 1 something failed; 2 the command line is wrong.\n"
 	"hold, exec: the program's; 126 not executable, 127 not found.\n";
 
 enum action { CHECK, LIST, APPLY, UNDO, HOLD, EXEC };
@@ -48,8 +46,8 @@ enum action { CHECK, LIST, APPLY, UNDO, HOLD, EXEC };
 static const struct {
 	const char *name, *options;
 } actions[] = {
-	[CHECK] = { "check", "jmtoc" }, [LIST] = { "list", "" }, [APPLY] = { "apply", "nocs" },
-	[UNDO] = { "undo", "nfs" }, [HOLD] = { "hold", "l" }, [EXEC] = { "exec", "" },
+	[CHECK] = { "check", "jmtoc" }, [LIST] = { "list", "" }, [APPLY] = { "apply", "noc" },
+	[UNDO] = { "undo", "n" }, [HOLD] = { "hold", "l" }, [EXEC] = { "exec", "" },
 };
 
 static const struct option longs[] = {
@@ -59,8 +57,6 @@ static const struct option longs[] = {
 	{ "only", required_argument, NULL, 'o' },
 	{ "cpus", required_argument, NULL, 'c' },
 	{ "dry-run", no_argument, NULL, 'n' },
-	{ "force", no_argument, NULL, 'f' },
-	{ "state", required_argument, NULL, 's' },
 	{ "latency", required_argument, NULL, 'l' },
 	{ "root", required_argument, NULL, 'r' },
 	{ "help", no_argument, NULL, 'h' },
@@ -112,8 +108,6 @@ static bool set_option(int opt, struct tune_options *o)
 	case 'o': o->only = optarg; break;
 	case 'c': o->cpus = optarg; break;
 	case 'n': o->dry_run = true; break;
-	case 'f': o->force = true; break;
-	case 's': o->state_file = optarg; break;
 	case 'l': return parse_latency(optarg, &o->latency_us);
 	default: o->root = parse_root(optarg); break;
 	}
@@ -137,7 +131,7 @@ static int read_options(int argc, char **argv, enum action action, struct tune_o
 
 	*status = CLI_USAGE;
 	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+jmt:o:c:nfs:l:r:h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+jmt:o:c:nl:r:h", longs, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(usage, stdout);
 			*status = CLI_OK;

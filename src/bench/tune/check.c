@@ -35,7 +35,7 @@ static int look_all(const struct tune_options *o, struct check *c)
 	const struct tune_setting *s = NULL;
 
 	while ((s = tune_setting_next(s))) {
-		struct tune_plan plan = { 0 };
+		struct tune_profile profile = { 0 };
 		struct check_row *more;
 		int err;
 
@@ -46,10 +46,12 @@ static int look_all(const struct tune_options *o, struct check *c)
 			return -ENOMEM;
 		c->rows = more;
 		more[c->count].setting = s;
-		tune_look(&c->host, s, &plan, &more[c->count].look);
-		more[c->count++].changes = s->applies && !s->asked_only ? plan.count : 0;
-		err = plan.err;
-		tune_plan_free(&plan);
+		tune_look(&c->host, s, &profile, &more[c->count].look);
+		more[c->count].changes = s->applies && !s->asked_only &&
+					 more[c->count].look.better[0] ? profile.count : 0;
+		c->count++;
+		err = profile.err;
+		tune_profile_free(&profile);
 		if (err)
 			return err;
 	}

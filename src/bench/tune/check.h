@@ -11,7 +11,7 @@
 struct check_row {
 	const struct tune_setting *setting;
 	struct tune_look look;
-	size_t changes; /* that apply would make */
+	size_t changes; /* lines of the profile of apply that would make it better */
 };
 
 struct check {

@@ -105,7 +105,7 @@ int tune_exec_main(const struct tune_options *o, char **argv)
 			 partition);
 	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cgroup.procs", mount);
 	snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	err = tune_tree_write(&t, path, TUNE_VALUE, pid);
+	err = tune_tree_put(&t, path, pid);
 	if (err) {
 		log_error("moving to the cgroup: %s%s: %s%s", o->root, path, strerror(-err),
 			  err == -EACCES ? " (this needs root)" : "");

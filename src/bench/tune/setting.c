@@ -12,7 +12,6 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* In the order of apply. */
 static const struct tune_setting *const tables[] = {
 	tune_settings_clock, tune_settings_place, tune_settings_memory,
 	tune_settings_kernel, tune_settings_host,
@@ -86,10 +85,10 @@ int tune_host_read(struct tune_host *host, const char *root)
 }
 
 void tune_look(const struct tune_host *host, const struct tune_setting *setting,
-	       struct tune_plan *plan, struct tune_look *l)
+	       struct tune_profile *profile, struct tune_look *l)
 {
 	*l = (struct tune_look){ .host = host, .tree = &host->tree, .setting = setting,
-				 .plan = plan };
+				 .profile = profile };
 	setting->look(l);
 }
 
@@ -125,41 +124,41 @@ void look_absent(struct tune_look *l, const char *format, ...)
 	l->verdict = TUNE_ABSENT;
 }
 
-void look_change_as(struct tune_look *l, struct tune_change c)
+void look_want(struct tune_look *l, const char *section, const char *key, const char *value)
 {
-	c.setting = (char *)l->setting->name;
-	c.progress = TUNE_PLANNED;
-	if (l->plan)
-		tune_plan_add(l->plan, &c);
+	if (l->profile)
+		tune_profile_add(l->profile, section, key, value);
 }
 
-void look_change(struct tune_look *l, enum tune_kind kind, const char *path,
-		 const char *former, const char *wanted)
+void look_want_file(struct tune_look *l, const char *path, const char *value)
 {
-	look_change_as(l, (struct tune_change){
-		.path = (char *)path, .former = (char *)former, .now = (char *)wanted,
-		.kind = kind,
-	});
+	if (l->profile)
+		tune_profile_add_file(l->profile, path, value);
+}
+
+void look_failed(struct tune_look *l, int err)
+{
+	if (l->profile && err)
+		l->profile->err = err;
 }
 
 void look_sysctl(struct tune_look *l)
 {
 	const struct tune_setting *s = l->setting;
-	char *former, line[64];
 	long long value = 0;
-	int err = tune_tree_read(l->tree, s->path, &former);
+	char line[64];
+	int err = tune_tree_line(l->tree, s->path, line, sizeof(line));
+	bool good = !err && !tune_tree_number(l->tree, s->path, &value) && value >= s->low &&
+		    value <= s->high;
 
 	if (err) {
 		look_absent(l, "%s: %s", s->path, strerror(-err));
 		return;
 	}
-	tune_chosen(former, line, sizeof(line));
 	look_today(l, "%s", line);
-	if (tune_tree_number(l->tree, s->path, &value) || value < s->low || value > s->high) {
+	if (!good)
 		look_better(l, "%s", s->wanted);
-		look_change(l, TUNE_VALUE, s->path, former, s->wanted);
-	}
-	free(former);
+	look_want_file(l, s->path, good ? line : s->wanted);
 }
 
 /* The second and third word of a line of /proc/self/mounts: place and type. */

@@ -2,8 +2,8 @@
 /*
  * The settings of a host that matter to a gateway: a table of them, each with a function
  * that looks at the files of the kernel and says what is, what would be better, what stands in
- * the way, and which changes would bring it about. check prints the first three, apply
- * carries out the last; so the two never disagree.
+ * the way, and which lines of a profile of tuned bring it about. check prints the first three,
+ * apply makes a profile of the last; so the two never disagree.
  */
 #ifndef BENCH_TUNE_SETTING_H
 #define BENCH_TUNE_SETTING_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bench/tune/change.h"
 #include "bench/tune/cpus.h"
+#include "bench/tune/profile.h"
 #include "bench/tune/tree.h"
 
 enum tune_verdict {
@@ -37,7 +37,7 @@ struct tune_look {
 	const struct tune_host *host;
 	const struct tune_tree *tree; /* of the host */
 	const struct tune_setting *setting;
-	struct tune_plan *plan;       /* gets the changes */
+	struct tune_profile *profile; /* gets the lines; NULL: nobody wants them */
 	/* Results; the texts are "" where there is nothing to say. */
 	enum tune_verdict verdict;
 	char today[256], better[256], limit[320];
@@ -53,9 +53,10 @@ struct tune_setting {
 	int low, high;
 	bool applies;     /* apply can do something about it */
 	bool asked_only;  /* apply does so only when --only names it */
+	bool may_remain;  /* the kernel may refuse a part, which is no failure of apply */
 };
 
-/* All settings, in the order in which apply works; begins and ends with NULL. */
+/* All settings, in the order of the output; begins and ends with NULL. */
 const struct tune_setting *tune_setting_next(const struct tune_setting *s);
 const struct tune_setting *tune_setting_find(const char *name);
 
@@ -63,9 +64,9 @@ const struct tune_setting *tune_setting_find(const char *name);
  * negative errno, logged: there is no kernel below the root. */
 int tune_host_read(struct tune_host *host, const char *root);
 
-/* Looks at one setting; adds to the plan, which may be NULL. */
+/* Looks at one setting; adds to the profile, which may be NULL. */
 void tune_look(const struct tune_host *host, const struct tune_setting *setting,
-	       struct tune_plan *plan, struct tune_look *l);
+	       struct tune_profile *profile, struct tune_look *l);
 
 /*
  * Where the version 2 hierarchy of cgroups is mounted, below the root: "/sys/fs/cgroup".
@@ -84,11 +85,15 @@ void look_better(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
 void look_limit(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
 /* Sets the verdict to TUNE_ABSENT, `today` is the reason. */
 void look_absent(struct tune_look *l, const char *format, ...) LOOK_PRINTF;
-/* Plans that `path` becomes `wanted`; its text of today is `former`. */
-void look_change(struct tune_look *l, enum tune_kind kind, const char *path,
-		 const char *former, const char *wanted);
-/* The same with all members; `setting` is filled in. */
-void look_change_as(struct tune_look *l, struct tune_change c);
+/*
+ * Adds a line to the profile, or one for a file of the kernel. It is added also where the
+ * value is as it should be: that may be due to the profile that is active now, and tuned takes
+ * that one back first.
+ */
+void look_want(struct tune_look *l, const char *section, const char *key, const char *value);
+void look_want_file(struct tune_look *l, const char *path, const char *value);
+/* A function that look functions call got `err`: the profile is not complete. */
+void look_failed(struct tune_look *l, int err);
 /* Looks at setting->path. */
 void look_sysctl(struct tune_look *l);
 

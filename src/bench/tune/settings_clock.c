@@ -19,9 +19,8 @@ static const char *no_cpufreq(const struct tune_look *l)
 }
 
 /*
- * Looks at FILE of each policy, which should be `wanted`; plans the changes. Returns the
- * number of policies that have the file; *others has another value, the first of which is in
- * `other`.
+ * Looks at FILE of each policy, which should be `wanted`. Returns the number of policies that
+ * have the file; *others has another value, the first of which is in `other`.
  */
 static size_t look_policies(struct tune_look *l, const char *file, const char *wanted,
 			    size_t *others, char *other, size_t size)
@@ -30,28 +29,23 @@ static size_t look_policies(struct tune_look *l, const char *file, const char *w
 	int *policies;
 
 	*others = 0;
-	if (tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count) && l->plan)
-		l->plan->err = -ENOMEM;
+	look_failed(l, tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count));
 	for (size_t i = 0; i < count; i++) {
-		char path[128], line[64], *former;
+		char path[128], line[64];
 
 		snprintf(path, sizeof(path), CPUFREQ "/policy%d/%s", policies[i], file);
-		if (tune_tree_read(l->tree, path, &former))
+		if (tune_tree_line(l->tree, path, line, sizeof(line)))
 			continue;
 		there++;
-		tune_chosen(former, line, sizeof(line));
-		if (strcmp(line, wanted)) {
-			if (!(*others)++)
-				snprintf(other, size, "%s", line);
-			look_change(l, TUNE_VALUE, path, former, wanted);
-		}
-		free(former);
+		if (strcmp(line, wanted) && !(*others)++)
+			snprintf(other, size, "%s", line);
 	}
 	free(policies);
 	return there;
 }
 
-static void look_words(struct tune_look *l, const char *file)
+/* Is the file there? */
+static bool look_words(struct tune_look *l, const char *file)
 {
 	const char *wanted = "performance";
 	char other[64];
@@ -59,14 +53,15 @@ static void look_words(struct tune_look *l, const char *file)
 
 	if (!there) {
 		look_absent(l, "%s", no_cpufreq(l));
-		return;
+		return false;
 	}
 	if (!others) {
 		look_today(l, "%s", wanted);
-		return;
+		return true;
 	}
 	look_today(l, "%s on %zu of %zu clock domains", other, others, there);
 	look_better(l, "%s", wanted);
+	return true;
 }
 
 static void look_governor(struct tune_look *l)
@@ -81,25 +76,26 @@ static void look_governor(struct tune_look *l)
 			   available);
 		return;
 	}
-	look_words(l, "scaling_governor");
+	if (look_words(l, "scaling_governor"))
+		look_want(l, "cpu", "governor", "performance");
 }
 
 static void look_energy(struct tune_look *l)
 {
-	look_words(l, "energy_performance_preference");
+	if (look_words(l, "energy_performance_preference"))
+		look_want(l, "cpu", "energy_performance_preference", "performance");
 }
 
 /* The lowest clock is to be the highest that is allowed. */
 static void look_frequency(struct tune_look *l)
 {
 	long long low = 0, high = 0, most = 0;
-	size_t count, changes = 0;
+	size_t count, lower = 0;
 	int *policies;
 
-	if (tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count) && l->plan)
-		l->plan->err = -ENOMEM;
+	look_failed(l, tune_tree_numbers(l->tree, CPUFREQ, "policy", &policies, &count));
 	for (size_t i = 0; i < count; i++) {
-		char path[128], wanted[32], *former;
+		char path[128], wanted[32];
 		long long min, max, hardware;
 
 		snprintf(path, sizeof(path), CPUFREQ "/policy%d/cpuinfo_max_freq", policies[i]);
@@ -109,18 +105,14 @@ static void look_frequency(struct tune_look *l)
 		if (tune_tree_number(l->tree, path, &max))
 			continue;
 		snprintf(path, sizeof(path), CPUFREQ "/policy%d/scaling_min_freq", policies[i]);
-		if (tune_tree_number(l->tree, path, &min) ||
-		    tune_tree_read(l->tree, path, &former))
+		if (tune_tree_number(l->tree, path, &min))
 			continue;
 		low = !most || min < low ? min : low;
 		high = !most || max < high ? max : high;
 		most = hardware > most ? hardware : most;
 		snprintf(wanted, sizeof(wanted), "%lld", max);
-		if (min < max) {
-			look_change(l, TUNE_VALUE, path, former, wanted);
-			changes++;
-		}
-		free(former);
+		look_want_file(l, path, wanted);
+		lower += min < max;
 	}
 	free(policies);
 	if (!most) {
@@ -132,7 +124,7 @@ static void look_frequency(struct tune_look *l)
 	if (high < most)
 		look_limit(l, "the highest clock is limited to %lld of %lld MHz: by the firmware, by heat, or by scaling_max_freq",
 			   high / 1000, most / 1000);
-	if (changes)
+	if (lower)
 		look_better(l, "always %lld MHz", high / 1000);
 }
 
@@ -153,7 +145,7 @@ static void state_file(char *to, size_t size, int cpu, int state, const char *fi
 	snprintf(to, size, "/sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s", cpu, state, file);
 }
 
-/* Plans to switch the deep states of a processor off; returns how many are on. */
+/* Wants the deep states of a processor off; returns how many are on. */
 static unsigned look_idle_states(struct tune_look *l, int cpu, char *deepest, size_t size,
 				 long long *longest)
 {
@@ -163,29 +155,25 @@ static unsigned look_idle_states(struct tune_look *l, int cpu, char *deepest, si
 	int *states;
 
 	snprintf(dir, sizeof(dir), "/sys/devices/system/cpu/cpu%d/cpuidle", cpu);
-	if (tune_tree_numbers(l->tree, dir, "state", &states, &count) && l->plan)
-		l->plan->err = -ENOMEM;
+	look_failed(l, tune_tree_numbers(l->tree, dir, "state", &states, &count));
 	for (size_t i = 0; i < count; i++) {
 		long long latency, disabled;
-		char *former;
 
 		state_file(path, sizeof(path), cpu, states[i], "latency");
 		if (tune_tree_number(l->tree, path, &latency))
 			continue;
 		state_file(path, sizeof(path), cpu, states[i], "disable");
-		if (tune_tree_number(l->tree, path, &disabled) ||
-		    tune_tree_read(l->tree, path, &former))
+		if (tune_tree_number(l->tree, path, &disabled))
 			continue;
+		if (latency > DEEP_US) {
+			on += !disabled;
+			look_want_file(l, path, "1");
+		}
 		if (!disabled && latency > *longest) {
 			*longest = latency;
 			state_file(dir, sizeof(dir), cpu, states[i], "name");
 			tune_tree_line(l->tree, dir, deepest, size);
 		}
-		if (!disabled && latency > DEEP_US) {
-			on++;
-			look_change(l, TUNE_VALUE, path, former, "1");
-		}
-		free(former);
 	}
 	free(states);
 	return on;
@@ -216,8 +204,6 @@ static void look_cstates(struct tune_look *l)
 		look_limit(l, "an idle processor goes back to the hypervisor: how long it takes to return is the hypervisor's matter (measured below)");
 }
 
-/* energy before governor: with the governor performance, intel_pstate refuses other
- * preferences, which undo, working backwards, would write. */
 const struct tune_setting tune_settings_clock[] = {
 	{ .name = "energy", .look = look_energy, .applies = true,
 	  .why = "The preference for saving energy delays the rise of the clock after a pause." },

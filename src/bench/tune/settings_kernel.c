@@ -78,10 +78,11 @@ static void look_watchdog(struct tune_look *l)
 		wanted = tune_cpus_minus(&now, &l->host->cpus);
 		snprintf(today, sizeof(today), "%.*s", (int)strcspn(former, "\n"), former);
 		look_today(l, "on, on processors %s", today);
-		if (tune_cpus_meet(&now, &l->host->cpus) && tune_cpus_count(&wanted) &&
+		if (tune_cpus_count(&l->host->cpus) && tune_cpus_count(&wanted) &&
 		    !tune_cpus_print_list(&wanted, list, sizeof(list))) {
-			look_better(l, "on processors %.200s", list);
-			look_change(l, TUNE_VALUE, WATCHDOG_CPUS, former, list);
+			if (tune_cpus_meet(&now, &l->host->cpus))
+				look_better(l, "on processors %.200s", list);
+			look_want_file(l, WATCHDOG_CPUS, list);
 		}
 	}
 	free(former);

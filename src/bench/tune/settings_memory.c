@@ -31,10 +31,9 @@ static long long meminfo_kb(const struct tune_tree *t, const char *name)
 static void look_hugepages(struct tune_look *l)
 {
 	long long total, spare = 0, memory = meminfo_kb(l->tree, "MemTotal:"), wanted;
-	char *former, text[32];
-	int err = tune_tree_number(l->tree, HUGE "/nr_hugepages", &total);
+	char text[32];
 
-	if (err || tune_tree_read(l->tree, HUGE "/nr_hugepages", &former)) {
+	if (tune_tree_number(l->tree, HUGE "/nr_hugepages", &total)) {
 		look_absent(l, "the kernel has no pool of pages of 2 MiB");
 		return;
 	}
@@ -44,13 +43,13 @@ static void look_hugepages(struct tune_look *l)
 	if (spare < HUGE_WANTED && memory >= 0 && wanted * HUGE_KB > memory / 4) {
 		look_limit(l, "%d more pages would be more than a quarter of the memory, %lld MiB",
 			   HUGE_WANTED, memory / 1024);
-	} else if (spare < HUGE_WANTED) {
-		snprintf(text, sizeof(text), "%lld", wanted);
+		return;
+	}
+	if (spare < HUGE_WANTED)
 		look_better(l, "%d free pages, which is what a gateway asks for by default",
 			    HUGE_WANTED);
-		look_change(l, TUNE_VALUE, HUGE "/nr_hugepages", former, text);
-	}
-	free(former);
+	snprintf(text, sizeof(text), "%lld", spare < HUGE_WANTED ? wanted : total);
+	look_want_file(l, HUGE "/nr_hugepages", text);
 }
 
 static void look_thp(struct tune_look *l)
@@ -63,10 +62,9 @@ static void look_thp(struct tune_look *l)
 	}
 	tune_chosen(former, today, sizeof(today));
 	look_today(l, "%s", today);
-	if (!strcmp(today, "always")) {
+	if (!strcmp(today, "always"))
 		look_better(l, "madvise");
-		look_change(l, TUNE_CHOICE, THP "/enabled", former, "madvise");
-	}
+	look_want(l, "vm", "transparent_hugepages", strcmp(today, "never") ? "madvise" : today);
 	free(former);
 }
 
@@ -119,14 +117,13 @@ static void look_rtprio(struct tune_look *l)
 static void look_swap(struct tune_look *l)
 {
 	long long kb = meminfo_kb(l->tree, "SwapTotal:");
-
-	struct tune_plan *plan = l->plan;
+	struct tune_profile *profile = l->profile;
 
 	/* Nothing to swap to: it does not matter, and need not be changed. */
 	if (kb == 0)
-		l->plan = NULL;
+		l->profile = NULL;
 	look_sysctl(l);
-	l->plan = plan;
+	l->profile = profile;
 	if (kb == 0 && l->verdict == TUNE_BETTER) {
 		l->verdict = TUNE_GOOD;
 		l->better[0] = '\0';

@@ -30,32 +30,25 @@ static struct tune_cpus others(const struct tune_look *l)
 	return tune_cpus_minus(&l->host->online, &l->host->cpus);
 }
 
-static void plan_cpuset(struct tune_look *l, const char *mount, const char *enabled)
+/* Wants a partition; there is no plug-in of tuned for cgroups of version 2, but for scripts. */
+static void want_partition(struct tune_look *l, const char *mount)
 {
-	static const char *const files[] = { "cpuset.cpus", "cpuset.cpus.partition" };
-	char path[640], list[LIST_MAX];
-	bool enable = !tune_has_word(enabled, "cpuset");
+	char path[640], whole[1024], list[LIST_MAX];
 
 	if (tune_cpus_print_list(&l->host->cpus, list, sizeof(list))) {
 		look_limit(l, "the list of processors is too long");
 		return;
 	}
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
-	if (enable)
-		look_change(l, TUNE_FLAG, path, enabled, "+cpuset");
-	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
-	look_change_as(l, (struct tune_change){ .path = path, .former = "", .now = "",
-						.kind = TUNE_DIRECTORY, .chained = enable });
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/%s", mount, files[i]);
-		look_change_as(l, (struct tune_change){
-			.path = path, .former = "", .now = i ? "isolated" : list,
-			.kind = TUNE_NEW, .chained = true });
-	}
+	snprintf(path, sizeof(path), "%s%s", l->tree->root, mount);
+	snprintf(whole, sizeof(whole), "%s/" TUNE_CGROUP, path);
+	if (strpbrk(whole, "'\\\n"))
+		look_limit(l, "the path %.200s has a character that a script cannot take", whole);
+	else if (l->profile)
+		tune_profile_add_partition(l->profile, path, whole, list);
 }
 
-/* 0: the controller can be used, *enabled is the root's list; else the verdict is set. */
-static int look_controller(struct tune_look *l, char *mount, size_t size, char **enabled)
+/* 0: the controller can be used; else the verdict is set. */
+static int look_controller(struct tune_look *l, char *mount, size_t size)
 {
 	char path[640], controllers[256];
 
@@ -65,8 +58,7 @@ static int look_controller(struct tune_look *l, char *mount, size_t size, char *
 	}
 	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
 	tune_tree_line(l->tree, path, controllers, sizeof(controllers));
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
-	if (!tune_has_word(controllers, "cpuset") || tune_tree_read(l->tree, path, enabled)) {
+	if (!tune_has_word(controllers, "cpuset")) {
 		look_limit(l, "%.200s has no controller 'cpuset': the kernel is built without it, or it belongs to cgroup version 1 (cgroup_no_v1=cpuset gives it back)",
 			   mount);
 		return -ENOENT;
@@ -76,14 +68,14 @@ static int look_controller(struct tune_look *l, char *mount, size_t size, char *
 
 static void look_cpuset(struct tune_look *l)
 {
-	char mount[512], path[640], cpus[128], partition[128], *enabled;
+	char mount[512], path[640], cpus[128], partition[128];
 
 	look_today(l, "no partition of ours");
 	if (tune_cpus_count(&l->host->online) < 2) {
 		look_limit(l, "with one processor there is nothing to divide");
 		return;
 	}
-	if (look_controller(l, mount, sizeof(mount), &enabled))
+	if (look_controller(l, mount, sizeof(mount)))
 		return;
 	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
 	if (tune_tree_exists(l->tree, path)) {
@@ -94,77 +86,50 @@ static void look_cpuset(struct tune_look *l)
 		look_today(l, "cgroup " TUNE_CGROUP " has processors %.100s, partition: %.100s",
 			   cpus, partition);
 		if (strcmp(partition, "isolated") && strcmp(partition, "root"))
-			look_limit(l, "the cgroup " TUNE_CGROUP " is there, but the kernel does not take it as a partition: undo, or remove it, and apply again");
+			look_limit(l, "the cgroup " TUNE_CGROUP " is there, but the kernel does not take it as a partition: see that no other cgroup claims its processors, and apply again");
 	} else if (chosen(l)) {
 		look_better(l, "an isolated partition " TUNE_CGROUP "; 'busbar tune exec' starts programs in it");
-		plan_cpuset(l, mount, enabled);
 	} else {
 		look_better(l, "an isolated partition; " ASK_CPUS);
 	}
-	free(enabled);
+	if (chosen(l))
+		want_partition(l, mount);
 }
 
-/* Plans to take the chosen processors out of one interrupt's set. */
-static void plan_irq(struct tune_look *l, const char *path, const char *former,
-		     const struct tune_cpus *now)
+/* Only interrupts: the plug-in would also move programs, but for those that ps_whitelist does
+ * not match. */
+static void want_irqs_away(struct tune_look *l)
 {
-	struct tune_cpus wanted = tune_cpus_minus(now, &l->host->cpus);
 	char list[LIST_MAX];
 
-	if (!tune_cpus_count(&wanted))
-		wanted = others(l);
-	if (tune_cpus_print_list(&wanted, list, sizeof(list))) {
+	if (tune_cpus_print_list(&l->host->cpus, list, sizeof(list))) {
 		look_limit(l, "the list of processors is too long");
 		return;
 	}
-	look_change_as(l, (struct tune_change){
-		.path = (char *)path, .former = (char *)former, .now = list,
-		.kind = TUNE_VALUE, .may_refuse = true });
-}
-
-static void plan_irq_default(struct tune_look *l)
-{
-	struct tune_cpus now, wanted;
-	char *former, mask[LIST_MAX];
-
-	if (tune_tree_read(l->tree, IRQ "/default_smp_affinity", &former))
-		return;
-	if (!tune_cpus_parse_mask(former, &now) && tune_cpus_meet(&now, &l->host->cpus)) {
-		wanted = tune_cpus_minus(&now, &l->host->cpus);
-		if (!tune_cpus_count(&wanted))
-			wanted = others(l);
-		if (!tune_cpus_print_mask(&wanted, mask, sizeof(mask)))
-			look_change(l, TUNE_VALUE, IRQ "/default_smp_affinity", former, mask);
-	}
-	free(former);
+	look_want(l, "scheduler", "runtime", "0");
+	look_want(l, "scheduler", "ps_whitelist", "^$");
+	look_want(l, "scheduler", "isolated_cores", list);
 }
 
 static void look_irq(struct tune_look *l)
 {
-	const struct tune_cpus *of = chosen(l) ? &l->host->cpus : &l->host->online;
 	size_t count, there = 0, meet = 0;
 	char list[128];
 	int *irqs;
 
-	if (tune_tree_numbers(l->tree, IRQ, "", &irqs, &count) && l->plan)
-		l->plan->err = -ENOMEM;
-	if (chosen(l))
-		plan_irq_default(l);
+	look_failed(l, tune_tree_numbers(l->tree, IRQ, "", &irqs, &count));
 	for (size_t i = 0; i < count; i++) {
-		char path[64], *former;
+		char path[64], *text;
 		struct tune_cpus now;
 
 		snprintf(path, sizeof(path), IRQ "/%d/smp_affinity_list", irqs[i]);
-		if (tune_tree_read(l->tree, path, &former))
+		if (tune_tree_read(l->tree, path, &text))
 			continue;
-		if (!tune_cpus_parse_list(former, &now)) {
+		if (!tune_cpus_parse_list(text, &now)) {
 			there++;
-			if (chosen(l) && tune_cpus_meet(&now, of)) {
-				meet++;
-				plan_irq(l, path, former, &now);
-			}
+			meet += tune_cpus_meet(&now, &l->host->cpus);
 		}
-		free(former);
+		free(text);
 	}
 	free(irqs);
 	if (!there) {
@@ -184,6 +149,8 @@ static void look_irq(struct tune_look *l)
 			   there);
 		look_better(l, "only on %s", list);
 	}
+	if (chosen(l))
+		want_irqs_away(l);
 }
 
 static void look_irqbalance(struct tune_look *l)
@@ -229,11 +196,11 @@ static void look_workqueue(struct tune_look *l)
 		look_limit(l, "with one processor there is nothing to divide");
 	} else if (!chosen(l)) {
 		look_better(l, "none on the gateway's processors; " ASK_CPUS);
-	} else if (tune_cpus_meet(&now, &l->host->cpus) &&
-		   !tune_cpus_print_mask(&wanted, mask, sizeof(mask))) {
+	} else if (!tune_cpus_print_mask(&wanted, mask, sizeof(mask))) {
 		print_list(&wanted, list, sizeof(list));
-		look_better(l, "processors %s", list);
-		look_change(l, TUNE_VALUE, WORKQUEUE, former, mask);
+		if (tune_cpus_meet(&now, &l->host->cpus))
+			look_better(l, "processors %s", list);
+		look_want_file(l, WORKQUEUE, mask);
 	}
 	free(former);
 }
@@ -307,7 +274,7 @@ const struct tune_setting tune_settings_place[] = {
 	  .why = "Other programs on a processor of the gateway take it away for milliseconds; a partition keeps them off, threads started later included." },
 	{ .name = "isolation", .look = look_isolation,
 	  .why = "The timer interrupt and the kernel's own clean-up otherwise come to every processor, up to 1000 times a second." },
-	{ .name = "irq", .look = look_irq, .applies = true,
+	{ .name = "irq", .look = look_irq, .applies = true, .may_remain = true,
 	  .why = "An interrupt takes some microseconds from whatever runs on its processor." },
 	{ .name = "irqbalance", .look = look_irqbalance,
 	  .why = "It moves interrupts while the gateway runs, also back to its processors." },

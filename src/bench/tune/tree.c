@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading files of the kernel below a root folder; see tree.h. */
+/* Files of the kernel below a root folder; see tree.h. */
 #include "bench/tune/tree.h"
 
 #include <ctype.h>
@@ -13,11 +13,6 @@
 #include <unistd.h>
 
 #define TEXT_MAX (4u << 20)
-
-bool tune_tree_live(const struct tune_tree *t)
-{
-	return !t->root[0];
-}
 
 char *tune_tree_path(const struct tune_tree *t, const char *path)
 {
@@ -89,6 +84,25 @@ int tune_tree_read(const struct tune_tree *t, const char *path, char **text)
 		err = read_all(fd, text);
 	}
 	close(fd);
+	return err;
+}
+
+int tune_tree_put(const struct tune_tree *t, const char *path, const char *text)
+{
+	char *full = tune_tree_path(t, path);
+	int fd = full ? open(full, O_WRONLY | O_TRUNC | O_CLOEXEC) : -1;
+	ssize_t length = (ssize_t)strlen(text), n;
+	int err = !full ? -ENOMEM : fd < 0 ? -errno : 0;
+
+	free(full);
+	if (err)
+		return err;
+	do
+		n = write(fd, text, (size_t)length);
+	while (n < 0 && errno == EINTR);
+	err = n < 0 ? -errno : n != length ? -EIO : 0;
+	if (close(fd) && !err)
+		err = -errno;
 	return err;
 }
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of the kernel (/proc, /sys, /dev), read and written below a root folder: that of
- * the host, or a folder with a copy that a test or somebody curious has made.
- *
- * A copy has no kernel behind it. Where the kernel answers a write with another text than
- * the one that was written, the functions here do so in a copy as well.
+ * Files of the kernel (/proc, /sys, /dev), read below a root folder: that of the host, or a
+ * folder with a copy that a test or somebody curious has made.
  *
  * All functions return 0 or a negative errno and log nothing.
  */
@@ -18,18 +15,6 @@ struct tune_tree {
 	const char *root; /* "" is the host, else a folder without a slash at its end */
 };
 
-/* How a file is set and what it says afterwards. */
-enum tune_kind {
-	TUNE_VALUE,     /* text in, the same or a like text out */
-	TUNE_CHOICE,    /* all words that are possible, the chosen one in [brackets] */
-	TUNE_FLAG,      /* a list of words; "+word" and "-word" change it */
-	TUNE_DIRECTORY, /* is made and removed */
-	TUNE_NEW,       /* a file that comes and goes with its directory */
-	TUNE_KINDS,
-};
-
-/* Is it the host itself? */
-bool tune_tree_live(const struct tune_tree *t);
 /* The path below the root, malloc()ed; NULL: no memory. */
 char *tune_tree_path(const struct tune_tree *t, const char *path);
 bool tune_tree_exists(const struct tune_tree *t, const char *path);
@@ -40,16 +25,8 @@ int tune_tree_read(const struct tune_tree *t, const char *path, char **text);
 int tune_tree_line(const struct tune_tree *t, const char *path, char *to, size_t size);
 /* A file with one whole number. */
 int tune_tree_number(const struct tune_tree *t, const char *path, long long *value);
-/*
- * Sets a file: `value` is written in one call of write(2). For TUNE_CHOICE it is one of the
- * words, or a text of all words with one in brackets, which chooses that one. For
- * TUNE_DIRECTORY it is not used.
- */
-int tune_tree_write(const struct tune_tree *t, const char *path, enum tune_kind kind,
-		    const char *value);
-/* Takes away an empty directory (-EBUSY: a cgroup with processes) or, in a copy, a file of
- * TUNE_NEW; the kernel does that with the directory. */
-int tune_tree_remove(const struct tune_tree *t, const char *path, enum tune_kind kind);
+/* Writes a file that is there, in one call of write(2). */
+int tune_tree_put(const struct tune_tree *t, const char *path, const char *text);
 /* The numbers N of all entries PREFIX + N of a directory, ascending, malloc()ed. None, and
  * 0, if there is no such directory. */
 int tune_tree_numbers(const struct tune_tree *t, const char *dir, const char *prefix,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar tune`: looks at the settings of this host that decide how punctual a gateway is,
- * changes them when asked to, and takes the changes back. Each function is one sub-command
+ * has tuned change them when asked to, and take the changes back. Each function is one sub-command
  * and returns the exit status of the process (0, 1), after having logged what went wrong.
  */
 #ifndef BENCH_TUNE_TUNE_H
@@ -15,12 +15,10 @@ struct tune_options {
 	const char *root;       /* "", or a folder with a copy of /proc, /sys and /dev */
 	const char *only;       /* names of settings with commas between; NULL: all */
 	const char *cpus;       /* list of processors for the gateway; NULL: none chosen */
-	const char *state_file; /* NULL: ROOT/run/busbar/tune.json */
 	bool json;              /* check */
 	bool no_measure;        /* check */
 	uint64_t measure_ns;    /* check: for how long the loops run */
 	bool dry_run;           /* apply, undo */
-	bool force;             /* undo */
 	int32_t latency_us;     /* hold */
 };
 

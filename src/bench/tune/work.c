@@ -8,10 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/tune/change.h"
+#include "bench/tune/tuned.h"
 #include "util/log.h"
-
-#define STATE_FILE "/run/busbar/tune.json"
 
 bool tune_wanted(const struct tune_options *o, const struct tune_setting *s)
 {
@@ -81,124 +79,158 @@ int tune_prepare(const struct tune_options *o, struct tune_host *host)
 	return err;
 }
 
-/* malloc()ed; NULL, logged: no memory. */
-static char *state_file(const struct tune_options *o)
-{
-	char *path = o->state_file ? strdup(o->state_file) : NULL;
-
-	if (!o->state_file && asprintf(&path, "%s" STATE_FILE, o->root) < 0)
-		path = NULL;
-	if (!path)
-		log_error("the name of the state file: no memory");
-	return path;
-}
-
-static void print_totals(const struct tune_report *r, const char *what, FILE *out)
-{
-	fprintf(out, "%u %s, %u left alone, %u failed\n", r->done, what, r->left, r->failed);
-}
-
-/* Settings that were named, or can be applied with --cpus, and have no change: why. */
+/* Settings that were named, or need --cpus, and add nothing to the profile: why. */
 static void say_missing(const struct tune_options *o, const struct tune_setting *s,
 			const struct tune_look *l, FILE *out)
 {
-	if (!o->only && l->verdict != TUNE_LIMIT && !strstr(l->better, "--cpus"))
+	if (s->applies && !o->only && l->verdict != TUNE_LIMIT && !strstr(l->better, "--cpus"))
 		return;
-	fprintf(out, "%-7s %-15s %s\n", l->verdict == TUNE_GOOD ? "good" : "skipped", s->name,
+	fprintf(out, "# %s: %s%s\n", s->name,
+		s->applies ? "left out: " : "a profile cannot set it: ",
 		l->limit[0] ? l->limit : l->better[0] ? l->better : l->today);
 }
 
-static int make_plan(const struct tune_options *o, const struct tune_host *host,
-		     struct tune_plan *plan, FILE *out)
+/* Is this setting to be in the profile? */
+static bool is_asked(const struct tune_options *o, const struct tune_setting *s)
+{
+	return o->only ? tune_wanted(o, s) : s->applies && !s->asked_only;
+}
+
+static int make_profile(const struct tune_options *o, const struct tune_host *host,
+			struct tune_profile *p, FILE *out)
 {
 	const struct tune_setting *s = NULL;
 
-	while ((s = tune_setting_next(s)) && !plan->err) {
-		size_t before = plan->count;
+	while ((s = tune_setting_next(s)) && !p->err) {
+		size_t before = p->count;
 		struct tune_look l;
 
-		if (!tune_wanted(o, s) || (!s->applies && !o->only) ||
-		    (s->asked_only && !o->only))
+		if (!is_asked(o, s))
 			continue;
-		tune_look(host, s, s->applies ? plan : NULL, &l);
-		if (!s->applies)
-			fprintf(out, "skipped %-15s cannot be set from here: %s\n", s->name,
-				l.better[0] ? l.better : l.limit[0] ? l.limit : l.today);
-		else if (plan->count == before)
+		tune_look(host, s, s->applies ? p : NULL, &l);
+		if (p->count == before)
 			say_missing(o, s, &l, out);
 	}
-	if (plan->err)
-		log_error("making the plan: %s", strerror(-plan->err));
-	return plan->err;
+	if (p->err)
+		log_error("making the profile: %s", strerror(-p->err));
+	return p->err;
 }
 
-static void say_how_to_start(const struct tune_plan *p, FILE *out)
+/* tuned-adm says little of single settings: looks whether each is as it was asked for. */
+static int look_again(const struct tune_options *o, const struct tune_host *host, FILE *out)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->changes[i].kind == TUNE_DIRECTORY &&
-		    p->changes[i].progress == TUNE_DONE)
-			fprintf(out, "nothing was moved to %s; to start a program there: busbar tune exec -- PROGRAM\n",
-				p->changes[i].path);
+	unsigned done = 0, left = 0, failed = 0;
+	const struct tune_setting *s = NULL;
+
+	while ((s = tune_setting_next(s))) {
+		struct tune_profile lines = { 0 };
+		struct tune_look l;
+
+		if (!s->applies || !is_asked(o, s))
+			continue;
+		tune_look(host, s, &lines, &l);
+		if (lines.count) {
+			bool good = !l.better[0];
+
+			done += good;
+			left += !good && s->may_remain;
+			failed += !good && !s->may_remain;
+			fprintf(out, "%-7s %-15s %s\n", good ? "done" :
+				s->may_remain ? "left" : "FAILED", s->name, l.today);
+		}
+		tune_profile_free(&lines);
+	}
+	fprintf(out, "%u done, %u left in part by the kernel, %u failed; 'busbar tune undo' takes all back\n",
+		done, left, failed);
+	return failed ? 1 : 0;
 }
 
-static int carry_out(const struct tune_host *host, struct tune_plan *plan, const char *file,
-		     FILE *out)
+static int install(const struct tune_options *o, const struct tune_host *host,
+		   const struct tune_profile *p, FILE *out)
 {
-	struct tune_report report = { .out = out };
-	int err = tune_apply(&host->tree, plan, file, &report);
+	const struct tune_tree *t = &host->tree;
 
-	if (err == -EEXIST)
+	if (tuned_find(t) || tuned_install(t, p))
 		return 1;
-	print_totals(&report, "done", out);
-	if (!access(file, F_OK))
-		fprintf(out, "former values are in %s: 'busbar tune undo' restores them\n", file);
-	say_how_to_start(plan, out);
-	return err || report.failed;
+	fprintf(out, "installed %s%s\n", t->root, tuned_folder(t));
+	fflush(out);
+	if (tuned_switch(t, "manual " TUNED_PROFILE)) {
+		/* Where tuned has the profile nevertheless, undo finds what was before. */
+		if (!tuned_is_active(t) && !tuned_uninstall(t))
+			fprintf(out, "removed %s%s\n", t->root, tuned_folder(t));
+		return 1;
+	}
+	return look_again(o, host, out);
+}
+
+static bool may_write(const struct tune_options *o)
+{
+	if (o->dry_run || o->root[0] || !geteuid())
+		return true;
+	log_error("switching profiles of tuned needs root; --dry-run shows what would be done");
+	return false;
 }
 
 int tune_apply_main(const struct tune_options *o, FILE *out)
 {
-	struct tune_plan plan = { 0 };
+	struct tune_profile profile = { 0 };
 	struct tune_host host;
-	char *file = state_file(o);
 	int status = 1;
 
-	if (!file || tune_prepare(o, &host))
+	if (tune_prepare(o, &host) || !may_write(o) || make_profile(o, &host, &profile, out))
 		goto out;
-	if (!o->dry_run && !o->root[0] && geteuid()) {
-		log_error("writing the kernel's settings needs root; --dry-run shows what would be done");
-		goto out;
-	}
-	if (make_plan(o, &host, &plan, out))
-		goto out;
-	if (!plan.count) {
-		fputs("nothing to do\n", out);
-		status = 0;
+	status = 0;
+	if (!profile.count) {
+		fputs("# nothing to do\n", out);
 	} else if (o->dry_run) {
-		tune_plan_print(&plan, out);
-		status = 0;
+		tune_profile_print(&profile, out);
+		if (profile.script)
+			fprintf(out, "\n# " TUNE_SCRIPT ":\n%s", profile.script);
 	} else {
-		status = carry_out(&host, &plan, file, out);
+		status = install(o, &host, &profile, out);
 	}
 out:
-	tune_plan_free(&plan);
-	free(file);
+	tune_profile_free(&profile);
 	return status;
+}
+
+/* A cgroup with programs in it cannot be removed, which tuned only logs. */
+static int say_partition(const struct tune_tree *t, FILE *out)
+{
+	char mount[512], path[640];
+
+	if (tune_cgroup_mount(t, mount, sizeof(mount)))
+		return 0;
+	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
+	if (!tune_tree_exists(t, path))
+		return 0;
+	fprintf(out, "FAILED  cpuset          %s%s is still there: when its programs have ended, rmdir it\n",
+		t->root, path);
+	return 1;
 }
 
 int tune_undo_main(const struct tune_options *o, FILE *out)
 {
 	const struct tune_tree t = { .root = o->root };
-	struct tune_report report = { .out = out };
-	char *file = state_file(o);
-	int err = file ? tune_undo(&t, file, o->force, o->dry_run, &report) : -ENOMEM;
+	char former[TUNED_FORMER_MAX];
+	bool active;
 
-	if (!err || err == -EINTR)
-		print_totals(&report, "undone", out);
-	if (!err && (report.failed || report.left) && !o->dry_run)
-		fprintf(out, "what is not undone stays in %s\n", file);
-	free(file);
-	return err || report.failed || report.left;
+	if (!may_write(o) || tuned_read_former(&t, former))
+		return 1;
+	active = tuned_is_active(&t);
+	if (active)
+		fprintf(out, "%s back to '%s'\n", o->dry_run ? "would switch" : "switching", former);
+	else
+		fputs("another profile is active by now: it stays\n", out);
+	if (o->dry_run)
+		return 0;
+	fflush(out);
+	if (active && (tuned_find(&t) || tuned_switch(&t, former)))
+		return 1;
+	if (tuned_uninstall(&t))
+		return 1;
+	fprintf(out, "removed %s%s\n", t.root, tuned_folder(&t));
+	return say_partition(&t, out);
 }
 
 void tune_list(FILE *out)

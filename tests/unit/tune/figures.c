@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "bench/tune/change_parts.h"
 #include "bench/tune/check.h"
 #include "bench/tune/cpus.h"
 #include "bench/tune/measure.h"
@@ -60,26 +59,6 @@ static void what_is_no_list_is_refused(void **state)
 	/* Never a part of a set. */
 	assert_int_equal(tune_cpus_parse_list("10-20", &c), 0);
 	assert_int_equal(tune_cpus_print_list(&c, tiny, sizeof(tiny)), -ENAMETOOLONG);
-}
-
-static void zeros_in_front_are_only_those_of_masks(void **state)
-{
-	static const struct {
-		const char *a, *b;
-		bool same;
-	} pairs[] = {
-		{ "f\n", "0000000f", true }, { "1,00000000", "00000001,00000000\n", true },
-		{ "00000000,00000002", "2", true }, { "0", "00000000,00000000", true },
-		{ "0,2", "2", false }, { "0,2-3\n", "0,2-3", true }, { "0-3", "-3", false },
-		{ "0", "", false }, { "0,20", "20", false }, { "60", "6", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		if (change_same(TUNE_VALUE, pairs[i].a, pairs[i].b) != pairs[i].same)
-			print_error("'%s' and '%s'\n", pairs[i].a, pairs[i].b);
-		assert_true(change_same(TUNE_VALUE, pairs[i].a, pairs[i].b) == pairs[i].same);
-	}
 }
 
 /* 4 ms in each 100 ms, with the noise of interrupts between. */
@@ -258,7 +237,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_and_masks_say_the_same),
 		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(zeros_in_front_are_only_those_of_masks),
 		cmocka_unit_test(a_period_is_found_among_noise),
 		cmocka_unit_test(a_period_is_found_between_other_programs),
 		cmocka_unit_test(no_period_is_seen_where_there_is_none),
