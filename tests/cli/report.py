@@ -16,6 +16,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import report_run # pylint: disable=wrong-import-position
+import subnet_json # pylint: disable=wrong-import-position
 
 BUSBAR = os.environ["BUSBAR"]
 LIMIT_S = 60
@@ -173,6 +174,43 @@ def recordings_have_figures(tmp):
     assert "one-way delay, median" in names and not any("time in the gateway" in n for n in names), names
 
 
+def rows_of(table):
+    return [dict(zip(table["keys"], row)) for row in table["rows"]]
+
+
+def subnets_are_known_by_their_contents(tmp):
+    links = subnet_json.fat_tree(2, 2, 1)
+    links[0]["wait"] = HOSTILE
+    what = subnet_json.experiment(links, title=HOSTILE, congestion=[subnet_json.congested("leaf-1:1", 0, True, 5, 900)])
+    path = subnet_json.write(os.path.join(tmp, "experiment.json"), what)
+    state = subnet_json.write(os.path.join(tmp, "state.json"), subnet_json.state(links[1:]))
+    out = os.path.join(tmp, "subnet.html")
+    assert "2 subnets" in report(path, state, "--out", out)[0]
+    text = page_of(out)
+    assert text.count("</script>") == 2 and "alert(1)" in text
+    data = data_of(text)
+    a, b = data["subnets"]
+    assert data["kind"] == "subnet" and (a["of"], b["of"]) == ("experiment", "state"), data["kind"]
+    assert a["title"] == HOSTILE and a["seconds"] == 0.001
+    first, second = rows_of(a["links"])[:2]
+    # What has another type than it should is not known.
+    assert first["from"] == "leaf-1:1" and first["wait"] is None and first["load"] == 0.5 and second["wait"] == 0
+    flows = rows_of(a["flows"])
+    assert flows[0]["from"] == "host-1:1" and flows[0]["rate_bps"] == 5e9, "the flow with the least share is first"
+    assert rows_of(a["congestion"])[0]["root"] is True
+    assert {n["name"] for n in rows_of(b["nodes"])} == {"host-1", "host-2", "host-3", "host-4", "leaf-1", "leaf-2", "spine-1"}
+    assert rows_of(b["links"])[0]["sent_bytes"] == 12500000000
+    # Many flows: those with the least share are kept.
+    what["flows"] = what["flows"][1:] * 2000 + what["flows"][:1]
+    report(subnet_json.write(path, what), "--out", out)
+    a = data_of(page_of(out))["subnets"][0]
+    assert len(a["flows"]["rows"]) == 4000 and a["flows_left_out"] == 2001 and rows_of(a["flows"])[0]["rate_bps"] == 5e9
+    assert os.path.getsize(out) < 1500000
+    plant = os.path.join(tmp, "plant.csv")
+    assert "only one kind" in report(state, plant, status=1)[1]
+    report("--recording", state, "--out", out, status=1)
+
+
 def wrong_usage_and_files_are_named(tmp, run):
     assert "folder of a run is missing" in report(status=2)[1]
     assert "too many is 'c'" in report("a", "b", "c", status=2)[1]
@@ -203,6 +241,7 @@ def main():
         numbers_that_come_late_are_not_missing(tmp)
         each_node_of_the_hook_stats_is_a_case(tmp)
         recordings_have_figures(tmp)
+        subnets_are_known_by_their_contents(tmp)
         wrong_usage_and_files_are_named(tmp, run)
 
 

@@ -3,8 +3,9 @@
  * The data of a report, as JSON: what was measured, reduced to what can be drawn. The page
  * (src/page/report) makes figures, tables and sentences of it; nothing here judges or formats.
  *
- * { "layout": 1, "command": the words that made the report, "kind": "run" or "recording",
- *   "runs": [ RUN ], one or two,
+ * { "layout": 1, "command": the words that made the report, "kind": "run", "recording" or
+ *   "subnet", "runs": [ RUN ], one or two, none of subnets,
+ *   "subnets": [ SUBNET ] (subnet.h),
  *   "compare": [ { "id", "latency", "a_ns", "b_ns", "ratio", "low", "high", "verdict" } ] of two
  *              (result/compare.h) }
  * RUN:     { "title", "folder", "run": run.json, "machine": machine.json, "shapes":

@@ -14,6 +14,7 @@
 #include "bench/report/data.h"
 #include "bench/report/page.h"
 #include "bench/report/recording.h"
+#include "bench/report/subnet.h"
 #include "util/log.h"
 #include "util/replace_file.h"
 
@@ -25,6 +26,7 @@ struct settings {
 	const char *out, *format, *types;
 	double limit_us;
 	bool recording;
+	bool forced;     /* --recording was given */
 	char *path;      /* where it is written to; owned */
 	char *command;   /* the command line; owned */
 };
@@ -46,11 +48,12 @@ static void print_help(FILE *out)
 	fputs("usage: busbar report DIR [DIR] [--out FILE.html]\n"
 	      "       busbar report FILE... [--out FILE.html]\n"
 	      "\n"
-	      "Shows the results of a benchmark's run (DIR), two runs over each other, or what a\n"
-	      "gateway recorded (FILE), as one HTML file, which needs no other file and no network.\n"
+	      "Shows the results of a benchmark's run (DIR), two runs over each other, what a gateway\n"
+	      "recorded, or a subnet (FILE: what busbar fabric show or simulate prints with --json), as\n"
+	      "one HTML file, which needs no other file and no network.\n"
 	      "\n"
 	      "  -o, --out FILE        write FILE; default DIR/report.html, report.html of two\n"
-	      "                        runs and of recordings; - is standard output\n"
+	      "                        runs and of files; - is standard output\n"
 	      "  -r, --recording       the arguments are recordings, whatever they look like:\n"
 	      "                        written by a node of type file, or by the hook stats in\n"
 	      "                        its format json\n"
@@ -120,7 +123,7 @@ static int parse(int argc, char **argv, struct settings *s)
 	while ((c = getopt_long(argc, argv, "o:rf:t:l:h", options, NULL)) >= 0) {
 		switch (c) {
 		case 'o': s->out = optarg; break;
-		case 'r': s->recording = true; break;
+		case 'r': s->recording = s->forced = true; break;
 		case 'f': s->format = optarg; break;
 		case 't': s->types = optarg; break;
 		case 'h': print_help(stdout); return 1;
@@ -190,8 +193,33 @@ static int load_recordings(json_t *data, const struct settings *s, int argc, cha
 	return ret;
 }
 
+/* Files of subnets; -ENOENT: the first one is none. */
+static int load_subnets(json_t *data, int argc, char **argv)
+{
+	int ret = 0;
+
+	for (int i = optind; i < argc && !ret; i++) {
+		ret = stopped ? -EINTR : subnet_add(data, argv[i]);
+		if (ret == -ENOENT && i > optind) {
+			log_error("%s is no JSON of a subnet, as %s is; a page shows only one kind",
+				  argv[i], argv[optind]);
+			return -EINVAL;
+		}
+	}
+	if (!ret)
+		json_object_set_new(data, "kind", json_string("subnet"));
+	return ret;
+}
+
 static int load(json_t *data, const struct settings *s, int argc, char **argv)
 {
+	int ret;
+
+	if (s->recording && !s->forced && !s->format && !s->types) {
+		ret = load_subnets(data, argc, argv);
+		if (ret != -ENOENT)
+			return ret;
+	}
 	if (s->recording)
 		return load_recordings(data, s, argc, argv);
 	return argc - optind == 2 ? report_load_two(data, argv[optind], argv[optind + 1]) :
@@ -208,6 +236,14 @@ static size_t cases_of(const json_t *data)
 	return n;
 }
 
+static void print_made(const json_t *data, const char *path, size_t size)
+{
+	size_t subnets = json_array_size(json_object_get(data, "subnets"));
+
+	printf("%s: %zu %s, %zu KiB\n", path, subnets ? subnets : cases_of(data),
+	       !subnets ? "cases" : subnets == 1 ? "subnet" : "subnets", size / 1024);
+}
+
 static int write_page(const json_t *data, const struct settings *s)
 {
 	char *text = NULL;
@@ -220,7 +256,7 @@ static int write_page(const json_t *data, const struct settings *s)
 	if (ret && ret != -EINTR)
 		log_error("the report %s cannot be written: %s", s->path, strerror(-ret));
 	if (!ret && strcmp(s->path, "-"))
-		printf("%s: %zu cases, %zu KiB\n", s->path, cases_of(data), size / 1024);
+		print_made(data, s->path, size);
 	return ret;
 }
 

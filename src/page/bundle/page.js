@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 55898fd6125a74e95f3faf13f569999805564b97e626095472d89615b69a298d */
+/* Made from src/page by `make page`; sources sha256 02d4858eefc13317e5f67d49522895bbc094d073972de418fc3e48f76f7bd8af */
 /* It holds uPlot:
 The MIT License (MIT)
 

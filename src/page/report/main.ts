@@ -7,7 +7,9 @@ import { at, Data, readData } from './data';
 import { sectionsOf } from './groups';
 import { headLines, leftOut, shapesView } from './head';
 import { FIGURE_STYLE, figureText } from './save';
-import { answerBox, makeAll, sectionView, signOf } from './section';
+import { answerBox, makeAll, sectionView, signOf, whenNear } from './section';
+import { Part, subnetLine, subnetParts } from './subnet';
+import { subnetOf } from './subnet_data';
 import { overview } from './two';
 
 function contents(entries: { id: string; question: string; text: string; sure?: Sure }[]): HTMLElement | null {
@@ -33,22 +35,36 @@ function two(data: Data): Node[] {
 		contents(all.list), headLines(data.runs[0], 'First'), headLines(data.runs[1], 'Second'), ...all.sections].filter((n): n is HTMLElement => !!n);
 }
 
+function partView(p: Part, id: string): HTMLElement {
+	const body = h('div', { class: 'section-body' });
+	const e = h('section', { id, class: 'card question', 'aria-labelledby': `${id}-h` }, h('h2', { id: `${id}-h` }, p.question), answerBox(p.answer), body);
+	whenNear(e, () => body.append(...p.make().filter((n): n is Node => !!n)));
+	return e;
+}
+
+function subnets(data: Data): Node[] {
+	const all = data.subnets!.map(subnetOf).map((subnet, k) => ({ subnet, parts: subnetParts(subnet).map((p, i) => ({ p, id: `s${k + 1}q${i + 1}` })) }));
+	const several = all.length > 1, named = (x: typeof all[0]): string => x.subnet.title || base(x.subnet.file);
+	return [contents(all.flatMap(x => x.parts.map(({ p, id }) => ({ id, question: several ? `${named(x)}: ${p.question}` : p.question, text: p.answer.text, sure: p.answer.sure })))),
+		...all.flatMap(x => [several ? h('h2', {}, named(x)) : null, subnetLine(x.subnet), ...x.parts.map(({ p, id }) => partView(p, id))])].filter((n): n is HTMLElement => !!n);
+}
+
 /** The last part of a path. */
 function base(path: string): string {
 	return path.replace(/\/+$/, '').split('/').pop() || path;
 }
 
 function start(): void {
-	const data = readData(byId('data').textContent!), titles = data.runs.map(r => r.title);
-	const title = data.runs.length > 1 ? data.runs.map(r => base(r.folder ?? '')).join(' and ') : base(titles[0]);
+	const data = readData(byId('data').textContent!), titles = data.subnets ? data.subnets.map(s => s.title || base(s.file)) : data.runs.map(r => r.title);
+	const title = data.subnets ? titles.join(' and ') : data.runs.length > 1 ? data.runs.map(r => base(r.folder ?? '')).join(' and ') : base(titles[0]);
 	document.title = `busbar report: ${title}`;
 	document.head.append(h('style', {}, FIGURE_STYLE));
 	byId('title').textContent = `Report: ${title}`;
-	const begun = at(data.runs[0].run, 'start');
+	const begun = at(data.runs[0]?.run, 'start');
 	byId('when').textContent = [data.runs.length > 1 ? `suite ${[...new Set(titles)].join(' and ')}` : '', begun ? String(begun).slice(0, 16).replace('T', ' ') + ' UTC' : ''].filter(t => t).join(', ');
 	theme.start(byId('theme'));
-	byId('main').append(...data.runs.length > 1 ? two(data) : one(data));
-	byId('about').append('Made by ', h('code', {}, data.command), '. "Other hardware" marks what the source of an experiment measured on its own machines: it shows what is usual elsewhere and is no goal for this one. ',
+	byId('main').append(...data.subnets ? subnets(data) : data.runs.length > 1 ? two(data) : one(data));
+	byId('about').append('Made by ', h('code', {}, data.command), data.subnets ? '. ' : '. "Other hardware" marks what the source of an experiment measured on its own machines: it shows what is usual elsewhere and is no goal for this one. ',
 		'In a figure: drag for a closer look, double-click for the whole axis; with the keyboard arrows step, + and - zoom, 0 shows all.');
 	byId('open').addEventListener('click', () => {
 		makeAll();

@@ -13,12 +13,15 @@ export const FIGURE_STYLE = [
 	'.select{fill:var(--accent);fill-opacity:.18}.cell{stroke:var(--card)}.on{fill:#fff}.off{fill:#10202f}',
 	...Array.from({ length: 8 }, (_, i) => `.bar.s${i},.dot.s${i},.band.s${i},.fill.s${i}{fill:var(--c${i})}` +
 		`.line.s${i},.thin.s${i}{stroke:var(--c${i})}`),
+	'.way{fill:none;stroke-linecap:round}.w0{stroke:var(--muted);stroke-opacity:.4}.w1{stroke:#6d9ecb}.w2{stroke:#3f9a74}.w3{stroke:#c99a12}.w4{stroke:#d9691b}.w5{stroke:#c0211b}',
+	'.jam{stroke:var(--bad)}.cut{stroke:var(--bad);stroke-dasharray:3 4}.switch{fill:var(--ink);stroke:var(--card)}.host{fill:var(--muted);stroke:var(--card)}',
+	'.root{fill:none;stroke:var(--bad);stroke-width:2.5}.away{opacity:.12}.node-name{fill:var(--ink);paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}',
 	'.rest{fill:var(--muted)}.whole{fill:var(--ink)}',
 ].join('');
 
 export interface LegendEntry { name: string; colour: number; elsewhere: boolean }
 
-const NAMES = ['ground', 'card', 'ink', 'muted', 'grid', 'line', 'accent', ...Array.from({ length: 8 }, (_, i) => `c${i}`)];
+const NAMES = ['ground', 'card', 'ink', 'muted', 'grid', 'line', 'accent', 'bad', ...Array.from({ length: 8 }, (_, i) => `c${i}`)];
 
 /** The colours of a theme, as the style sheet has them. */
 function colours(theme: string): string {

@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cli"))
 from browser import Browser, program # noqa: E402
 import report_run # noqa: E402
+import subnet_json # noqa: E402
 
 BUSBAR = os.environ["BUSBAR"]
 SIZE_MAX = 1500000
@@ -176,7 +177,67 @@ def a_known_truth_is_answered(b, tmp):
         assert factor == 1 or "second 2" in text, text
 
 
+def subnet_page(b, tmp, what):
+    page = os.path.join(tmp, "subnet.html")
+    report(subnet_json.write(os.path.join(tmp, "subnet.json"), what), "--out", page)
+    return page
+
+
+def answers(b):
+    return b.js("[...document.querySelectorAll('.sentence')].map(e => e.textContent).join(' ')").replace("\u202f", " ")
+
+
+def a_large_subnet_is_readable(b, tmp):
+    page = subnet_page(b, tmp, subnet_json.experiment(subnet_json.fat_tree(36, 18, 18)))
+    look_at(b, page, 2)
+    assert "50 % of its rate" in answers(b), answers(b)
+    # Hosts are folded into a mark for each leaf; each cable has two halves.
+    assert b.js("document.querySelectorAll('svg.map .host').length") == 36
+    assert b.js("document.querySelectorAll('svg.map .switch').length") == 54
+    assert b.js("document.querySelectorAll('svg.map')[0].querySelectorAll('g > .way').length") == 2 * 36 * 36 + 6
+
+
+def a_congestion_tree_follows_the_slider(b, tmp):
+    page = subnet_page(b, tmp, subnet_json.experiment(subnet_json.torus(4), congestion=[
+        subnet_json.congested("switch-1-1:2", 0, True, 100000, 900000), subnet_json.congested("switch-4-1:2", 0, False, 300000, 500000)],
+        expect=[{"text": "lost = 0", "value": 0, "holds": True}, {"text": "share all > 99%", "value": 0.95, "holds": False}]))
+    b.look(1280, 860)
+    open_page(b, page)
+    said = answers(b)
+    assert "1 of 2 expectations do not hold: share all > 99%" in said and "begins at switch-1-1 port 2 to switch-2-1" in said, said
+    figure = "[...document.querySelectorAll('figure')].find(f => f.firstChild.textContent === 'Congestion tree')"
+    jams = "%s.querySelectorAll('.jam').length" % figure
+    assert b.js(jams) == 2, "it begins where most lanes are congested"
+    for share, count in ((0.8, 1), (0.95, 0)):
+        b.js("(i => { i.value = %s * i.max; i.dispatchEvent(new Event('input')); })(%s.querySelector('input'))" % (share, figure))
+        assert b.js(jams) == count, (share, b.js(jams))
+    # The keys tell cables, the busiest one first; a click on a switch leaves its cables.
+    b.js("window.map = document.querySelector('svg.map'); map.focus()")
+    key(b, "ArrowRight")
+    b.until("/load 90/.test(map.parentNode.querySelector('.tip').textContent)", "an arrow key tells the busiest cable")
+    b.js("(r => map.dispatchEvent(new MouseEvent('click', {clientX: r.left + r.width / 2, clientY: r.top + r.height / 2})))(map.querySelector('.switch').getBoundingClientRect())")
+    assert 0 < b.js("map.querySelectorAll('.way:not(.away)').length") < 20
+    look_at(b, page, 4)
+
+
+def a_deadlock_and_losses_are_told(b, tmp):
+    lanes = [{"port": f"switch-{i}:2", "lane": 0} for i in range(1, 9)]
+    page = subnet_page(b, tmp, subnet_json.experiment(subnet_json.ring(8), circle=lanes, deadlocks=[{"at_ns": 53000, "lanes": lanes}]))
+    b.look(390, 860)
+    open_page(b, page)
+    assert "deadlocked after 53 µs: each of 8 lanes" in answers(b), answers(b)
+    assert b.js("document.querySelector('svg.map').querySelectorAll('.jam').length") == 8
+    page = subnet_page(b, tmp, subnet_json.state(subnet_json.fat_tree(3, 2, 2), down={"leaf-1:3"}))
+    look_at(b, page, 1)
+    said = answers(b)
+    assert "1 of 12 cables is down: leaf-1 to spine-1" in said and "3 no route" in said and "carries 50 % of its rate" in said, said
+    assert b.js("document.querySelectorAll('svg.map .cut').length") == 2
+
+
 def invented(b, tmp):
+    a_large_subnet_is_readable(b, tmp)
+    a_congestion_tree_follows_the_slider(b, tmp)
+    a_deadlock_and_losses_are_told(b, tmp)
     a_known_truth_is_answered(b, tmp)
     run, other = os.path.join(tmp, "run"), os.path.join(tmp, "other")
     report_run.fill(report_run.Run(run, left_out=[{"id": "E_UD", "scenario": "E", "reason": "UD has no RDMA writes"}]), 400)
