@@ -236,17 +236,27 @@ static void welcome_socket(struct serve *s, int fd)
 	list_push(&s->clients, &c->entry);
 	s->client_count++;
 	serve_hello_peer(c);
+	/* Other users can connect, and shall not take the places of those who may plug in. */
+	if (!c->may_plug_in && ++s->stranger_count > SERVE_STRANGERS_MAX)
+		serve_client_end(c);
 }
 
 void serve_client_accept(struct serve *s)
 {
 	int fd;
 
-	while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+	/* Anybody can connect faster than connections are taken: the rest has to wait for the next turn. */
+	for (unsigned i = 0; i < SERVE_ACCEPT_BATCH; i++) {
+		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			break;
 		if (s->client_count < SERVE_CLIENTS_MAX)
 			welcome_socket(s, fd);
 		else
 			close(fd);
+	}
+	if (fd >= 0)
+		return;
 	/* Without descriptors: the listener is not asked again before one is closed or a second is over. */
 	if (errno == EMFILE || errno == ENFILE) {
 		log_error("no client can be taken: %s", strerror(errno));
@@ -294,6 +304,7 @@ void serve_client_end(struct serve_client *c)
 	list_remove(&c->entry);
 	list_push(&s->gone, &c->entry);
 	s->client_count--;
+	s->stranger_count -= !c->may_plug_in;
 }
 
 void serve_client_free_gone(struct serve *s)

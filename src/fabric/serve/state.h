@@ -22,6 +22,8 @@
 #include "util/wheel.h"
 
 #define SERVE_CLIENTS_MAX 1024
+#define SERVE_STRANGERS_MAX 32    /* of these: of users who may not plug in, until they have been told */
+#define SERVE_ACCEPT_BATCH 16     /* connections that are taken in a turn */
 #define SERVE_CLIENTS_OF_HOST_MAX 128
 #define SERVE_AGENTS_MAX 32       /* of a client */
 #define SERVE_QPS_MAX 65536       /* of a client */
@@ -178,7 +180,7 @@ struct serve {
 	uint32_t host_count;
 	struct serve_pool pool;
 	struct list clients, dirty, gone;
-	unsigned client_count, used_hosts; /* hosts with clients */
+	unsigned client_count, stranger_count, used_hosts; /* hosts with clients */
 	uint32_t next_client, next_tid;
 	struct list qps[SERVE_BUCKETS], groups[SERVE_BUCKETS], flows[SERVE_BUCKETS];
 	struct serve_buffer *looped, **looped_last; /* packets that a host has sent to itself */

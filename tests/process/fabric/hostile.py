@@ -5,6 +5,7 @@ not read, says nothing, says nonsense, ends at any moment, or asks for all there
 import errno
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -171,7 +172,36 @@ def as_user(uid, fabric):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def crowd_of_strangers(fabric):
+    """Connections of another user that say nothing: more than the fabric has places for clients."""
+    begun, held = os.pipe(), []
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(STRANGER)
+        os.setuid(STRANGER)
+        try:
+            for _ in range(1100):
+                held.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                held[-1].connect("\0busbar.fabric." + fabric.name)
+        except OSError:
+            pass
+        os.write(begun[1], b"x")
+        time.sleep(60)
+        os._exit(0)
+    os.read(begun[0], 1)
+    try:
+        for _ in range(3):
+            Client(fabric, "host-3").close()
+    except OSError as e:
+        raise SystemExit("failed: connections of another user take all places: %s" % e) from e
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def other_users(fabric):
+    crowd_of_strangers(fabric)
     check(as_user(STRANGER, fabric) == errno.EACCES, "another user is refused")
     check(as_user(FRIEND, fabric) == 0, "one that --allow-user names is not")
 
