@@ -159,7 +159,7 @@ void serve_arrive_looped(struct serve *s)
 	struct serve_buffer *b;
 
 	/* A packet of this list may cause another one at its end, by an agent's answer; not for ever. */
-	for (unsigned i = 0; i < SERVE_BUCKETS && (b = s->looped); i++) {
+	for (unsigned i = 0; i < SERVE_LOOPED_MAX && (b = s->looped); i++) {
 		struct ib_native n;
 
 		s->looped = b->next;

@@ -46,7 +46,7 @@ int serve_owner_open_qp(struct serve_client *c, uint32_t qpn)
 	o = find_qp(c->serve, c->host, qpn);
 	if (o)
 		return o->client == c ? 0 : -EADDRINUSE;
-	if (c->qp_count >= SERVE_QPS_MAX)
+	if (c->qp_count >= SERVE_QPS_MAX || c->host->qp_count >= SERVE_QPS_OF_HOST_MAX)
 		return -ENOSPC;
 	o = calloc(1, sizeof(*o));
 	if (!o)
@@ -55,6 +55,7 @@ int serve_owner_open_qp(struct serve_client *c, uint32_t qpn)
 	list_push(bucket(c->serve->qps, c->host, qpn), &o->in_bucket);
 	list_push(&c->qps, &o->in_client);
 	c->qp_count++;
+	c->host->qp_count++;
 	return 0;
 }
 
@@ -62,10 +63,12 @@ static void drop_owner(struct serve_owner *o)
 {
 	list_remove(&o->in_bucket);
 	list_remove(&o->in_client);
-	if (o->is_group)
+	if (o->is_group) {
 		o->client->group_count--;
-	else
+	} else {
 		o->client->qp_count--;
+		o->host->qp_count--;
+	}
 	free(o);
 }
 
@@ -94,9 +97,20 @@ static bool is_member(const struct serve_owner *o, const struct serve_host *h, u
 	return o->number == mlid && o->host == h && !memcmp(o->mgid, mgid, sizeof(o->mgid));
 }
 
+/* The MGID is a part of it: a process may join a thousand groups of one MLID. */
+static struct list *group_bucket(struct serve *s, const struct serve_host *h, uint16_t mlid,
+				 const uint8_t mgid[16])
+{
+	uint64_t half[2];
+
+	memcpy(half, mgid, sizeof(half));
+	return bucket(s->groups, h, mlid ^ half[0] * UINT64_C(0xff51afd7ed558ccd) ^
+				    half[1] * UINT64_C(0xc4ceb9fe1a85ec53));
+}
+
 static struct serve_owner *find_member(struct serve_client *c, const struct plug_group *g)
 {
-	list_for_each (o, bucket(c->serve->groups, c->host, g->mlid), struct serve_owner, in_bucket)
+	list_for_each (o, group_bucket(c->serve, c->host, g->mlid, g->mgid), struct serve_owner, in_bucket)
 		if (o->client == c && is_member(o, c->host, g->mlid, g->mgid))
 			return o;
 	return NULL;
@@ -117,7 +131,7 @@ int serve_owner_join(struct serve_client *c, const struct plug_group *g)
 		return -ENOMEM;
 	*o = (struct serve_owner){ .client = c, .host = c->host, .number = g->mlid, .is_group = true };
 	memcpy(o->mgid, g->mgid, sizeof(o->mgid));
-	list_push(bucket(c->serve->groups, c->host, g->mlid), &o->in_bucket);
+	list_push(group_bucket(c->serve, c->host, g->mlid, g->mgid), &o->in_bucket);
 	list_push(&c->groups, &o->in_client);
 	c->group_count++;
 	return 0;
@@ -140,7 +154,7 @@ unsigned serve_owner_members(struct serve *s, const struct serve_host *h, uint16
 {
 	unsigned count = 0;
 
-	list_for_each (o, bucket(s->groups, h, mlid), struct serve_owner, in_bucket) {
+	list_for_each (o, group_bucket(s, h, mlid, mgid), struct serve_owner, in_bucket) {
 		if (!is_member(o, h, mlid, mgid))
 			continue;
 		f(o->client, b);

@@ -27,6 +27,7 @@
 #define SERVE_CLIENTS_OF_HOST_MAX 128
 #define SERVE_AGENTS_MAX 32       /* of a client */
 #define SERVE_QPS_MAX 65536       /* of a client */
+#define SERVE_QPS_OF_HOST_MAX 262144 /* of its clients together */
 #define SERVE_GROUPS_MAX 1024     /* of a client */
 #define SERVE_FLOWS_MAX 256       /* of a client; packets of further queue pairs share one */
 #define SERVE_PENDING_MAX 1024    /* of a client: MADs that wait for an answer */
@@ -38,7 +39,8 @@
 #define SERVE_INSIDE_MAX 8192     /* packets of a host's processes in the engine */
 #define SERVE_INSIDE_SHARE 65536  /* of all hosts with processes, in equal parts */
 #define SERVE_INSIDE_MIN 64
-#define SERVE_BUCKETS 4096        /* a power of two */
+#define SERVE_BUCKETS 65536       /* a power of two */
+#define SERVE_LOOPED_MAX 4096     /* packets of hosts to themselves in a turn */
 #define SERVE_HELLO_NS UINT64_C(5000000000)
 
 /* A message as it comes from and goes to a client; for a packet also the `data` of the engine. */
@@ -87,7 +89,7 @@ struct serve_host {
 	struct list in_writable;    /* the engine has room again */
 	struct plug_port state;
 	struct list clients, waiting; /* flows with packets that wait */
-	unsigned client_count, inside;
+	unsigned client_count, qp_count, inside;
 	uint64_t no_owner, partition, malformed, notified; /* packets that arrived: lost; FECNs answered */
 };
 

@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from plugged import (CONTROL, Client, Fabric, HELLO, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused, VERBS, check,
+from plugged import (CONTROL, Client, Fabric, HELLO, JOIN, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused, VERBS, check,
                      packet, payload)
 
 STRANGER, FRIEND = 12345, 12346
@@ -135,6 +135,28 @@ def too_many(fabric, witnesses):
         c.close()
 
 
+def groups_of_one_lid(fabric, witnesses):
+    """A packet to a group does not cost more for those that joined other groups with the same multicast LID."""
+    crowd = [Client(fabric, "host-3") for _ in range(16)]
+    for k, c in enumerate(crowd):
+        for i in range(1000):
+            c.send(JOIN, struct.pack("=16sHH", b"\xff\x12" + struct.pack(">III", k, i, 0) + bytes(2), 0xc001, 0))
+    a = crowd[0]
+    check(a.open_qp(3) == 0, "a queue pair")
+    for c in crowd:
+        c.open_qp(2)  # its joins are done, too
+    data, before = packet(a.lid, 0xc001, 0xffffff, b"", source=3, grh=(bytes(16), b"\xff\x12" + bytes(14))), fabric.cpu_s()
+    for _ in range(4000):
+        a.packet(data)
+    a.open_qp(3)
+    took = fabric.cpu_s() - before
+    print("4000 packets to a group of 16000: %.2f s" % took, flush=True)
+    check(took < 0.3, "a packet to a group takes no longer for other groups: %.2f s for 4000" % took)
+    witnesses.look("one host has 16000 groups")
+    for c in crowd:
+        c.close()
+
+
 def random_ends(fabric, witnesses):
     """Anything, at any time, from a process that ends in the middle of it."""
     rng = random.Random(SEED)
@@ -232,7 +254,7 @@ def main():
     with Fabric("single:6", "--allow-user", str(FRIEND)) as fabric:
         witnesses = Witnesses(fabric)
         witnesses.look("at the start")
-        for attack in (silent_and_nonsense, never_reads, floods, asks_without_reading, too_many, random_ends):
+        for attack in (silent_and_nonsense, never_reads, floods, asks_without_reading, too_many, groups_of_one_lid, random_ends):
             attack(fabric, witnesses)
         if may_change_user():
             other_users(fabric)
