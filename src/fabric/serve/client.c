@@ -57,11 +57,11 @@ static void on_find(struct serve_client *c, struct serve_buffer *b)
 	struct plug_peer wanted, found = { 0 };
 
 	memcpy(&wanted, b->body, sizeof(wanted));
-	for (uint32_t i = 0; i < s->host_count; i++) {
+	/* By the number there is nothing to look for. */
+	for (uint32_t i = wanted.host_number ? wanted.host_number - 1 : 0; i < s->host_count; i++) {
 		const struct plug_port *p = &s->hosts[i].state;
 
-		if (wanted.host_number ? wanted.host_number != i + 1 :
-					 !wanted.port_guid || wanted.port_guid != p->guids[0])
+		if (!wanted.host_number && (!wanted.port_guid || wanted.port_guid != p->guids[0]))
 			continue;
 		found = (struct plug_peer){ .port_guid = p->guids[0], .host_number = i + 1, .lid = p->lid };
 		break;

@@ -88,6 +88,7 @@ static void forget(struct serve_pending *p)
 	wheel_cancel(&p->client->serve->wheel, &p->timer);
 	list_remove(&p->in_client);
 	p->client->pending_count--;
+	p->client->host->pending_count--;
 	free(p);
 }
 
@@ -177,7 +178,7 @@ static int remember(struct serve_client *c, const struct plug_mad *to, const uin
 {
 	struct serve_pending *p;
 
-	if (c->pending_count >= SERVE_PENDING_MAX)
+	if (c->pending_count >= SERVE_PENDING_MAX || c->host->pending_count >= SERVE_PENDING_OF_HOST_MAX)
 		return -ENOSPC;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -190,6 +191,7 @@ static int remember(struct serve_client *c, const struct plug_mad *to, const uin
 	wheel_timer_init(&p->timer);
 	list_push(&c->pending, &p->in_client);
 	c->pending_count++;
+	c->host->pending_count++;
 	arm(p);
 	return 0;
 }

@@ -48,6 +48,8 @@
 /* How often packets that do not move are looked for, and for how long they have not. */
 #define DEADLOCK_NS UINT64_C(500000000)
 #define LINE_BYTES 512
+/* Timers of clients that a turn carries out: a host can have a hundred thousand for one millisecond. */
+#define TIMERS 64
 
 /* ---- what the engine says ---- */
 
@@ -118,9 +120,9 @@ static void expire(struct serve *s)
 {
 	struct wheel_timer *t;
 
-	while ((t = wheel_expire(&s->hellos, s->now_ns)))
+	for (unsigned i = 0; i < TIMERS && (t = wheel_expire(&s->hellos, s->now_ns)); i++)
 		serve_client_expire(list_entry(t, struct serve_client, timer));
-	while ((t = wheel_expire(&s->wheel, s->now_ns)))
+	for (unsigned i = 0; i < TIMERS && (t = wheel_expire(&s->wheel, s->now_ns)); i++)
 		serve_mads_expire(list_entry(t, struct serve_pending, timer));
 	if (fabric_agents_next_ns(s->agents) <= s->now_ns)
 		fabric_agents_tick(s->agents, s->now_ns);

@@ -31,6 +31,7 @@
 #define SERVE_GROUPS_MAX 1024     /* of a client */
 #define SERVE_FLOWS_MAX 256       /* of a client; packets of further queue pairs share one */
 #define SERVE_PENDING_MAX 1024    /* of a client: MADs that wait for an answer */
+#define SERVE_PENDING_OF_HOST_MAX 8192 /* of its clients together */
 #define SERVE_WAITING_MAX 64      /* of a client: packets that the engine has no room for */
 #define SERVE_OUT_MESSAGES 1024   /* of a client: that wait for its socket, a power of two */
 #define SERVE_OUT_PACKETS 896     /* of these: packets and MADs; others are lost */
@@ -89,7 +90,7 @@ struct serve_host {
 	struct list in_writable;    /* the engine has room again */
 	struct plug_port state;
 	struct list clients, waiting; /* flows with packets that wait */
-	unsigned client_count, qp_count, inside;
+	unsigned client_count, qp_count, pending_count, inside;
 	uint64_t no_owner, partition, malformed, notified; /* packets that arrived: lost; FECNs answered */
 };
 
