@@ -73,7 +73,7 @@ struct fabric_packet {
 	uint8_t sl;
 	uint8_t lane;        /* on the link that it is on, or came from */
 	uint8_t flags;       /* enum fabric_packet_flags */
-	uint8_t hops;        /* links that it has passed */
+	uint16_t hops;       /* links that it has passed */
 };
 
 enum fabric_drop {
@@ -81,7 +81,8 @@ enum fabric_drop {
 	FABRIC_DROP_LINK_DOWN,  /* it was on a link, or waited for one, that went down */
 	FABRIC_DROP_CORRUPT,
 	FABRIC_DROP_TOO_LONG,   /* longer than the link's MTU */
-	FABRIC_DROP_LIFETIME,   /* it waited at the head of a queue for longer than HOQLife */
+	FABRIC_DROP_LIFETIME,   /* it waited at the head of a queue for longer than HOQLife, or has passed
+				 * more links than there are nodes: the tables lead it in a circle */
 	FABRIC_DROP_LANE,       /* its service level maps to lane 15 or to a lane that is not in use */
 	FABRIC_DROP_STATE,      /* the port's state does not permit data packets */
 	FABRIC_DROP_PARTITION,  /* P_Key enforcement of a switch port */

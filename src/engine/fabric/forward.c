@@ -197,6 +197,10 @@ void fabric_forward(struct fabric *f, struct fabric_item *item)
 
 	if (dlid == FABRIC_LID_PERMISSIVE) {
 		to_management(f, item);
+	} else if (item->packet.hops > f->node_count) {
+		/* Real packets circle until a buffer is full; here they would take the processor from all, and
+		 * copies of multicast packets all packets. */
+		drop(f, item, item->in, FABRIC_DROP_LIFETIME);
 	} else if (dlid < FABRIC_LID_MULTICAST) {
 		to_one(f, item, fabric_forward_lookup(item->in->node, dlid));
 	} else if (item->packet.lane == FABRIC_LANE_MANAGEMENT) {

@@ -267,6 +267,37 @@ static void groups_get_copies_but_not_the_sender(void)
 	fabric_close(f);
 }
 
+/* Two switches with two cables between them, and tables that lead back by the other cable. */
+static void packets_do_not_circle_for_ever(void)
+{
+	struct fabric *f = begin();
+	struct fabric_link link = kit_link(2);
+	uint32_t a = kit_switch(f, 3), b = kit_switch(f, 2);
+	uint16_t at_a[32] = { 0xe }, at_b[32] = { 0x6 }, at_switch[32] = { 0x1e };
+
+	kit_join(f, SWITCH, 4, a, 1, &link);
+	kit_join(f, a, 2, b, 1, &link);
+	kit_join(f, a, 3, b, 2, &link);
+	kit_route(f, SWITCH, 9, 4);
+	kit_route(f, a, 9, 2);
+	kit_route(f, b, 9, 2);
+	for (int management = 0; management <= 1; management++) {
+		struct fabric_packet *p = kit_packet(f, 9, 0, 300);
+
+		p->lane = management ? FABRIC_LANE_MANAGEMENT : 0;
+		CHECK(fabric_send(f, 0, 1, p) == 0);
+		fabric_run(f, FABRIC_NEVER, 10000);
+		CHECK(fabric_packets_inside(f) == 0 && seen.dropped == 1 && seen.why == FABRIC_DROP_LIFETIME);
+		seen.dropped = 0;
+	}
+	CHECK(fabric_set_multicast(f, a, 0, 0, at_a) == 0 && fabric_set_multicast(f, b, 0, 0, at_b) == 0 &&
+	      fabric_set_multicast(f, SWITCH, 0, 0, at_switch) == 0);
+	kit_send(f, 0, 0xc000, 0, 300);
+	fabric_run(f, FABRIC_NEVER, 10000);
+	CHECK(fabric_packets_inside(f) == 0 && seen.dropped > 0);
+	fabric_close(f);
+}
+
 static void a_cut_drops_what_is_on_the_link_and_waits_for_it(void)
 {
 	struct fabric *f = begin();
@@ -458,6 +489,7 @@ int main(void)
 	partitions_are_enforced();
 	management_packets_are_lost_when_their_buffer_is_full();
 	groups_get_copies_but_not_the_sender();
+	packets_do_not_circle_for_ever();
 	a_cut_drops_what_is_on_the_link_and_waits_for_it();
 	a_full_port_asks_for_patience();
 	nodes_and_links_that_cannot_be_are_refused();
