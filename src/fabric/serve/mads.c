@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fabric/agent/agent.h"
+#include "fabric/manager/manager.h"
 #include "fabric/serve/datagram.h"
 #include "fabric/serve/out.h"
 #include "fabric/serve/pool.h"
@@ -143,6 +144,13 @@ static int submit(struct serve_client *c, const struct plug_mad *to, const uint8
 				    c->serve->now_ns);
 }
 
+/* Where the fabric's process manages the subnet, other processes may look, but neither change what the
+ * manager has set nor answer or wake it in the place of a node. */
+static bool may_pass_manager(const struct mad_header *m)
+{
+	return m->method == MAD_GET || (m->method == MAD_GET_RESP && m->tid >> 32 != MANAGER_TID);
+}
+
 static int check(const struct serve_client *c, const struct plug_mad *to,
 		 const struct mad_header *m, const uint8_t *mad)
 {
@@ -161,6 +169,8 @@ static int check(const struct serve_client *c, const struct plug_mad *to,
 		return -EINVAL;
 	if (!is_answer(m) && !is_rmpp_control(m, mad) &&
 	    (uint32_t)(m->tid >> 32) != c->agents[to->agent].tid)
+		return -EPERM;
+	if (c->serve->manager && is_smp(m->mgmt_class) && !may_pass_manager(m))
 		return -EPERM;
 	return 0;
 }

@@ -11,10 +11,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from plugged import (CAPABILITY, Client, Fabric, MANAGEMENT, PATIENCE_S, check, directed, mad, packet, payload)
+from plugged import (CAPABILITY, Client, DONE, Fabric, MANAGEMENT, PATIENCE_S, check, directed, mad, packet, payload)
 
-GET, SET, SEND, GET_RESP = 1, 2, 3, 0x81
-NODE_INFO = 0x11
+GET, SET, SEND, TRAP, GET_RESP = 1, 2, 3, 5, 0x81
+NODE_INFO, LINEAR_FORWARDING = 0x11, 0x19
 IS_SM = 1 << 1
 
 
@@ -48,6 +48,28 @@ def agents(fabric):
         check((agent, source, status) == (5, lid, 0) and answer[64 + 2] == 1, "a node answers by LID")
     for x in (a, b, other):
         x.close()
+
+
+def forwarding(client, tid, method, number, data=b""):
+    """Gets, or tries to set, the first entries of the forwarding table of the switch; the answer, or an errno."""
+    client.send_mad(0, directed(method, LINEAR_FORWARDING, tid << 32 | number, [1], data=data), 0xffff, qpn=0,
+                    timeout_ms=5000, number=number)
+    err = client.expect(DONE)[1]
+    return err or client.await_mad()[3][64:]
+
+
+def foreign_managers(fabric):
+    """The fabric's own manager is the only one that changes the subnet."""
+    a = Client(fabric, "host-1", MANAGEMENT)
+    tid = a.open_agent(0, 0x81, qpn=0)
+    before = forwarding(a, tid, GET, 1)
+    check(len(before) > 64, "anybody may look at the tables")
+    check(forwarding(a, tid, SET, 2, b"\xff" * 64) == errno.EPERM, "a process that sets a table is refused")
+    check(forwarding(a, tid, GET, 3)[:64] == before[:64], "and the table is as it was")
+    for method, what in ((GET_RESP, "answers the manager in the place of a node"), (TRAP, "raises a trap")):
+        a.send_mad(0, directed(method, NODE_INFO, 0xffffffff << 32 | tid, [1]), 0xffff, qpn=0, number=4)
+        check(a.expect(DONE)[1] == errno.EPERM, "so is one that " + what)
+    a.close()
 
 
 def unanswered(fabric):
@@ -163,6 +185,7 @@ def life(fabric):
 def main():
     with Fabric("single:3") as fabric:
         agents(fabric)
+        foreign_managers(fabric)
         unanswered(fabric)
         between_hosts(fabric)
         connection_managers(fabric)
