@@ -49,7 +49,7 @@ static struct manager_member *member_find(struct manager_group *g, const uint8_t
 }
 
 int manager_group_join(struct manager *m, struct manager_group *g, const uint8_t gid[16],
-		       uint8_t join_state)
+		       uint8_t join_state, bool by_itself)
 {
 	struct manager_member *member = member_find(g, gid);
 
@@ -64,17 +64,20 @@ int manager_group_join(struct manager *m, struct manager_group *g, const uint8_t
 		memcpy(member->gid, gid, sizeof(member->gid));
 	}
 	member->join_state |= join_state;
+	member->by_itself |= by_itself;
 	m->groups_changed = true;
 	return 0;
 }
 
 int manager_group_leave(struct manager *m, struct manager_group *g, const uint8_t gid[16],
-			uint8_t join_state)
+			uint8_t join_state, bool by_itself)
 {
 	struct manager_member *member = member_find(g, gid);
 
 	if (!member || !(member->join_state & join_state))
 		return -ENOENT;
+	if (member->by_itself && !by_itself)
+		return -EACCES;
 	member->join_state &= (uint8_t)~join_state;
 	if (!member->join_state)
 		*member = g->members[--g->member_count];

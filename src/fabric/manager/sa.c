@@ -99,17 +99,35 @@ static uint16_t group_make(struct manager *m, struct mad_mc_member_record *r, ui
 	return 0;
 }
 
+/* The port whose membership is asked for: does it ask itself? False: another one does so for it (IBA volume 1,
+ * 15.2.5.17, ProxyJoin). */
+static bool asks_itself(const struct manager *m, const struct sa_answer *a, const uint8_t gid[16], bool *known)
+{
+	uint64_t guid = 0;
+	uint32_t node;
+	uint8_t port;
+
+	for (unsigned i = 8; i < 16; i++)
+		guid = guid << 8 | gid[i];
+	*known = manager_port_by_guid(m, guid, &node, &port);
+	return *known && manager_lid(&m->nodes[node], port) == a->lid;
+}
+
 /* Set: creates the group if need be, and joins. */
 static void join(struct manager *m, struct sa_answer *a)
 {
 	struct mad_mc_member_record r;
 	struct manager_group *g;
+	bool by_itself, known;
 	uint8_t *record;
 
 	mad_mc_member_record_unpack(a->query, &r);
+	by_itself = asks_itself(m, a, r.port_gid, &known);
 	g = manager_group_find(m, r.mgid);
 	if (!(a->mask & MAD_COMPONENT(MAD_MC_PORT_GID)) || !r.join_state)
 		a->status = MAD_SA_INSUFFICIENT_COMPONENTS;
+	else if (!known)
+		a->status = MAD_SA_REQ_INVALID; /* names that are no ports' would fill the group */
 	else if (!g && !(r.join_state & MAD_JOIN_FULL))
 		a->status = MAD_SA_REQ_INVALID; /* only a full member creates a group */
 	else if (!g)
@@ -117,7 +135,7 @@ static void join(struct manager *m, struct sa_answer *a)
 	else if ((a->mask & MAD_COMPONENT(MAD_MC_QKEY) && r.qkey != g->qkey) ||
 		 (a->mask & MAD_COMPONENT(MAD_MC_PKEY) && (r.pkey ^ g->pkey) & 0x7fff))
 		a->status = MAD_SA_REQ_INVALID;
-	if (!a->status && manager_group_join(m, g, r.port_gid, r.join_state))
+	if (!a->status && manager_group_join(m, g, r.port_gid, r.join_state, by_itself))
 		a->status = MAD_SA_NO_RESOURCES;
 	if (a->status)
 		return;
@@ -133,16 +151,18 @@ static void leave(struct manager *m, struct sa_answer *a)
 {
 	struct mad_mc_member_record r;
 	struct manager_group *g;
+	bool by_itself, known;
 	uint8_t *record;
 
 	mad_mc_member_record_unpack(a->query, &r);
+	by_itself = asks_itself(m, a, r.port_gid, &known);
 	g = manager_group_find(m, r.mgid);
 	if (!g) {
 		a->status = MAD_SA_REQ_INVALID;
 		return;
 	}
 	sa_member_fill(m, g, &r);
-	if (manager_group_leave(m, g, r.port_gid, r.join_state)) {
+	if (manager_group_leave(m, g, r.port_gid, r.join_state, by_itself)) {
 		a->status = MAD_SA_REQ_INVALID;
 		return;
 	}
@@ -191,7 +211,7 @@ static void dispatch(struct manager *m, uint8_t method, struct sa_answer *a)
 void manager_administer(struct manager *m, const struct manager_address *from,
 			const uint8_t mad[MAD_BYTES])
 {
-	struct sa_answer a = { .query = mad + MAD_SA_DATA_AT };
+	struct sa_answer a = { .query = mad + MAD_SA_DATA_AT, .lid = from->lid };
 	struct mad_header header;
 	struct mad_sa sa;
 

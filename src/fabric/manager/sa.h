@@ -17,6 +17,7 @@ struct sa_answer {
 	uint32_t attr_mod;
 	uint64_t mask;          /* components of `query` that records have to match */
 	const uint8_t *query;   /* a record, as bytes */
+	uint16_t lid;           /* of the port that asks */
 	uint16_t status;        /* 0, or that of the answer: then it has no records */
 	unsigned record_bytes;  /* of a record on the wire */
 	size_t bytes, capacity; /* of records */

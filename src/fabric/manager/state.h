@@ -51,6 +51,7 @@ struct manager_loaded {
 struct manager_member {
 	uint8_t gid[16];
 	uint8_t join_state;
+	bool by_itself; /* another port does not end its membership */
 };
 
 struct manager_group {
@@ -156,10 +157,10 @@ void manager_load_groups(struct manager *m);
 struct manager_group *manager_group_find(struct manager *m, const uint8_t mgid[16]);
 struct manager_group *manager_group_new(struct manager *m, const uint8_t mgid[16]);
 int manager_group_join(struct manager *m, struct manager_group *g, const uint8_t gid[16],
-		       uint8_t join_state);
-/* -ENOENT: it is no member. */
+		       uint8_t join_state, bool by_itself);
+/* -ENOENT: it is no member. -EACCES: it joined by itself, and another port asks. */
 int manager_group_leave(struct manager *m, struct manager_group *g, const uint8_t gid[16],
-			uint8_t join_state);
+			uint8_t join_state, bool by_itself);
 uint16_t manager_group_mlid(const struct manager *m, const struct manager_group *g);
 void manager_groups_free(struct manager *m);
 

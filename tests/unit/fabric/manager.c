@@ -36,6 +36,7 @@ struct subnet {
 	struct manager_report report;
 	unsigned sweeps;
 	uint32_t node;
+	uint32_t asker; /* where the process is */
 	struct inbox_mad inbox[INBOX];
 	unsigned head, tail;
 	struct prng random;
@@ -85,7 +86,7 @@ static void take_answer(struct subnet *s, const struct net_mad *m)
 		const struct agent_address to = { .dlid = m->address.slid, .src_qp = 1, .dest_qp = 1,
 						  .qkey = 0x80010000, .pkey = 0xffff };
 
-		fabric_agents_submit(s->net.agents, s->node, 1, reply, &to, s->net.now_ns);
+		fabric_agents_submit(s->net.agents, s->asker, 1, reply, &to, s->net.now_ns);
 	}
 	s->answered = s->receiver.state == MAD_RMPP_DONE;
 }
@@ -96,12 +97,13 @@ static void on_delivered(void *arg, const struct net_mad *m)
 	struct mad_header h;
 
 	assert_true(mad_header_read(m->mad, MAD_BYTES, &h));
-	if (m->node != s->node)
-		return;
 	if (h.mgmt_class == MAD_CLASS_SUBN_ADM && h.method & MAD_RESPONSE) {
+		assert_int_equal(m->node, s->asker);
 		take_answer(s, m);
 		return;
 	}
+	if (m->node != s->node)
+		return;
 	assert_true(s->tail - s->head < INBOX);
 	struct inbox_mad *in = &s->inbox[s->tail++ % INBOX];
 
@@ -145,7 +147,7 @@ static struct subnet *subnet_open(const char *what, enum manager_routing routing
 	s->net.arg = s;
 	s->random = prng_from(seed);
 	s->lose = lose;
-	s->node = net_node(&s->net, "host-1");
+	s->node = s->asker = net_node(&s->net, "host-1");
 	config.port_guid = s->net.topology->nodes[s->node].ports[1].guid;
 	assert_int_equal(manager_open(&config, &ops, &s->manager), 0);
 	fabric_agents_set_capability(s->net.agents, s->node, 1, MAD_CAP_SM, 0, s->net.now_ns);
@@ -261,7 +263,7 @@ static int ask(struct subnet *s, uint8_t method, uint16_t attr_id, uint64_t mask
 	struct plug_port port;
 	uint8_t mad[MAD_BYTES] = { 0 };
 
-	assert_int_equal(fabric_agents_get_port(s->net.agents, s->node, 1, &port), 0);
+	assert_int_equal(fabric_agents_get_port(s->net.agents, s->asker, 1, &port), 0);
 	const struct agent_address to = { .dlid = port.sm_lid, .src_qp = 1, .dest_qp = 1,
 					  .qkey = 0x80010000, .pkey = 0xffff };
 
@@ -272,7 +274,7 @@ static int ask(struct subnet *s, uint8_t method, uint16_t attr_id, uint64_t mask
 	s->answered = false;
 	assert_int_equal(mad_rmpp_receive_begin(&s->receiver, &config, s->answer, sizeof(s->answer),
 						s->net.now_ns), 0);
-	assert_int_equal(fabric_agents_submit(s->net.agents, s->node, 1, mad, &to, s->net.now_ns), 0);
+	assert_int_equal(fabric_agents_submit(s->net.agents, s->asker, 1, mad, &to, s->net.now_ns), 0);
 	run(s, s->net.now_ns + UINT64_C(1000000000));
 	assert_true(s->answered);
 	mad_header_unpack(s->first, &h);
@@ -392,6 +394,19 @@ static void joins_become_trees(void **state)
 	assert_int_equal(members_reached(s, r.mlid), 4);
 	/* Who is no member cannot leave. */
 	assert_int_equal(join(s, MAD_DELETE, "host-5", &other), -1);
+	/* A port that joined by itself stays when another port asks for its end. */
+	other.join_state = MAD_JOIN_FULL;
+	s->asker = net_node(&s->net, "host-8");
+	assert_int_equal(join(s, MAD_SET, "host-8", &other), 1);
+	s->asker = net_node(&s->net, "host-1");
+	other.join_state = MAD_JOIN_FULL;
+	assert_int_equal(join(s, MAD_DELETE, "host-8", &other), -1);
+	assert_int_equal(members_reached(s, r.mlid), 4);
+	s->asker = net_node(&s->net, "host-8");
+	other.join_state = MAD_JOIN_FULL;
+	assert_int_equal(join(s, MAD_DELETE, "host-8", &other), 1);
+	s->asker = net_node(&s->net, "host-1");
+	assert_int_equal(members_reached(s, r.mlid), 3);
 	/* Another Q_Key than the group's. */
 	other.qkey = 1;
 	assert_int_equal(join(s, MAD_SET, "host-6", &other), -1);
