@@ -9,6 +9,8 @@
 #include "wire/mad/sa.h"
 
 #define PACKET_LIFE 18
+/* Paths between all ports that are looked for, for one query: other work waits meanwhile. */
+#define PATHS_MAX 16384u
 #define PATH_HOPS_MAX 64
 
 static bool is_switch(const struct manager_node *n)
@@ -334,6 +336,10 @@ static void paths(const struct manager *m, struct sa_answer *a)
 			if (to_how) {
 				path(m, a, &one, &to);
 				continue;
+			}
+			if (!from_how && m->node_count > PATHS_MAX / m->node_count) {
+				a->status = MAD_SA_NO_RESOURCES;
+				return;
 			}
 			for (uint32_t j = 0; j < m->node_count && !a->status; j++)
 				for (unsigned r = 0; r <= m->nodes[j].info.num_ports; r++)

@@ -15,7 +15,7 @@
 
 #define DELAY_NS UINT64_C(20000000) /* from a change of a link to the sweep: others come with it */
 #define SWEEP_NS UINT64_C(10000000000)
-#define ARRIVALS 1024 /* a power of two */
+#define ARRIVALS 1024 /* of each kind, a power of two */
 #define PKEY_DEFAULT 0xffff
 
 /* A MAD that has come. An answer of the manager's own node comes while it sends the request, so
@@ -25,6 +25,11 @@ struct arrival {
 	uint8_t mad[MAD_BYTES];
 };
 
+struct arrivals {
+	uint32_t head, tail;
+	struct arrival at[ARRIVALS];
+};
+
 struct serve_manager {
 	struct serve *s;
 	struct manager *m;
@@ -32,8 +37,8 @@ struct serve_manager {
 	uint8_t port;
 	bool done;
 	uint64_t due_ns; /* of a sweep after a change of a link; UINT64_MAX: none */
-	uint32_t head, tail;
-	struct arrival arrivals[ARRIVALS];
+	struct arrivals smps;
+	struct arrivals queries; /* of subnet administration, which may take long: one in a turn */
 };
 
 static void on_send(void *arg, const struct manager_address *to, const uint8_t mad[MAD_BYTES])
@@ -140,14 +145,16 @@ bool serve_manager_deliver(struct serve_manager *m, uint32_t node, uint8_t port,
 			   const struct agent_address *from)
 {
 	struct mad_header header;
+	struct arrivals *q;
 	struct arrival *a;
 
 	if (!m->m || m->node != node || m->port != port || !mad_header_read(mad, MAD_BYTES, &header) ||
 	    !is_for_manager(&header))
 		return false;
-	if (m->tail - m->head >= ARRIVALS)
+	q = header.mgmt_class == MAD_CLASS_SUBN_ADM ? &m->queries : &m->smps;
+	if (q->tail - q->head >= ARRIVALS)
 		return true; /* lost, and repeated */
-	a = &m->arrivals[m->tail++ % ARRIVALS];
+	a = &q->at[q->tail++ % ARRIVALS];
 	a->from = (struct manager_address){
 		.lid = from->slid, .qpn = (uint8_t)from->dest_qp, .sl = from->sl,
 		.remote_qpn = from->src_qp, .qkey = from->qkey,
@@ -162,11 +169,19 @@ uint64_t serve_manager_next_ns(const struct serve_manager *m)
 {
 	uint64_t at_ns = m->due_ns;
 
-	if (m->head != m->tail)
+	if (m->smps.head != m->smps.tail || m->queries.head != m->queries.tail)
 		return 0;
 	if (m->m && manager_due_ns(m->m) < at_ns)
 		at_ns = manager_due_ns(m->m);
 	return at_ns;
+}
+
+static void take(struct serve_manager *m, struct arrivals *q, uint64_t now_ns)
+{
+	/* A copy: the answer to it may bring more. */
+	const struct arrival a = q->at[q->head++ % ARRIVALS];
+
+	manager_receive(m->m, &a.from, a.mad, now_ns);
 }
 
 void serve_manager_tick(struct serve_manager *m, uint64_t now_ns)
@@ -177,11 +192,9 @@ void serve_manager_tick(struct serve_manager *m, uint64_t now_ns)
 		m->due_ns = UINT64_MAX;
 		manager_sweep(m->m);
 	}
-	while (m->head != m->tail) {
-		/* A copy: the answer to it may bring more. */
-		const struct arrival a = m->arrivals[m->head++ % ARRIVALS];
-
-		manager_receive(m->m, &a.from, a.mad, now_ns);
-	}
+	while (m->smps.head != m->smps.tail)
+		take(m, &m->smps, now_ns);
+	if (m->queries.head != m->queries.tail)
+		take(m, &m->queries, now_ns);
 	manager_turn(m->m, now_ns);
 }

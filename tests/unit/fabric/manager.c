@@ -318,6 +318,24 @@ static void queries_say_what_is_there(void **state)
 	subnet_close(s);
 }
 
+/* One question must not keep the process of a fabric busy for long. */
+static void paths_between_all_ports_of_a_large_subnet_are_refused(void **state)
+{
+	struct subnet *s = subnet_open("fat-tree:12x12", MANAGER_MIN_HOP, 0, 1);
+	const int nodes = (int)s->net.topology->node_count;
+	struct mad_path_record path = { 0 };
+	uint8_t query[200] = { 0 };
+	struct plug_port a;
+
+	assert_true(nodes > 128);
+	assert_int_equal(ask(s, MAD_GET_TABLE, MAD_ATTR_PATH_RECORD, 0, NULL, 0, 64), -1);
+	fabric_agents_get_port(s->net.agents, s->node, 1, &a);
+	path.slid = a.lid;
+	assert_true(mad_path_record_pack(&path, query));
+	assert_int_equal(ask(s, MAD_GET_TABLE, MAD_ATTR_PATH_RECORD, MAD_COMPONENT(MAD_PATH_SLID), query, 64, 64), nodes);
+	subnet_close(s);
+}
+
 /* ---- multicast ---- */
 
 static int join(struct subnet *s, uint8_t method, const char *host, struct mad_mc_member_record *r)
@@ -420,6 +438,7 @@ int main(void)
 		cmocka_unit_test(sweeps_survive_lost_datagrams),
 		cmocka_unit_test(a_cut_link_is_routed_around),
 		cmocka_unit_test(queries_say_what_is_there),
+		cmocka_unit_test(paths_between_all_ports_of_a_large_subnet_are_refused),
 		cmocka_unit_test(joins_become_trees),
 	};
 
