@@ -101,9 +101,10 @@ static const struct {
 	const char *word;
 	struct answer (*f)(struct serve *s, const char *argument, int number);
 	int number;
+	bool changes;
 } commands[] = {
-	{ "show", on_show, 0 },	     { "cut", on_cable, CUT },	 { "join", on_cable, JOIN },
-	{ "fail", on_cable, FAIL },  { "stop", on_stop, 0 },
+	{ "show", on_show, 0, false },	    { "cut", on_cable, CUT, true },  { "join", on_cable, JOIN, true },
+	{ "fail", on_cable, FAIL, true },  { "stop", on_stop, 0, true },
 };
 
 void serve_control(struct serve_client *c, const char *line, size_t bytes, uint32_t question)
@@ -120,7 +121,11 @@ void serve_control(struct serve_client *c, const char *line, size_t bytes, uint3
 		*argument++ = '\0';
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].word, text)) {
-			a = commands[i].f(c->serve, argument, commands[i].number);
+			if (commands[i].changes && !c->may_change)
+				a = say(-EPERM, "'%s' is for the user who runs the fabric, user %u is another one",
+					text, (unsigned)c->uid);
+			else
+				a = commands[i].f(c->serve, argument, commands[i].number);
 			serve_out_text(c, a.text, a.bytes, a.err, question);
 			return;
 		}

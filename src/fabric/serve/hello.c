@@ -32,6 +32,7 @@ void serve_hello_peer(struct serve_client *c)
 	c->pid = peer.pid;
 	c->uid = peer.uid;
 	c->may_plug_in = may_plug_in(c->serve, peer.uid);
+	c->may_change = user_is_ours_or_root(peer.uid);
 }
 
 static struct serve_host *find_host(struct serve_client *c, char *name)

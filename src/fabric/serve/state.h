@@ -147,7 +147,7 @@ struct serve_client {
 	uint32_t number;
 	pid_t pid;
 	uid_t uid;
-	bool may_plug_in;
+	bool may_plug_in, may_change; /* may_change: cables, and whether the fabric runs */
 	uint8_t stage, purpose;
 	uint8_t polled;             /* EPOLLIN and EPOLLOUT as epoll has them */
 	bool blocked;               /* its socket takes nothing */

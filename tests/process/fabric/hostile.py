@@ -12,8 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from plugged import (CONTROL, Client, DONE, Fabric, HELLO, JOIN, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused, VERBS, check,
-                     mad, packet, payload)
+from plugged import (ASK, CONTROL, Client, DONE, Fabric, HELLO, JOIN, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused,
+                     VERBS, check, mad, packet, payload)
 
 STRANGER, FRIEND = 12345, 12346
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
@@ -194,16 +194,26 @@ def random_ends(fabric, witnesses):
     witnesses.look("a hundred and fifty have ended")
 
 
-def as_user(uid, fabric):
-    """What a process of that user gets: an errno, 0: it is plugged in."""
+def plugs_in(fabric):
+    Client(fabric, "host-3")
+    return 0
+
+
+def ask(fabric, line):
+    control = Client(fabric, "", CONTROL)
+    control.send(ASK, line, b=1)
+    return control.expect(DONE)[1]
+
+
+def as_user(uid, fabric, action=plugs_in):
+    """What a process of that user gets: an errno, 0: it is done."""
     child = os.fork()
     if not child:
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
         try:
-            Client(fabric, "host-3")
-            os._exit(0)
+            os._exit(action(fabric))
         except Refused as r:
             os._exit(r.errno)
         except OSError:
@@ -243,6 +253,9 @@ def other_users(fabric):
     crowd_of_strangers(fabric)
     check(as_user(STRANGER, fabric) == errno.EACCES, "another user is refused")
     check(as_user(FRIEND, fabric) == 0, "one that --allow-user names is not")
+    check(as_user(FRIEND, fabric, lambda f: ask(f, b"show")) == 0, "it may look at the fabric")
+    for line in (b"cut host-1:1", b"join host-1", b"fail switch-1", b"stop"):
+        check(as_user(FRIEND, fabric, lambda f, line=line: ask(f, line)) == errno.EPERM, "but not %s" % line.decode())
 
 
 def may_change_user():
