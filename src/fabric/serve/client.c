@@ -182,7 +182,8 @@ void serve_client_read(struct serve_client *c)
 	int n;
 
 	serve_out_touch(c);
-	if (!may_read(c))
+	/* Who cannot be answered for want of a buffer would be ended. */
+	if (!may_read(c) || c->serve->pool.used >= SERVE_BUFFERS_MAX - SERVE_BUFFERS_SPARE)
 		return;
 	for (count = 0; count < READ_BATCH; count++) {
 		buffers[count] = serve_pool_take(&c->serve->pool);

@@ -37,6 +37,7 @@
 #define SERVE_OUT_PACKETS 896     /* of these: packets and MADs; others are lost */
 #define SERVE_OUT_SCARCE 64       /* of these, while half of all buffers is in use */
 #define SERVE_BUFFERS_MAX 131072
+#define SERVE_BUFFERS_SPARE 8192  /* of these: for answers and MADs, when clients are not read any more */
 #define SERVE_INSIDE_MAX 8192     /* packets of a host's processes in the engine */
 #define SERVE_INSIDE_SHARE 65536  /* of all hosts with processes, in equal parts */
 #define SERVE_INSIDE_MIN 64

@@ -367,6 +367,43 @@ static void a_fabric_may_end_while_packets_are_in_it(void **state)
 	close(from.fd);
 }
 
+static void a_process_is_not_ended_because_others_have_all_buffers(void **state)
+{
+	struct net n = { 0 };
+	const struct plug_qp qp = { .qpn = 0x11 };
+	struct plug_head answer = { 0 };
+	struct serve_pool *p;
+	struct serve_buffer *free;
+	uint32_t made, used;
+	int fd;
+
+	start(&n, "single:3");
+	fd = plug_in(&n, 0, 0x10);
+	while (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) > 0)
+		;
+	/* One buffer is left, enough for a message but not for its answer. */
+	p = &n.s->pool;
+	made = p->made;
+	used = p->used;
+	free = p->free->next;
+	p->free->next = NULL;
+	p->made = SERVE_BUFFERS_MAX;
+	p->used = SERVE_BUFFERS_MAX - 1;
+	assert_int_equal(plug_send(fd, PLUG_QP_OPEN, 0, 7, &qp, sizeof(qp)), 0);
+	turns(&n, 10);
+	assert_int_equal(recv(fd, &answer, sizeof(answer), MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	p->free->next = free;
+	p->made = made;
+	p->used = used;
+	turns(&n, 10);
+	assert_int_equal(recv(fd, &answer, sizeof(answer), MSG_DONTWAIT), (int)sizeof(answer));
+	assert_int_equal(answer.type, PLUG_DONE);
+	assert_int_equal(answer.a, 0);
+	close(fd);
+	end(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_host_takes_no_more_buffers_than_its_part),
 		cmocka_unit_test(tables_that_lead_around_a_ring_deadlock_and_that_is_told),
 		cmocka_unit_test(a_fabric_may_end_while_packets_are_in_it),
+		cmocka_unit_test(a_process_is_not_ended_because_others_have_all_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
