@@ -9,8 +9,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from plugged import (CONTROL, Client, Fabric, MANAGEMENT, PACKET, PATIENCE_S, Refused, check, directed, packet,
-                     payload)
+from plugged import (CONTROL, Client, Fabric, MANAGEMENT, PACKET, PATIENCE_S, Refused, check, directed, mad,
+                     packet, payload)
+
+GET, SET = 1, 2
 
 
 def connected_and_datagrams(fabric):
@@ -38,16 +40,28 @@ def connected_and_datagrams(fabric):
         c.close()
 
 
-def forward_group(fabric, mask):
-    """The switch forwards 0xc001 to the ports of the mask."""
-    manager = Client(fabric, "host-1", MANAGEMENT)
+def forward_group(fabric, mgid, hosts):
+    """The hosts' ports join the group at subnet administration; its LID, once the switch forwards it to all of them."""
+    for host in hosts:
+        c = Client(fabric, host, MANAGEMENT)
+        tid = c.open_agent(0, 3, version=2)
+        guid, = struct.unpack_from("=Q", c.welcome, 16)
+        record = struct.pack(">16sQQIHBBHBBIBB", mgid, c.state["prefix"], guid, 0xb1b, 0, 0, 0, 0xffff, 0, 0, 0, 0x21, 0)
+        ask = mad(3, SET, 0x38, tid << 32 | 1, version=2)[:36] + struct.pack(">QHHQ", 0, 0, 0, 0x130c7) + record
+        c.send_mad(0, ask.ljust(256, b"\0"), c.state["sm_lid"], timeout_ms=1000, retries=3)
+        _, _, status, answer = c.await_mad()
+        check(status == 0 and answer[4:6] == b"\0\0", "%s joins the group: %s" % (host, answer[4:6]))
+        mlid, = struct.unpack_from(">H", answer, 56 + 36)
+        c.close()
+    manager, end, ports = Client(fabric, "host-1", MANAGEMENT), time.monotonic() + PATIENCE_S, 0
     tid = manager.open_agent(0, 0x81, qpn=0)
-    manager.send_mad(0, directed(2, 0x1b, tid << 32 | 5, [1], data=struct.pack(">HH", mask, mask)), 0xffff,
-                     qpn=0, timeout_ms=1000, retries=3)
-    agent, _, status, answer = manager.await_mad()
-    check(agent == 0 and status == 0 and answer[3] == 0x81 and answer[4:6] == b"\x80\0",
-          "the switch takes a multicast forwarding table")
+    while ports.bit_count() != len(hosts):
+        check(time.monotonic() < end, "the switch forwards the group to %d ports" % len(hosts))
+        manager.send_mad(0, directed(GET, 0x1b, tid << 32 | 5, [1], modifier=(mlid - 0xc000) // 32), 0xffff, qpn=0,
+                         timeout_ms=1000, retries=3)
+        ports, = struct.unpack_from(">H", manager.await_mad()[3], 64 + 2 * (mlid % 32))
     manager.close()
+    return mlid
 
 
 def groups(fabric):
@@ -56,12 +70,12 @@ def groups(fabric):
     outside = Client(fabric, "host-3")
     for i, m in enumerate(members + [outside]):
         check(m.open_qp(0x300 + i) == 0, "queue pairs are opened")
-    forward_group(fabric, 0b1111)
+    mlid = forward_group(fabric, mgid, ("host-1", "host-2", "host-3"))
     for m in members:
-        check(m.join(0xc001, mgid) == 0, "members join")
+        check(m.join(mlid, mgid) == 0, "members join")
     check(outside.join(0x0001, mgid) == errno.EINVAL, "a unicast LID is no group")
     a = members[0]
-    a.packet(packet(a.lid, 0xc001, 0xffffff, b"all", source=0x300, grh=(bytes(16), mgid)))
+    a.packet(packet(a.lid, mlid, 0xffffff, b"all", source=0x300, grh=(bytes(16), mgid)))
     for m in members:
         check(m.await_packet()[-8:-4].startswith(b"all"), "each member gets the packet, the sender too")
     # What comes behind it shows that the packet did not come.
