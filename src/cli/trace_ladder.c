@@ -7,6 +7,7 @@
 #include "cli/trace_ladder.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace_rows.h"
@@ -56,12 +57,18 @@ static void print_row(const struct trace_report *t, const struct trace_row *r, b
 void trace_ladder_print(const struct trace_report *t)
 {
 	const struct analyzer_ladder *l = analyzer_ladder(t->analyzer, t->ladder);
-	static struct trace_row row[ANALYZER_LADDER_MAX];
-	unsigned count = trace_rows(l, row);
+	struct trace_row *row = calloc(ANALYZER_LADDER_MAX, sizeof(*row));
+	unsigned count;
 
+	if (!row) {
+		fputs("busbar trace: no memory for the diagram\n", stderr);
+		return;
+	}
+	count = trace_rows(l, row);
 	printf("\nflow %u, packets %s:\n\n%8s %12s  %-*s%s\n", t->ladder,
 	       l && l->ending ? "around the first stall" : "at the end", "packet", "time s",
 	       ARROW + 3 - 9, "requester", "responder");
 	for (unsigned i = 0; i < count; i++)
 		print_row(t, &row[i], i && (row[i - 1].pending || row[i - 1].opens));
+	free(row);
 }

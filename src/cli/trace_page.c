@@ -1,102 +1,149 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page of `busbar trace --page`: one file of HTML without scripts, which is also XML. All texts
- * that come from outside (the file's name) are written by report_text_html().
+ * The page of `busbar trace --page`: what the command found, as data in the page of reports
+ * (bench/report/page.h), which draws it. Nothing here is HTML. The page's own description of the
+ * data is src/page/report/trace.ts.
  */
 #include "cli/trace_page.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/words.h"
-#include "bench/report/text.h"
+#include "bench/report/data.h"
+#include "bench/report/page.h"
 #include "cli/trace_lines.h"
-#include "cli/trace_svg.h"
+#include "cli/trace_rows.h"
 #include "util/replace_file.h"
 
-static const char style[] =
-	"*{box-sizing:border-box}"
-	"body{margin:0 auto;padding:.75rem;max-width:72rem;background:var(--page);color:var(--text);"
-	"font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}"
-	"h1{font-size:1.5rem;line-height:1.25}"
-	"h2{font-size:1.2rem;margin-top:2rem;border-top:1px solid var(--grid);padding-top:1rem;"
-	"break-after:avoid}h3{font-size:1rem;margin-bottom:.25rem;break-after:avoid}"
-	".muted,figcaption{color:var(--muted)}a{color:var(--c1)}"
-	".bad,.bad a{color:var(--warn);font-weight:bold}"
-	"ul{padding-left:1.2rem}figure{margin:1rem 0}"
-	"table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}"
-	"th,td{padding:.2rem .6rem;border-bottom:1px solid var(--grid);text-align:right;"
-	"overflow-wrap:normal}td{white-space:nowrap}td.word{white-space:normal;overflow-wrap:anywhere}"
-	"th:first-child,td:first-child,.word{text-align:left}"
-	"tr{break-inside:avoid}"
-	"@media(max-width:60rem){.flows thead{position:absolute;left:-99rem}"
-	".flows,.flows tbody,.flows tr,.flows td{display:block}"
-	".flows tr{border:1px solid var(--grid);margin-bottom:.75rem;padding:.25rem}"
-	".flows td,.flows td:first-child{display:flex;justify-content:space-between;gap:1rem;"
-	"border:0;text-align:right}"
-	".flows td::before{content:attr(data-name);color:var(--muted);white-space:nowrap}}"
-	"@media print{body{max-width:none;font-size:11pt}.packets{max-width:15cm}}";
-
-static void begin(FILE *out, const struct trace_report *t)
+static json_t *integer(uint64_t value)
 {
+	return json_integer((json_int_t)value);
+}
+
+static void set(json_t *o, const char *key, json_t *value)
+{
+	json_object_set_new(o, key, value);
+}
+
+static void say_line(void *arg, const char *line)
+{
+	json_array_append_new(arg, report_string(line));
+}
+
+static void say_doubt(void *arg, const char *line)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "not judged: %s", line);
+	say_line(arg, text);
+}
+
+/* ---- packets ---- */
+
+static json_t *packet(const struct trace_report *t, const struct trace_row *r)
+{
+	json_t *o = json_object(), *notes = json_array();
+
+	set(o, "number", integer(r->rung->number));
+	set(o, "at_ns", json_integer(r->rung->when_ns - analyzer_totals(t->analyzer)->first_ns));
+	set(o, "answer", json_boolean(r->rung->answer));
+	set(o, "label", report_string(r->label));
+	for (unsigned i = 0; i < r->notes; i++)
+		json_array_append_new(notes, report_string(r->note[i]));
+	set(o, "notes", notes);
+	set(o, "lost", json_boolean(r->lost));
+	set(o, "pending", json_boolean(r->pending || r->opens));
+	set(o, "silence_ns", json_integer(r->silence_ns));
+	return o;
+}
+
+/* The packets that were kept; null: none were, or those of another flow are wanted. */
+static json_t *ladder(const struct trace_report *t, const struct analyzer_result *r)
+{
+	const struct analyzer_ladder *l = analyzer_ladder(t->analyzer, r->number);
+	struct trace_row *rows;
+	json_t *o, *packets;
+	unsigned count;
+
+	if (!l || (t->ladder && t->ladder != r->number))
+		return json_null();
+	rows = calloc(ANALYZER_LADDER_MAX, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	count = trace_rows(l, rows);
+	o = json_object();
+	packets = json_array();
+	set(o, "ending", json_boolean(l->ending));
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(packets, packet(t, &rows[i]));
+	set(o, "packets", packets);
+	free(rows);
+	return o;
+}
+
+/* ---- flows ---- */
+
+static json_t *causes(const struct analyzer_result *r)
+{
+	json_t *all = json_array();
+
+	for (int i = 0; i < ANALYZER_TRIGGERS; i++)
+		if (r->resends[i])
+			json_array_append_new(all, json_pack("{s:s, s:I, s:I}", "cause",
+				analyzer_trigger_name((enum analyzer_trigger)i), "packets",
+				(json_int_t)r->resends[i], "lost_ns", (json_int_t)r->lost_ns[i]));
+	return all;
+}
+
+static void set_details(json_t *o, const struct trace_report *t, const struct analyzer_result *r)
+{
+	json_t *lines = json_array();
 	char text[512];
 
-	report_html(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
-		    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>"
-		    "<meta name=\"color-scheme\" content=\"light dark\"/>"
-		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
-		    "style-src 'unsafe-inline'\"/><title>%s: packets of RDMA</title><style>", t->file);
-	report_text_colours(out, ":root");
-	trace_head(t, text, sizeof(text));
-	fprintf(out, "%s%s</style></head><body>\n<h1>What went wrong on RDMA connections</h1>\n", style,
-		trace_svg_style);
-	report_html(out, "<p><code>%s</code>: %s</p>\n", t->file, text);
+	trace_sentence(r, text, sizeof(text));
+	set(o, "sentence", report_string(text));
+	trace_lines_evidence(t, r, say_line, lines);
+	trace_lines_waits(r, say_line, lines);
+	trace_lines_gaps(r, say_line, lines);
+	set(o, "lines", lines);
+	set(o, "advice", report_string(analyzer_kind_advice(r->verdict)));
+	set(o, "causes", causes(r));
+	set(o, "wire_bytes", integer(r->wire_bytes));
+	set(o, "good_bytes", integer(r->good_bytes));
+	set(o, "kept", json_boolean(analyzer_ladder(t->analyzer, r->number) != NULL));
+	set(o, "ladder", ladder(t, r));
 }
 
-static void cell(FILE *out, const char *name, const char *class, const char *value)
+static json_t *flow(const struct trace_report *t, const struct analyzer_result *r, bool detailed)
 {
-	report_html(out, "<td class=\"%s\" data-name=\"%s\">%s</td>", class, name, value);
-}
-
-static void count(FILE *out, const char *name, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%ju", (uintmax_t)value);
-	cell(out, name, "", text);
-}
-
-/* A flow's row, with a link to its details if there are any. */
-static void flow_row(FILE *out, const struct trace_report *t, const struct analyzer_result *r,
-		     bool detailed)
-{
+	json_t *o = json_object();
 	char text[TRACE_TEXT_MAX];
 
-	fprintf(out, "<tr><td data-name=\"flow\">%u</td>", r->number);
-	cell(out, "requester", "word", trace_address(&r->src, text));
-	cell(out, "responder", "word", trace_address(&r->dst, text));
-	cell(out, "queue pairs", "word", trace_qp(r, text));
-	count(out, "requests", r->requests);
-	count(out, "resends", trace_resends(r));
-	count(out, "timeouts", r->timeouts);
-	count(out, "RNR NAKs", r->rnr_naks);
-	count(out, "sequence NAKs", r->sequence_naks);
-	cell(out, "time lost", "", trace_duration(trace_lost_ns(r), text));
-	fprintf(out, "<td class=\"word%s\" data-name=\"verdict\">",
-		r->verdict < ANALYZER_PITFALLS_END ? " bad" : "");
+	set(o, "number", integer(r->number));
+	set(o, "requester", report_string(trace_address(&r->src, text)));
+	set(o, "responder", report_string(trace_address(&r->dst, text)));
+	set(o, "queue_pairs", report_string(trace_qp(r, text)));
+	set(o, "requests", integer(r->requests));
+	set(o, "resends", integer(trace_resends(r)));
+	set(o, "timeouts", integer(r->timeouts));
+	set(o, "rnr_naks", integer(r->rnr_naks));
+	set(o, "sequence_naks", integer(r->sequence_naks));
+	set(o, "lost_ns", json_integer(trace_lost_ns(r)));
+	set(o, "verdict", json_string(analyzer_kind_name(r->verdict)));
+	set(o, "bad", json_boolean(r->verdict < ANALYZER_PITFALLS_END));
+	set(o, "detailed", json_boolean(detailed));
 	if (detailed)
-		fprintf(out, "<a href=\"#flow%u\">%s</a></td></tr>\n", r->number,
-			analyzer_kind_name(r->verdict));
-	else
-		fprintf(out, "%s</td></tr>\n", analyzer_kind_name(r->verdict));
+		set_details(o, t, r);
+	return o;
 }
 
-/* Calls `each` for the shown flows; *detailed tells those with details, the first of them. */
-static unsigned flows(FILE *out, const struct trace_report *t,
-		      void (*each)(FILE *out, const struct trace_report *t,
-				   const struct analyzer_result *r, bool detailed))
+/* Those that are shown; *more: so many have findings and no details. */
+static json_t *flows(const struct trace_report *t, unsigned *more)
 {
+	json_t *all = json_array();
 	unsigned detailed = 0;
 
 	for (unsigned i = 0; i < analyzer_flows(t->analyzer); i++) {
@@ -106,144 +153,50 @@ static unsigned flows(FILE *out, const struct trace_report *t,
 		if (!trace_is_shown(t, r) && t->ladder != r->number)
 			continue;
 		detailed += wanted;
-		each(out, t, r, wanted && (detailed <= TRACE_DETAILED_MAX || t->ladder == r->number));
+		wanted &= detailed <= TRACE_DETAILED_MAX || t->ladder == r->number;
+		json_array_append_new(all, flow(t, r, wanted));
 	}
-	return detailed;
+	*more = detailed > TRACE_DETAILED_MAX ? detailed - TRACE_DETAILED_MAX : 0;
+	return all;
 }
 
-static void table(FILE *out, const struct trace_report *t)
+static json_t *whole(const struct trace_report *t)
 {
-	static const char *const heads[] = { "requester", "responder", "queue pairs", "requests", "resends",
-					     "timeouts", "RNR NAKs", "sequence NAKs", "time lost",
-					     "verdict" };
+	json_t *lines = json_array();
+	char text[300], line[400];
 
-	if (!analyzer_flows(t->analyzer))
-		return;
-	fputs("<table class=\"flows\"><thead><tr><th scope=\"col\">flow</th>", out);
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		fprintf(out, "<th scope=\"col\"%s>%s</th>", i < 3 || i == 9 ? " class=\"word\"" : "",
-			heads[i]);
-	fputs("</tr></thead><tbody>\n", out);
-	flows(out, t, flow_row);
-	fputs("</tbody></table>\n", out);
-}
-
-static void causes(FILE *out, const struct analyzer_result *r)
-{
-	char time[TRACE_TEXT_MAX];
-
-	if (!trace_resends(r))
-		return;
-	fputs("<h3>Time lost by cause</h3><table><thead><tr><th scope=\"col\">cause</th>"
-	      "<th scope=\"col\">packets sent again</th><th scope=\"col\">time lost</th></tr></thead><tbody>",
-	      out);
-	for (int i = 0; i < ANALYZER_TRIGGERS; i++)
-		if (r->resends[i])
-			fprintf(out, "<tr><td class=\"word\">%s</td><td>%ju</td><td>%s</td></tr>",
-				analyzer_trigger_name((enum analyzer_trigger)i),
-				(uintmax_t)r->resends[i], trace_duration(r->lost_ns[i], time));
-	fprintf(out, "</tbody></table>\n<p>%ju bytes on the wire, %ju of payload that count once.</p>\n",
-		(uintmax_t)r->wire_bytes, (uintmax_t)r->good_bytes);
-}
-
-static void figure(FILE *out, const struct trace_report *t, const struct analyzer_result *r)
-{
-	const struct analyzer_ladder *l = analyzer_ladder(t->analyzer, r->number);
-
-	if (t->ladder && t->ladder != r->number)
-		return;
-	if (!l) {
-		fprintf(out, "<p class=\"muted\">The packets of this flow were not kept: the first %u flows "
-			"have a diagram. --ladder %u draws this one.</p>\n", ANALYZER_LADDERS_MAX, r->number);
-		return;
-	}
-	fputs("<figure>", out);
-	trace_svg(out, t, r);
-	fprintf(out, "<figcaption>Packets %s: at the left the time in seconds, at the right the number "
-		"in the capture. Shaded: a pending period. Distances are not to scale; where the lines are "
-		"broken, no packet came for the time that is written there.</figcaption></figure>\n",
-		l->ending ? "around the first stall" : "at the end of the capture");
-}
-
-static void say_item(void *arg, const char *line)
-{
-	report_html(arg, "<li>%s</li>\n", line);
-}
-
-static void say_doubt(void *arg, const char *line)
-{
-	report_html(arg, "<li>not judged: %s</li>\n", line);
-}
-
-static void details(FILE *out, const struct trace_report *t, const struct analyzer_result *r,
-		    bool detailed)
-{
-	char text[512];
-
-	if (!detailed)
-		return;
-	trace_sentence(r, text, sizeof(text));
-	fprintf(out, "<section><h2 id=\"flow%u\">Flow %u: %s</h2>\n", r->number, r->number,
-		analyzer_kind_name(r->verdict));
-	report_html(out, "<p>%s</p>\n<ul>\n", text);
-	trace_lines_evidence(t, r, say_item, out);
-	trace_lines_waits(r, say_item, out);
-	trace_lines_gaps(r, say_item, out);
-	fputs("</ul>\n", out);
-	if (*analyzer_kind_advice(r->verdict))
-		report_html(out, "<p><strong>What to do:</strong> %s</p>\n",
-			    analyzer_kind_advice(r->verdict));
-	causes(out, r);
-	figure(out, t, r);
-	fputs("</section>\n", out);
-}
-
-static void say_nothing(void *arg, const char *line)
-{
-}
-
-static void whole(FILE *out, const struct trace_report *t)
-{
-	char text[300];
-
-	if (!analyzer_totals(t->analyzer)->pages && !t->capture->corrupt &&
-	    !trace_doubts(t, say_nothing, NULL))
-		return;
-	fputs("<section><h2>The capture as a whole</h2><ul>\n", out);
-	trace_lines_pages(t, say_item, out);
-	trace_doubts(t, say_doubt, out);
+	trace_lines_pages(t, say_line, lines);
+	trace_doubts(t, say_doubt, lines);
 	if (t->capture->corrupt) {
 		trace_damage(t, text, sizeof(text));
-		report_html(out, "<li>%s; the packets before it were analysed</li>\n", text);
+		snprintf(line, sizeof(line), "%s; the packets before it were analysed", text);
+		say_line(lines, line);
 	}
-	fputs("</ul></section>\n", out);
+	return lines;
 }
 
-static void write_page(FILE *out, const struct trace_report *t)
+/* The data of the page; NULL without memory. */
+static json_t *data_of(const struct trace_report *t)
 {
-	unsigned detailed;
+	unsigned more;
+	char head[512];
+	json_t *all = flows(t, &more);
 
-	begin(out, t);
-	table(out, t);
-	detailed = flows(out, t, details);
-	if (detailed > TRACE_DETAILED_MAX)
-		fprintf(out, "<p>%u more flows with findings: --flow N shows one.</p>\n",
-			detailed - TRACE_DETAILED_MAX);
-	whole(out, t);
-	fputs("</body></html>\n", out);
+	trace_head(t, head, sizeof(head));
+	return json_pack("{s:i, s:s, s:s, s:[], s:{s:o, s:o, s:o, s:I, s:o}}", "layout", REPORT_LAYOUT,
+			 "command", "busbar trace --page", "kind", "trace", "runs", "trace",
+			 "file", report_string(t->file), "head", report_string(head), "flows", all,
+			 "more", (json_int_t)more, "whole", whole(t));
 }
 
 int trace_page(const struct trace_report *t, const char *path, bool (*stopped)(void))
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int error = out ? 0 : -ENOMEM;
+	json_t *data = data_of(t);
+	int error = data ? report_page_make(data, &text, &size) : -ENOMEM;
 
-	if (out) {
-		write_page(out, t);
-		error = fclose(out) ? -ENOMEM : 0;
-	}
+	json_decref(data);
 	if (!error)
 		error = replace_file(path, text, size, stopped);
 	free(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of a diagram of packets, as text (trace_ladder.c) and as a drawing (trace_svg.c). */
+/* The rows of a diagram of packets, as text (trace_ladder.c) and as data of a page (trace_page.c). */
 #ifndef CLI_TRACE_ROWS_H
 #define CLI_TRACE_ROWS_H
 

@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`busbar trace --page`: what is in the page of a simulated capture, that it is HTML and XML, that
-no text from outside becomes a part of it, and that the file is written as a whole or not at all.
+"""`busbar trace --page`: what data are in the page of a simulated capture, that no text from outside becomes
+a part of the page itself, and that the file is written as a whole or not at all. What the page makes of the
+data is tests/process/page/trace.py, in a browser.
 
 usage: trace_page.py FIXTURE; environment: BUSBAR.
 """
+import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from html_page import page_of # pylint: disable=wrong-import-position
 
 FIXTURE, BUSBAR = sys.argv[1], os.environ["BUSBAR"]
 HOSTILE = "<script>alert(1)<!script>&'\"\u202e]]>.pcap"
@@ -48,65 +46,73 @@ def parts_in(tmp):
 
 
 def page(tmp, *args, status=1):
+    """The data of the page, and its text."""
     path = os.path.join(tmp, "page.html")
     trace("--page", path, *args, status=status)
-    parsed, text = page_of(path)
-    xml.etree.ElementTree.fromstring(text)
     assert not parts_in(tmp)
-    return parsed, text
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    assert text.startswith("<!doctype html>") and text.endswith("</html>\n")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])["trace"], text
+
+
+def detailed(data):
+    return [f"Flow {f['number']}: {f['verdict']}" for f in data["flows"] if f["detailed"]]
+
+
+def drawn(data):
+    return [f["number"] for f in data["flows"] if f.get("ladder")]
 
 
 def damming_is_drawn(tmp):
     capture = simulated(tmp, "--paged", "server")
-    p, text = page(tmp, capture)
+    data, _ = page(tmp, capture)
     packets = int(trace(capture)[0].split(" packets")[0].rsplit(" ", 1)[1])
-    assert text.count('class="packet ') == packets == 8, text
-    assert p.tags.count("svg") == 1
-    for part in ("Packet damming (server side", "pending from 2, to 4, sent 5, again 7", "What to do:",
-                 "timeout behind a pending period", "LOST", "s without a packet", "#flow1"):
-        assert part in text, part
-    assert p.heads == ["Flow 1: packet damming"], p.heads
-    assert text.count("packet gone") == 1 and text.count('"pending"') == 2, "lost, and shaded"
-    assert "prefers-color-scheme:dark" in text and "@media print" in text
-    lost = text[text.index("<desc"):text.index("</desc>")]
-    assert "Packet 5: READ request PSN" in lost and "LOST" in lost, lost
+    flow, = data["flows"]
+    ladder = flow["ladder"]["packets"]
+    assert len(ladder) == packets == 8 and flow["ladder"]["ending"], ladder
+    assert flow["bad"] and flow["sentence"].startswith("Packet damming (server side"), flow["sentence"]
+    assert "pending from 2, to 4, sent 5, again 7" in flow["lines"][0], flow["lines"]
+    assert flow["advice"] and "timeout behind a pending period" in [c["cause"] for c in flow["causes"]], flow["causes"]
+    assert detailed(data) == ["Flow 1: packet damming"]
+    assert [p["number"] for p in ladder if p["lost"]] == [5] and "LOST" in ladder[4]["notes"], ladder
+    assert [p["number"] for p in ladder if p["pending"]] == [2, 3], ladder
+    assert [p["number"] for p in ladder if p["silence_ns"] > 5e8] == [7], "the stall is seen"
+    assert ladder[0]["at_ns"] == 0 and not ladder[0]["answer"] and ladder[1]["answer"]
 
 
 def each_flow_with_a_finding_has_a_drawing(tmp):
     capture = fixture("interleaved", os.path.join(tmp, "interleaved"))
-    p, _ = page(tmp, capture)
-    assert p.heads == ["Flow 1: packet damming"] and p.tags.count("svg") == 1, p.heads
-    p, _ = page(tmp, "--flow", "2", capture, status=0)
-    assert p.heads == ["Flow 2: nothing found"] and p.tags.count("svg") == 1, p.heads
-    p, text = page(tmp, "--ladder", "2", capture)
-    assert p.heads == ["Flow 1: packet damming", "Flow 2: nothing found"], p.heads
-    assert p.tags.count("svg") == 1 and "Packets of flow 2" in text
+    data, _ = page(tmp, capture)
+    assert detailed(data) == ["Flow 1: packet damming"] and drawn(data) == [1], data
+    data, _ = page(tmp, "--flow", "2", capture, status=0)
+    assert detailed(data) == ["Flow 2: nothing found"] and drawn(data) == [2], data
+    data, _ = page(tmp, "--ladder", "2", capture)
+    assert detailed(data) == ["Flow 1: packet damming", "Flow 2: nothing found"] and drawn(data) == [2], data
     # Many are not drawn all.
-    p, text = page(tmp, fixture("read-flood", os.path.join(tmp, "flood")))
-    assert p.tags.count("svg") == 20 and "40 more flows with findings" in text, p.tags.count("svg")
-    assert text.count("data-name=\"verdict\"") == 128
-    p, text = page(tmp, "--flow", "100", os.path.join(tmp, "flood"), status=0)
-    assert p.tags.count("svg") == 1 and "Packets of flow 100" in text
-    _, text = page(tmp, fixture("clean", os.path.join(tmp, "clean")), status=0)
-    assert "nothing found" in text
+    data, _ = page(tmp, fixture("read-flood", os.path.join(tmp, "flood")))
+    assert len(drawn(data)) == 20 and data["more"] == 40 and len(data["flows"]) == 128, data["more"]
+    data, _ = page(tmp, "--flow", "100", os.path.join(tmp, "flood"), status=0)
+    assert drawn(data) == [100]
+    data, _ = page(tmp, fixture("clean", os.path.join(tmp, "clean")), status=0)
+    assert {f["verdict"] for f in data["flows"]} == {"nothing found"} and not drawn(data)
 
 
 def hostile_names_stay_text(tmp):
     path = fixture("fig5.3", os.path.join(tmp, HOSTILE))
-    p, text = page(tmp, path)
-    assert "<script" not in text and "&lt;script&gt;alert(1)" in text
-    assert "\u202e" not in text
-    assert HOSTILE.replace("\u202e", "\ufffd") in p.text, p.text[:300]
+    data, text = page(tmp, path)
+    assert "<script>alert" not in text and "\u202e" not in text and text.count("</script>") == 2
+    assert data["file"] == path.replace("\u202e", "\ufffd"), data["file"]
     bytes_only = os.path.join(os.fsencode(tmp), b"\xff\xfe<b>")
     os.rename(path, bytes_only)
-    p, text = page(tmp, bytes_only)
-    assert "<b>" not in text and "\ufffd\ufffd&lt;b&gt;" in text
+    data, text = page(tmp, bytes_only)
+    assert "<b>" not in text and data["file"].endswith("\ufffd\ufffd<b>"), data["file"]
 
 
 def whole_or_nothing(tmp):
     capture = fixture("fig5.3", os.path.join(tmp, "fig5.3"))
     out, _ = trace("--page", "-", capture)
-    assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")
+    assert out.startswith("<!doctype html>") and out.endswith("</html>\n")
     out, _ = trace("--page", os.path.join(tmp, "page.html"), "--json", capture)
     assert out.startswith("{"), "JSON beside the page"
     _, err = trace("--page", "-", "--json", capture, status=2)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text from outside, and the colours of pages; see text.h. */
+/* Text from outside; see text.h. */
 #include "bench/report/text.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,60 +70,4 @@ char *report_text_clean(const char *s)
 	}
 	*to = '\0';
 	return clean;
-}
-
-void report_text_html(FILE *out, const char *s)
-{
-	char c[5];
-
-	while (s && *s) {
-		s += next_character(s, c);
-		switch (c[0]) {
-		case '&': fputs("&amp;", out); break;
-		case '<': fputs("&lt;", out); break;
-		case '>': fputs("&gt;", out); break;
-		case '"': fputs("&quot;", out); break;
-		case '\'': fputs("&#39;", out); break;
-		default: fputs(c, out);
-		}
-	}
-}
-
-void report_html(FILE *out, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	for (; *fmt; fmt++) {
-		if (*fmt != '%') {
-			putc(*fmt, out);
-		} else if (*++fmt == 's') {
-			report_text_html(out, va_arg(args, const char *));
-		} else if (*fmt == 'd') {
-			fprintf(out, "%d", va_arg(args, int));
-		} else if (*fmt == 'z') {
-			fprintf(out, "%zu", va_arg(args, size_t));
-			fmt++;
-		} else {
-			putc('%', out);
-		}
-	}
-	va_end(args);
-}
-
-/*
- * The hues of Okabe and Ito, which people with any kind of colour vision tell apart; darker
- * on a light page, so that thin lines keep a contrast of at least 3 to 1.
- */
-#define LIGHT "--page:#ffffff;--box:#ffffff;--text:#1a1a1a;--muted:#5a5a5a;--grid:#d8d8d8;" \
-	"--reference:#7a3e9d;--warn:#b3261e;--c1:#0067a8;--c2:#c04f00;--c3:#00835f;" \
-	"--c4:#b0508a;--c5:#9a6700;--c6:#2f86b7;"
-#define DARK "--page:#16181c;--box:#16181c;--text:#e8e8e8;--muted:#a8a8a8;--grid:#3c4048;" \
-	"--reference:#c9a2f0;--warn:#ff8a80;--c1:#6cb8f0;--c2:#ff9d5c;--c3:#2fd0a0;" \
-	"--c4:#e79cc6;--c5:#e6c14a;--c6:#9fdcff;"
-
-void report_text_colours(FILE *out, const char *selector)
-{
-	fprintf(out, "%s{" LIGHT "}@media(prefers-color-scheme:dark){%s{" DARK "}}", selector,
-		selector);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 02d4858eefc13317e5f67d49522895bbc094d073972de418fc3e48f76f7bd8af */
+/* Made from src/page by `make page`; sources sha256 e58cf244e74020a7b0081611c33b17a0ad0ddcc9c3dc9db30375d118acc1cb6c */
 /* It holds uPlot:
 The MIT License (MIT)
 

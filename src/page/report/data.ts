@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The data of a report, as src/bench/report/data.h describes them, and what follows from single cases.
 import type { RawSubnet } from './subnet_data';
+import type { Trace } from './trace';
 
 export type Parameter = string | number | boolean | null | undefined;
 
@@ -45,7 +46,7 @@ export interface Compared {
 	ratio: number | null; low: number | null; high: number | null; verdict: string;
 }
 
-export interface Data { subnets?: RawSubnet[]; layout: number; command: string; kind: string; runs: Run[]; compare?: Compared[] }
+export interface Data { trace?: Trace; subnets?: RawSubnet[]; layout: number; command: string; kind: string; runs: Run[]; compare?: Compared[] }
 
 /** Characters that turn the direction of writing, or are none of a text. */
 const UNFIT = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -10,6 +10,7 @@ import { FIGURE_STYLE, figureText } from './save';
 import { answerBox, makeAll, sectionView, signOf, whenNear } from './section';
 import { Part, subnetLine, subnetParts } from './subnet';
 import { subnetOf } from './subnet_data';
+import { traceParts } from './trace';
 import { overview } from './two';
 
 function contents(entries: { id: string; question: string; text: string; sure?: Sure }[]): HTMLElement | null {
@@ -49,22 +50,27 @@ function subnets(data: Data): Node[] {
 		...all.flatMap(x => [several ? h('h2', {}, named(x)) : null, subnetLine(x.subnet), ...x.parts.map(({ p, id }) => partView(p, id))])].filter((n): n is HTMLElement => !!n);
 }
 
+function trace(data: Data): Node[] {
+	const all = traceParts(data.trace!);
+	return [contents(all.map(({ p, id }) => ({ id, question: p.question, text: p.answer.text }))), ...all.map(({ p, id }) => partView(p, id))].filter((n): n is HTMLElement => !!n);
+}
+
 /** The last part of a path. */
 function base(path: string): string {
 	return path.replace(/\/+$/, '').split('/').pop() || path;
 }
 
 function start(): void {
-	const data = readData(byId('data').textContent!), titles = data.subnets ? data.subnets.map(s => s.title || base(s.file)) : data.runs.map(r => r.title);
-	const title = data.subnets ? titles.join(' and ') : data.runs.length > 1 ? data.runs.map(r => base(r.folder ?? '')).join(' and ') : base(titles[0]);
-	document.title = `busbar report: ${title}`;
+	const data = readData(byId('data').textContent!), titles = data.trace ? [data.trace.file] : data.subnets ? data.subnets.map(s => s.title || base(s.file)) : data.runs.map(r => r.title);
+	const title = data.trace ? data.trace.file : data.subnets ? titles.join(' and ') : data.runs.length > 1 ? data.runs.map(r => base(r.folder ?? '')).join(' and ') : base(titles[0]);
+	document.title = data.trace ? `${title}: packets of RDMA` : `busbar report: ${title}`;
 	document.head.append(h('style', {}, FIGURE_STYLE));
-	byId('title').textContent = `Report: ${title}`;
+	byId('title').textContent = data.trace ? `Packets: ${title}` : `Report: ${title}`;
 	const begun = at(data.runs[0]?.run, 'start');
 	byId('when').textContent = [data.runs.length > 1 ? `suite ${[...new Set(titles)].join(' and ')}` : '', begun ? String(begun).slice(0, 16).replace('T', ' ') + ' UTC' : ''].filter(t => t).join(', ');
 	theme.start(byId('theme'));
-	byId('main').append(...data.subnets ? subnets(data) : data.runs.length > 1 ? two(data) : one(data));
-	byId('about').append('Made by ', h('code', {}, data.command), data.subnets ? '. ' : '. "Other hardware" marks what the source of an experiment measured on its own machines: it shows what is usual elsewhere and is no goal for this one. ',
+	byId('main').append(...data.trace ? trace(data) : data.subnets ? subnets(data) : data.runs.length > 1 ? two(data) : one(data));
+	byId('about').append('Made by ', h('code', {}, data.command), data.subnets || data.trace ? '. ' : '. "Other hardware" marks what the source of an experiment measured on its own machines: it shows what is usual elsewhere and is no goal for this one. ',
 		'In a figure: drag for a closer look, double-click for the whole axis; with the keyboard arrows step, + and - zoom, 0 shows all.');
 	byId('open').addEventListener('click', () => {
 		makeAll();

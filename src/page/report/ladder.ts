@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The packets of a flow over time: the lifelines of requester and responder, an arrow for each packet, pending
+// periods shaded. Either each packet has a row, or time is to scale and texts without room are left out.
+import { h, s, seconds } from '../components/dom';
+import { Drawing, textWidth } from './plot';
+import { saveButtons } from './save';
+
+export interface Packet {
+	number: number; at_ns: number; answer: boolean; label: string; notes: string[]; lost: boolean; pending: boolean; silence_ns: number;
+}
+
+const TOP = 46, LABEL = 16, SLOPE = 8, NOTE = 14, BETWEEN = 6, BREAK = 30, SCALED = 620, WIDTH_MAX = 760, DRAG_LEAST = 12;
+
+export class Ladder {
+	readonly element: HTMLElement;
+	private svg = s('svg', { class: 'plot map ladder', tabindex: 0, role: 'img' });
+	private frame = h('div', { class: 'frame' });
+	private tip = h('div', { class: 'tip', role: 'status', hidden: true });
+	private back = h('button', { type: 'button', class: 'small', hidden: true, click: () => this.look(null) }, 'All packets');
+	private width = 0;
+	private range: [number, number] | null = null;
+	private tops: number[] = [];
+	private at = -1;
+	private from: number | null = null;
+
+	constructor(what: string, private all: Packet[], private ends: [string, string], private scaled: boolean) {
+		for (const [name, f] of Object.entries({
+			pointermove: (e: Event) => this.tell(this.near(this.y(e))), pointerleave: () => this.tell(-1), pointerdown: (e: Event) => this.from = (e as PointerEvent).pointerType === 'touch' ? null : this.y(e),
+			pointerup: (e: Event) => this.release(this.y(e)), dblclick: () => this.look(null), keydown: (e: Event) => this.key(e as KeyboardEvent), blur: () => this.tell(-1),
+		}))
+			this.svg.addEventListener(name, f);
+		this.svg.setAttribute('aria-label', `${what}. ${this.description()}`);
+		this.frame.append(this.svg, this.tip);
+		this.element = h('div', { class: 'chart' }, this.frame, h('div', { class: 'under' }, this.back, h('span', { class: 'push' }), ...saveButtons(what, () => this.svg, () => [])));
+		new ResizeObserver(() => this.resized()).observe(this.frame);
+	}
+
+	/** For those who do not see it: each packet that something is noted of, and each silence. */
+	private description(): string {
+		return this.all.flatMap(p => [p.silence_ns ? `${seconds(p.silence_ns / 1e9)} without a packet.` : '',
+			p.notes.length ? `Packet ${p.number}: ${p.label} at ${when(p)} s, ${p.notes.join(', ')}.` : '']).filter(t => t).join(' ');
+	}
+
+	private resized(): void {
+		const w = Math.min(WIDTH_MAX, Math.floor(this.frame.getBoundingClientRect().width));
+		if (w > 0 && w !== this.width) {
+			this.width = w;
+			this.draw();
+		}
+	}
+
+	private shown(): Packet[] {
+		return this.range ? this.all.slice(this.range[0], this.range[1] + 1) : this.all;
+	}
+
+	/** Where the arrows begin, and the height of all. */
+	private place(shown: Packet[]): number {
+		if (this.scaled && shown.length > 1) {
+			const begin = shown[0].at_ns, span = shown[shown.length - 1].at_ns - begin || 1;
+			this.tops = shown.map(p => TOP + LABEL + (p.at_ns - begin) / span * SCALED);
+			return TOP + LABEL + SCALED + 50;
+		}
+		let y = TOP;
+		this.tops = shown.map(p => {
+			const top = y + (p.silence_ns ? BREAK : 0) + LABEL;
+			y = top + SLOPE + p.notes.length * NOTE + BETWEEN;
+			return top;
+		});
+		return y + 6;
+	}
+
+	draw(): void {
+		const shown = this.shown(), height = this.place(shown), svg = this.svg, left = 92, right = this.width - 62, layer = s('g', {});
+		const axis = { label: '', unit: '', log: false, low: 0, high: 1 }, d = new Drawing(svg, layer, axis, axis, 0, 0, this.width, height);
+		svg.replaceChildren(layer);
+		svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
+		svg.dataset.width = String(this.width);
+		svg.style.height = `${height}px`;
+		svg.style.width = `${this.width}px`;
+		const short = (text: string): string => textWidth(text) < this.width / 2 - 8 ? text : text.split(', ')[0];
+		d.label('requester', 4, 14, 'start', 'row');
+		d.label('responder', this.width - 4, 14, 'end', 'row');
+		d.label(short(this.ends[0]), 4, 30, 'start', 'tick');
+		d.label(short(this.ends[1]), this.width - 4, 30, 'end', 'tick');
+		shown.forEach((p, i) => {
+			if (p.pending)
+				d.add('rect', { class: 'band s1 pending', x: left, y: this.tops[i], width: right - left, height: Math.max(2, (this.tops[i + 1] ?? height - 6) - this.tops[i]) });
+		});
+		for (const x of [left, right])
+			d.add('path', { class: 'base', fill: 'none', d: `M${x} ${TOP - 8}` + (this.scaled ? '' : shown.map((p, i) => p.silence_ns ? `V${this.tops[i] - LABEL - BREAK + 6}l4 2l-8 3M${x - 4} ${this.tops[i] - LABEL - BREAK + 19}l8 3l-4 2` : '').join('')) + `V${height - 4}` });
+		shown.forEach((p, i) => this.packet(d, p, this.tops[i], left, right));
+		this.back.hidden = !this.range;
+		this.tell(-1);
+	}
+
+	private packet(d: Drawing, p: Packet, y: number, left: number, right: number): void {
+		const middle = (left + right) / 2, from = p.answer ? right : left, to = p.answer ? left : right, back = p.answer ? 7 : -7, end = y + SLOPE;
+		if (p.silence_ns && !this.scaled)
+			d.label(`${seconds(p.silence_ns / 1e9)} without a packet`, middle, y - LABEL - BREAK + 18, 'middle', 'tick');
+		const lost = left + (right - left) * 0.75;
+		d.add('path', p.lost ? { class: 'packet gone way jam', 'stroke-width': 1.6, d: `M${from} ${y}L${lost} ${y + 6}m-4 -4l8 8m0 -8l-8 8` } :
+			{ class: `packet thin ${p.answer ? 's2' : 's0'}`, d: `M${from} ${y}L${to} ${end}m${back} -4.5L${to} ${end}l${back} 3.5` });
+		d.label(p.label, middle, y - 3, 'middle', 'row');
+		d.label(when(p), left - 7, y + 3, 'end', 'tick');
+		d.label(`#${p.number}`, this.width - 4, y + 3, 'end', 'tick');
+		p.notes.forEach((n, k) => d.label(n, middle, y + SLOPE + (k + 1) * NOTE - 2, 'middle', n === 'LOST' ? 'node-name' : 'tick'));
+	}
+
+	// ---- the pointer and the keys
+
+	private y(e: Event): number {
+		return (e as PointerEvent).clientY - this.svg.getBoundingClientRect().top;
+	}
+
+	private near(y: number): number {
+		return this.tops.reduce((best, t, i) => Math.abs(t - y) < Math.abs((this.tops[best] ?? Infinity) - y) ? i : best, 0);
+	}
+
+	private release(y: number): void {
+		const from = this.from;
+		this.from = null;
+		if (from === null || Math.abs(from - y) < DRAG_LEAST)
+			return;
+		const inside = this.tops.map((t, i) => [t, i]).filter(([t]) => t >= Math.min(from, y) - LABEL && t <= Math.max(from, y)).map(([, i]) => i + (this.range?.[0] ?? 0));
+		if (inside.length > 1)
+			this.look([inside[0], inside[inside.length - 1]]);
+	}
+
+	private look(range: [number, number] | null): void {
+		this.range = range;
+		this.draw();
+	}
+
+	private tell(i: number): void {
+		const shown = this.shown(), p = shown[i], before = shown[i - 1];
+		this.svg.querySelectorAll('.cursor').forEach(e => e.remove());
+		this.tip.hidden = !p;
+		this.at = p ? i : -1;
+		if (!p)
+			return;
+		this.svg.append(s('path', { class: 'cursor', d: `M0 ${this.tops[i] + 4}H${this.width}`, 'stroke-opacity': 0.3 }));
+		this.tip.replaceChildren(...[`Packet ${p.number}: ${p.label}`, `${p.answer ? 'from the responder' : 'from the requester'}, at ${when(p)} s` +
+			(before ? `, ${seconds((p.at_ns - before.at_ns) / 1e9)} behind packet ${before.number}` : ''), p.pending ? 'within a pending period' : '', ...p.notes].filter(t => t).map(t => h('p', {}, t)));
+		this.tip.style.left = '96px';
+		this.tip.style.top = `${this.tops[i] + 18}px`;
+	}
+
+	private key(e: KeyboardEvent): void {
+		const step = e.key === 'ArrowDown' || e.key === 'ArrowRight' ? 1 : e.key === 'ArrowUp' || e.key === 'ArrowLeft' ? -1 : 0, count = this.shown().length, begin = this.range?.[0] ?? 0;
+		if (e.ctrlKey || e.metaKey || e.altKey)
+			return;
+		if (step)
+			this.tell(Math.max(0, Math.min(count - 1, this.at + step)));
+		else if (e.key === '+' && count > 3)
+			this.look([begin + Math.floor(count / 4), begin + Math.ceil(count * 3 / 4)]);
+		else if (e.key === '0' || e.key === '-')
+			this.look(null);
+		else if (e.key === 'Escape')
+			this.tell(-1);
+		else
+			return;
+		e.preventDefault();
+	}
+}
+
+function when(p: Packet): string {
+	return (p.at_ns / 1e9).toFixed(6);
+}
