@@ -90,14 +90,26 @@ static void put_flow(struct cli_json *j, const struct simulate_scenario *s, cons
 	cli_json_close(j, '}');
 }
 
+/* All of them, so that the topology can be drawn from the result alone. */
+static void put_nodes(struct cli_json *j, const struct topology *t)
+{
+	cli_json_open(j, "nodes", '[');
+	for (uint32_t i = 0; i < t->node_count; i++) {
+		cli_json_open(j, NULL, '{');
+		cli_json_string(j, "name", t->nodes[i].id);
+		cli_json_string(j, "description", t->nodes[i].name);
+		cli_json_string(j, "kind", t->nodes[i].kind == TOPOLOGY_HCA ? "host" : "switch");
+		cli_json_close(j, '}');
+	}
+	cli_json_close(j, ']');
+}
+
 static void put_links(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
 {
 	cli_json_open(j, "links", '[');
 	for (uint32_t i = 0; i < r->link_count; i++) {
 		const struct simulate_link *l = &r->links[i];
 
-		if (!l->packets && l->wait <= 0 && !l->discards)
-			continue;
 		cli_json_open(j, NULL, '{');
 		put_port(j, s, "from", l->from);
 		put_port(j, s, "to", l->to);
@@ -198,6 +210,7 @@ void fabric_simulate_json(const struct simulate_scenario *s, const struct simula
 		put_flow(&j, s, &r->flows[i]);
 	cli_json_close(&j, ']');
 	cli_json_uint(&j, "flows_left_out", r->flow_count > FLOWS_MAX ? r->flow_count - FLOWS_MAX : 0);
+	put_nodes(&j, s->topology);
 	put_links(&j, s, r);
 	put_congestion(&j, s, r);
 	put_deadlocks(&j, s, r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 e58cf244e74020a7b0081611c33b17a0ad0ddcc9c3dc9db30375d118acc1cb6c */
+/* Made from src/page by `make page`; sources sha256 087e013bb5f07d3be84ef336b2f24ba0a109e5bf4e596587c26587a2a97a2340 */
 /* It holds uPlot:
 The MIT License (MIT)
 

@@ -82,8 +82,7 @@ function linksPart(s: Subnet): Part {
 
 function topology(s: Subnet, view: MapView): HTMLElement {
 	return h('figure', {}, h('figcaption', {}, view.what), new SubnetMap(s, view).element,
-		h('p', { class: 'muted' }, 'The half of a cable at a node shows what the node sends. Squares are switches, circles hosts; a click on one shows its cables alone.' +
-			(s.measured || s.nodes.some(n => !n.cables.length) ? '' : ' Cables that carried nothing and are not in the file are not drawn.')));
+		h('p', { class: 'muted' }, 'The half of a cable at a node shows what the node sends. Squares are switches, circles hosts; a click on one shows its cables alone.'));
 }
 
 // ---- expectations, flows
