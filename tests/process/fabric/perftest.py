@@ -13,7 +13,8 @@ VERBS = [["ib_send", "-c", "RC"], ["ib_send", "-c", "UC"], ["ib_send", "-c", "UD
 PERFTEST = [[v[0] + way, *v[1:], *more] for v in VERBS for way, more in
             (("_bw", []), ("_lat", []), ("_bw", ["-b"]))]
 PINGPONGS = [["ibv_rc_pingpong", "-c"], ["ibv_rc_pingpong", "-e"], ["ibv_uc_pingpong"],
-             ["ibv_ud_pingpong", "-s", "1024"], ["ibv_srq_pingpong", "-q", "4", "-r", "100"], ["ibv_rc_pingpong", "-s", "65536"]]
+             ["ibv_ud_pingpong", "-s", "1024"], ["ibv_srq_pingpong", "-q", "4", "-r", "100"],
+             ["ibv_rc_pingpong", "-s", "65536"]]
 
 
 def check_result(command, said):
