@@ -136,6 +136,21 @@ static void fill_switch(const struct fabric_agents *a, struct agent_node *n)
 	};
 }
 
+/* As real adapters and switches begin: a service level has a lane of its own while there are enough, so that
+ * the layers of a routing engine count also where its manager leaves these tables as they are. */
+static int fill_lanes(struct fabric_agents *a, const struct agent_node *n, uint8_t lanes)
+{
+	uint8_t lane_of[16];
+	int err = 0;
+
+	for (unsigned sl = 0; sl < ARRAY_SIZE(lane_of); sl++)
+		lane_of[sl] = (uint8_t)(sl % lanes);
+	for (unsigned in = 0; in <= (n->is_switch ? n->ports : 0u) && !err; in++)
+		for (unsigned out = 1; out <= n->ports && !err; out++)
+			err = fabric_set_sl_to_lane(a->engine, n->number, (uint8_t)in, (uint8_t)out, lane_of);
+	return err;
+}
+
 /* All ports have their links' properties before the first link is looked at. */
 static int fill(struct fabric_agents *a, const struct fabric_agents_limits *l)
 {
@@ -148,6 +163,7 @@ static int fill(struct fabric_agents *a, const struct fabric_agents_limits *l)
 			fill_switch(a, n);
 		for (unsigned port = n->is_switch ? 0 : 1; port <= n->ports; port++)
 			fill_port(a, n, (uint8_t)port, l);
+		err = err ? err : fill_lanes(a, n, l->lanes);
 	}
 	for (uint32_t i = 0; i < a->nodes && !err; i++)
 		for (unsigned port = 1; port <= a->node[i].ports && !err; port++) {

@@ -359,8 +359,14 @@ static void a_switch_keeps_its_tables(void **state)
 	assert_int_equal(fabric_get_multicast(f->net.engine, f->sw, 32, 0, masks), 0);
 	assert_int_equal(masks[3], 0x6);
 
+	/* At first each service level has a lane of its own, while there are enough. */
+	assert_int_equal(get(f, to_switch, MAD_ATTR_SL_TO_VL, 0x102, &smp), 0);
+	mad_sl_to_vl_unpack(smp.data, &map);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		map.vl[sl] = sl % 8;
+		assert_int_equal(map.vl[sl], sl % 8);
+
+	for (uint8_t sl = 0; sl < 16; sl++)
+		map.vl[sl] = sl % 4;
 	mad_sl_to_vl_pack(&map, smp.data);
 	assert_int_equal(ask(f, to_switch, MAD_SET, MAD_ATTR_SL_TO_VL, 0x102, &smp), 0);
 	assert_int_equal(fabric_get_sl_to_lane(f->net.engine, f->sw, 1, 2, lanes), 0);
