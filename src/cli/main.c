@@ -29,6 +29,17 @@ static int devices(int argc, char **argv)
 	return run ? run(argc, argv) : CLI_FAILED;
 }
 
+#ifdef CLI_HAVE_FABRIC
+/* In a module, so that gateways, whose memory may be locked, do not carry it. */
+static int fabric(int argc, char **argv)
+{
+	int (*run)(int argc, char **argv) =
+		(int (*)(int, char **))plugin_symbol("command_fabric", "cli_fabric");
+
+	return run ? run(argc, argv) : CLI_FAILED;
+}
+#endif
+
 #ifdef CLI_HAVE_ZMQ
 #define ZMQ_TOOLS \
 	{ "zmq-keygen", "make a key pair for the node-type zeromq", cli_zmq_keygen },
@@ -78,7 +89,7 @@ static const struct cli_command commands[] = {
 	{ "doctor", "why two hosts do not reach each other", cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
 #ifdef CLI_HAVE_FABRIC
-	{ "fabric", "run an InfiniBand subnet in software", cli_fabric },
+	{ "fabric", "run an InfiniBand subnet in software", fabric },
 #endif
 	{ "bench", "measure this machine and the adapter", cli_bench },
 #ifdef CLI_HAVE_REPORT
