@@ -17,7 +17,7 @@ import time
 
 import servers
 from gateway_process import BUSBAR, Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 GROUP = "01:0c:cd:01:00:07"
 REFERENCE = "BAYLD0/LLN0$GO$trip"
@@ -94,7 +94,7 @@ class Pair:
         if not os.path.exists(self.got_file):
             return []
         with open(self.got_file) as f:
-            lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+            lines = [line.split(",") for line in whole_lines(f) if line[0] != "#"]
         return [(c[0] + "." + c[1], int(c[4]), int(float(c[5])), float(c[6]), int(c[7])) for c in lines]
 
     def until(self, true, what):

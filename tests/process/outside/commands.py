@@ -26,7 +26,7 @@ import time
 import servers
 from double import Double
 from gateway_process import BUSBAR, Client, Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 # Two seconds are promised. What is wrong takes longer than this: connect_timeout is 20 s.
 PROMISED = 2.0
@@ -330,7 +330,7 @@ paths = ( %s, { in = "beside"; out = "g"; } );
     def beside(self):
         """Sequence numbers of the other path."""
         with open(self.beside_file) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#" and line.endswith("\n")]
+            return [int(line.split(",")[3]) for line in whole_lines(f) if line[0] != "#" and line.endswith("\n")]
 
     def begin_rows(self):
         """The counters begin anew. Steps that were left out before the next row were counted before."""

@@ -20,7 +20,7 @@ import urllib.request
 
 import servers
 from gateway_process import Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 UDP_PORT = 8089
 
@@ -144,7 +144,7 @@ paths = ( { in = "sig"; out = [ "x", "f" ]; }, { in = "beside"; out = "g"; } );
     def sent(self):
         """Time in ns, sequence number and values of what the path has written."""
         with open(self.sent_file) as f:
-            rows = [line.rstrip("\n").split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+            rows = [line.rstrip("\n").split(",") for line in whole_lines(f) if line[0] != "#" and line.endswith("\n")]
         return [[int(r[0]) * 10**9 + int(r[1]), int(r[3])] + [float(v) for v in r[4:]] for r in rows]
 
     def account(self, strict=False):

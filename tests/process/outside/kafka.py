@@ -94,7 +94,7 @@ paths = ( { in = "x"; out = "f"; } );
 
     def rows():
         with open(got) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#"]
+            return [int(line.split(",")[3]) for line in servers.whole_lines(f) if line[0] != "#"]
     servers.until(lambda: len(rows()) >= 50, lambda: "what kcat wrote: %s" % rows())
     check(rows() == list(range(50)), "what kcat wrote is read in order: %s" % rows())
     writer = Gateway(kind.folder, "writer", """
@@ -140,7 +140,7 @@ paths = ( { in = "x"; out = "f"; } );
 
     def rows(name):
         with open(got + name) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#"]
+            return [int(line.split(",")[3]) for line in servers.whole_lines(f) if line[0] != "#"]
 
     def write(first):
         lines = "".join("1700000000,0,0.0,%d,0.5,1.5\n" % i for i in range(first, first + 50))

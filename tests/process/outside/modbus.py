@@ -17,7 +17,7 @@ import tty
 import modbus_server
 import servers
 from gateway_process import Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 PYTHON = "/usr/bin/python3"
 PORT = 502
@@ -101,7 +101,7 @@ def rows_of(file):
     if not os.path.exists(file):
         return []
     with open(file) as f:
-        return [line.rstrip("\n").split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+        return [line.rstrip("\n").split(",") for line in whole_lines(f) if line[0] != "#" and line.endswith("\n")]
 
 
 def stats(gateway, name="x"):

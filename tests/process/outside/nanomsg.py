@@ -111,7 +111,7 @@ paths = ( { in = "x"; out = "f"; } );
 def rows(kind, name):
     try:
         with open("%s/%s.csv" % (kind.folder, name)) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#" and line.endswith("\n")]
+            return [int(line.split(",")[3]) for line in servers.whole_lines(f) if line[0] != "#" and line.endswith("\n")]
     except FileNotFoundError:
         return []
 

@@ -11,7 +11,7 @@ import time
 
 import servers
 from gateway_process import Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 
 class Ngsi(servers.Kind):
@@ -35,7 +35,7 @@ class Ngsi(servers.Kind):
     def record(self, channel="account", what="update"):
         """Changes of an entity that the broker has taken."""
         with open(self.file()) as f:
-            rows = [json.loads(line) for line in f if line.endswith("\n")]
+            rows = [json.loads(line) for line in whole_lines(f) if line.endswith("\n")]
         return [r for r in rows if r["id"] == self.entity % channel and r["op"] == what]
 
     def node(self, direction, channel, form, tls=None, password=None):
@@ -130,7 +130,7 @@ paths = ( { in = "r"; out = "x"; } );
 
     def got():
         with open(kind.folder + "/got.csv") as f:
-            return [line.rstrip("\n").split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+            return [line.rstrip("\n").split(",") for line in whole_lines(f) if line[0] != "#" and line.endswith("\n")]
     until(lambda: got() and got()[-1][3] == "20", lambda: "the last one: %s %s" % (got(), open(reader.log).read()), 20)
     for r in got()[:-1]:
         i = int(r[3])
@@ -229,7 +229,7 @@ paths = ( { in = "x"; out = "f"; } );
     figures = reader.ask("/node/x")["stats"]["figures"]
     log = reader.end()
     with open(kind.folder + "/got.csv") as f:
-        values = [float(line.split(",")[4]) for line in f if line[0] != "#"]
+        values = [float(line.split(",")[4]) for line in whole_lines(f) if line[0] != "#"]
     check(values == [1.0, 2.5, 5.0], "samples: %s" % values)
     check(figures["malformed"] == 7 and figures["connections_lost"] == 2 and figures["empty"] == 1, "figures: %s" % figures)
     for words in ("does not exist", "not the entity", "more than 4096 bytes"):

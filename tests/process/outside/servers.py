@@ -45,6 +45,12 @@ def until(true, what, seconds=20):
         time.sleep(0.005)
 
 
+def whole_lines(f):
+    """The lines of an open file that somebody still writes to. It is read at once: going on behind a half
+    line would take its rest for a line."""
+    return [line + "\n" for line in f.read().rpartition("\n")[0].split("\n") if line]
+
+
 def enter_network():
     """Goes on in a network namespace of its own, with loopback."""
     if os.environ.get("IN_NETWORK"):

@@ -19,7 +19,7 @@ import time
 
 import servers
 from gateway_process import BUSBAR, Gateway, Gateways, check
-from servers import until
+from servers import until, whole_lines
 
 SECONDS = float(os.environ.get("SECONDS", "1"))
 ETHERTYPE = 0x88ba
@@ -103,7 +103,7 @@ def out_file(folder, name, i=0):
 def rows(folder, name="reader", i=0):
     """(seconds, nanoseconds, sequence number, values) of each sample that was written."""
     with open(out_file(folder, name, i)) as f:
-        lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+        lines = [line.split(",") for line in whole_lines(f) if line[0] != "#" and line.endswith("\n")]
     return [(int(c[0]), int(c[1]), int(c[3]), [float(v) for v in c[4:]]) for c in lines]
 
 
