@@ -108,6 +108,9 @@ static uint64_t tell_state(struct outside *o)
 
 static void say_unreachable(struct outside *o)
 {
+	/* The stop of the node has cut the attempt short. */
+	if (outside_is_ending(o))
+		return;
 	node_figure_add(o->node, OUTSIDE_UNREACHABLE, 1);
 	/* Once for each reason. */
 	if (strcmp(o->said, o->why) && fault_may_log(&o->faults))
