@@ -23,6 +23,8 @@ import subnet_json # noqa: E402
 BUSBAR = os.environ["BUSBAR"]
 SIZE_MAX = 1500000
 LOOKS = [(1280, False), (1280, True), (390, False), (390, True)]
+# Of further pages: each width and each theme once.
+FEW_LOOKS = LOOKS[::3]
 
 # Names of what is wrong with the page; empty: nothing. Labels that overlap by less than two pixels touch.
 FAULTS = """(() => {
@@ -78,9 +80,9 @@ def open_all(b):
     wait_for_figures(b)
 
 
-def look_at(b, page, figures):
+def look_at(b, page, figures, looks=LOOKS):
     assert os.path.getsize(page) < SIZE_MAX, "%s has %d bytes" % (page, os.path.getsize(page))
-    for width, dark in LOOKS:
+    for width, dark in looks:
         b.look(width, 860, dark)
         open_page(b, page)
         found = b.js(FAULTS)
@@ -189,7 +191,7 @@ def answers(b):
 
 def a_large_subnet_is_readable(b, tmp):
     page = subnet_page(b, tmp, subnet_json.experiment(subnet_json.fat_tree(36, 18, 18)))
-    look_at(b, page, 2)
+    look_at(b, page, 2, FEW_LOOKS)
     assert "50 % of its rate" in answers(b), answers(b)
     # Hosts are folded into a mark for each leaf; each cable has two halves.
     assert b.js("document.querySelectorAll('svg.map .host').length") == 36
@@ -217,7 +219,7 @@ def a_congestion_tree_follows_the_slider(b, tmp):
     b.until("/load 90/.test(map.parentNode.querySelector('.tip').textContent)", "an arrow key tells the busiest cable")
     b.js("(r => map.dispatchEvent(new MouseEvent('click', {clientX: r.left + r.width / 2, clientY: r.top + r.height / 2})))(map.querySelector('.switch').getBoundingClientRect())")
     assert 0 < b.js("map.querySelectorAll('.way:not(.away)').length") < 20
-    look_at(b, page, 4)
+    look_at(b, page, 4, FEW_LOOKS)
 
 
 def a_deadlock_and_losses_are_told(b, tmp):
@@ -228,7 +230,7 @@ def a_deadlock_and_losses_are_told(b, tmp):
     assert "deadlocked after 53 µs: each of 8 lanes" in answers(b), answers(b)
     assert b.js("document.querySelector('svg.map').querySelectorAll('.jam').length") == 8
     page = subnet_page(b, tmp, subnet_json.state(subnet_json.fat_tree(3, 2, 2), down={"leaf-1:3"}))
-    look_at(b, page, 1)
+    look_at(b, page, 1, FEW_LOOKS)
     said = answers(b)
     assert "1 of 12 cables is down: leaf-1 to spine-1" in said and "3 no route" in said and "carries 50 % of its rate" in said, said
     assert b.js("document.querySelectorAll('svg.map .cut').length") == 2
@@ -254,7 +256,7 @@ def invented(b, tmp):
     open_all(b)
     assert not b.js(FAULTS), b.js(FAULTS)[:10]
     report(a_recording(tmp), "--out", recorded)
-    look_at(b, recorded, 3)
+    look_at(b, recorded, 3, FEW_LOOKS)
     assert not b.complaints(), b.complaints()
 
 
