@@ -108,8 +108,8 @@ static uint64_t tell_state(struct outside *o)
 
 static void say_unreachable(struct outside *o)
 {
-	/* The stop of the node has cut the attempt short. */
-	if (outside_is_ending(o))
+	/* The stop of the node, or the end of the process, has cut the attempt short. */
+	if (outside_is_ending(o) || ending_has_begun())
 		return;
 	node_figure_add(o->node, OUTSIDE_UNREACHABLE, 1);
 	/* Once for each reason. */
