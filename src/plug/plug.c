@@ -31,7 +31,7 @@ static bool name_is_valid(const char *name, size_t length)
 
 int plug_place(struct plug_place *place)
 {
-	const char *text = getenv(ENVIRONMENT), *slash;
+	const char *text = secure_getenv(ENVIRONMENT), *slash;
 
 	if (!text || !*text)
 		return 0;
@@ -81,8 +81,6 @@ static const struct {
 	[PLUG_REFUSED] = { 0, 512 },
 	[PLUG_PORT] = { sizeof(struct plug_port), sizeof(struct plug_port) },
 	[PLUG_DONE] = { 0, 0 },
-	[PLUG_ROOM] = { 0, 0 },
-	[PLUG_FULL] = { 0, 0 },
 	[PLUG_EVENT] = { 0, 0 },
 	[PLUG_AGENT] = { 0, 0 },
 	[PLUG_TEXT] = { 0, PLUG_MESSAGE_BYTES - sizeof(struct plug_head) },

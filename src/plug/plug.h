@@ -36,7 +36,8 @@ enum plug_type {
 	PLUG_QP_CLOSE,
 	PLUG_GROUP_JOIN,  /* struct plug_group: multicast packets to this MLID and MGID come here */
 	PLUG_GROUP_LEAVE,
-	PLUG_PACKET,      /* both ways: a native packet from the LRH to the ICRC. `a`: 0 */
+	PLUG_PACKET,      /* both ways: a native packet from the LRH to the ICRC. `a`: 0. A port without
+			   * room is not read any more, so that the client's next send() is -EAGAIN */
 	PLUG_AGENT_OPEN,  /* struct plug_agent: MADs of this class come to agent `a` (0 to 31, which the
 			   * client chooses); answered by PLUG_AGENT */
 	PLUG_AGENT_CLOSE, /* `a`: its number */
@@ -52,10 +53,6 @@ enum plug_type {
 	PLUG_REFUSED,     /* `a`: errno; the body is a line for a person; the connection ends */
 	PLUG_PORT,        /* struct plug_port: the state of the port, at first and when it changes */
 	PLUG_DONE,        /* the answer to a message with `b` != 0: `a` 0 or errno, `b` as there */
-	/* A port without room is not read any more, so that the client's next send() is -EAGAIN, and no
-	 * packet is lost; these two come, if at all, only for people: */
-	PLUG_ROOM,        /* the port has room again, after a PLUG_FULL */
-	PLUG_FULL,        /* the last packet was not taken: `a`: how many since the last PLUG_ROOM */
 	PLUG_EVENT,       /* `a`: an ibv_event_type of the port (client re-register, P_Key change ...) */
 	PLUG_AGENT,       /* `a`: as in PLUG_AGENT_OPEN; `b`: the upper 32 bits of the transaction ids of
 			   * its requests, unique on the host, by which answers find it; 0: refused, as

@@ -27,3 +27,21 @@ uint16_t agent_carry_out(struct agent_request *r, const struct agent_attribute *
 		memset(r->data + at->bytes, 0, r->data_bytes - at->bytes);
 	return status;
 }
+
+uint16_t agent_get_class_port_info(struct agent_request *r, uint8_t class_version, uint16_t capabilities)
+{
+	const struct mad_class_port_info info = {
+		.base_version = MAD_BASE_VERSION, .class_version = class_version,
+		.capability_mask = capabilities,
+		.resp_time_value = r->node->port[agent_end_port(r->node, r->in_port)].info.resp_time_value,
+	};
+
+	mad_class_port_info_pack(&info, r->data);
+	return MAD_STATUS_OK;
+}
+
+uint16_t agent_set_class_port_info(struct agent_request *r)
+{
+	(void)r;
+	return MAD_STATUS_OK;
+}

@@ -30,4 +30,9 @@ struct agent_attribute {
 uint16_t agent_carry_out(struct agent_request *r, const struct agent_attribute *table, size_t count,
 			 uint8_t method, uint16_t attr_id);
 
+/* ClassPortInfo of a class with this version and these capabilities. No traps are sent, so that a Set
+ * (TrapLID and the like) stores nothing. */
+uint16_t agent_get_class_port_info(struct agent_request *r, uint8_t class_version, uint16_t capabilities);
+uint16_t agent_set_class_port_info(struct agent_request *r);
+
 #endif

@@ -25,20 +25,7 @@ static struct agent_cc_port *host_cc(const struct agent_request *r)
 
 static uint16_t get_class_port_info(struct agent_request *r)
 {
-	const struct mad_class_port_info info = {
-		.base_version = MAD_BASE_VERSION, .class_version = MAD_VERSION_CONG_MGT,
-		.resp_time_value = r->node->port[agent_end_port(r->node, r->in_port)].info.resp_time_value,
-	};
-
-	mad_class_port_info_pack(&info, r->data);
-	return MAD_STATUS_OK;
-}
-
-/* No traps are sent: TrapLID and the like are not stored. */
-static uint16_t set_class_port_info(struct agent_request *r)
-{
-	(void)r;
-	return MAD_STATUS_OK;
+	return agent_get_class_port_info(r, MAD_VERSION_CONG_MGT, 0);
 }
 
 static uint16_t get_info(struct agent_request *r)
@@ -281,7 +268,7 @@ bool fabric_agents_by_sl(const struct fabric_agents *a, uint32_t node, uint8_t p
 
 static const struct agent_attribute attributes[] = {
 	{MAD_ATTR_CLASS_PORT_INFO, mad_class_port_info_bytes, AGENT_OF_ALL,
-	 get_class_port_info, set_class_port_info},
+	 get_class_port_info, agent_set_class_port_info},
 	{MAD_ATTR_CONGESTION_INFO, mad_congestion_info_bytes, AGENT_OF_ALL, get_info, NULL},
 	{MAD_ATTR_CONGESTION_KEY_INFO, mad_congestion_key_info_bytes, AGENT_OF_ALL,
 	 get_key_info, set_key_info},

@@ -130,21 +130,8 @@ static struct fabric_counters count(const struct agent_request *r, uint8_t port)
 
 static uint16_t get_class_port_info(struct agent_request *r)
 {
-	const struct mad_class_port_info info = {
-		.base_version = MAD_BASE_VERSION, .class_version = MAD_VERSION_PERF,
-		.capability_mask = MAD_PERF_ALL_PORT_SELECT | MAD_PERF_EXTENDED_WIDTH | MAD_PERF_XMIT_WAIT,
-		.resp_time_value = r->node->port[agent_end_port(r->node, r->in_port)].info.resp_time_value,
-	};
-
-	mad_class_port_info_pack(&info, r->data);
-	return MAD_STATUS_OK;
-}
-
-/* No traps are sent: TrapLID and the like are not stored. */
-static uint16_t set_class_port_info(struct agent_request *r)
-{
-	(void)r;
-	return MAD_STATUS_OK;
+	return agent_get_class_port_info(r, MAD_VERSION_PERF,
+					 MAD_PERF_ALL_PORT_SELECT | MAD_PERF_EXTENDED_WIDTH | MAD_PERF_XMIT_WAIT);
 }
 
 static uint16_t get_port_counters(struct agent_request *r)
@@ -246,7 +233,7 @@ static uint16_t set_extended(struct agent_request *r)
 
 static const struct agent_attribute attributes[] = {
 	{MAD_ATTR_CLASS_PORT_INFO, mad_class_port_info_bytes, AGENT_OF_ALL,
-	 get_class_port_info, set_class_port_info},
+	 get_class_port_info, agent_set_class_port_info},
 	{MAD_ATTR_PORT_SAMPLES_CONTROL, mad_port_samples_control_bytes, AGENT_OF_ALL,
 	 agent_get_samples_control, agent_set_samples_control},
 	{MAD_ATTR_PORT_SAMPLES_RESULT, mad_port_samples_result_bytes, AGENT_OF_ALL,

@@ -40,10 +40,15 @@ static bool lid_is_taken(const struct manager *m, uint16_t lid)
 static uint16_t lid_new(struct manager *m, uint64_t guid, uint16_t present)
 {
 	uint16_t lid = present;
-	void *more = realloc(m->lids, (m->lid_count + 1) * sizeof(*m->lids));
+	void *more = NULL;
 
-	if (!more)
+	if (m->lid_count <= MANAGER_LID_LAST - MANAGER_LID_FIRST)
+		more = realloc(m->lids, (m->lid_count + 1) * sizeof(*m->lids));
+	if (!more) {
+		/* Each LID is given, or no memory: the sweep says that it is not complete. */
+		m->report.unanswered++;
 		return 0;
+	}
 	m->lids = more;
 	if (lid < MANAGER_LID_FIRST || lid > MANAGER_LID_LAST || lid_is_taken(m, lid)) {
 		/* LIDs are given in order, so the count is the first guess. */

@@ -38,7 +38,6 @@ struct plugged {
 	void (*message)(const struct plug_head *head, const void *body);
 	void (*management)(const struct carrier_unit *unit);
 	void (*ended)(void);
-	atomic_bool full;    /* PLUG_FULL came, and no PLUG_ROOM since */
 	atomic_bool blocked; /* an emit waits for room */
 	atomic_bool gone;    /* the connection has ended */
 	bool told;           /* `ended` was called; of who drains */
@@ -206,7 +205,7 @@ static int emit_one(struct plugged *p, const struct carrier_unit *unit)
 		return -EMSGSIZE;
 	if (atomic_load_explicit(&p->gone, memory_order_relaxed))
 		return 0;
-	if (atomic_load_explicit(&p->full, memory_order_relaxed) || !send_left(p))
+	if (!send_left(p))
 		return -EAGAIN;
 	n = prepare(unit, bytes, &b);
 	sent = send_some(p, b.messages, n);
@@ -283,19 +282,10 @@ static void take(struct plugged *p, struct message *m, size_t bytes)
 		atomic_fetch_add(&p->malformed, 1);
 		return;
 	}
-	switch (head.type) {
-	case PLUG_PACKET:
+	if (head.type == PLUG_PACKET)
 		deliver_packet(p, m->at + sizeof(head), head.bytes);
-		break;
-	case PLUG_FULL:
-		atomic_store(&p->full, true);
-		break;
-	case PLUG_ROOM:
-		atomic_store(&p->full, false);
-		break;
-	default:
+	else
 		p->message(&head, m->at + sizeof(head));
-	}
 }
 
 /* How many messages came. The connection may have ended then. */
@@ -328,7 +318,7 @@ static void tell_writable(struct plugged *p)
 	if (!atomic_load(&p->blocked))
 		return;
 	pthread_mutex_lock(&p->lock);
-	room = send_left(p) && !atomic_load(&p->full);
+	room = send_left(p);
 	pthread_mutex_unlock(&p->lock);
 	if (room && atomic_exchange(&p->blocked, false))
 		carrier_writable(&p->carrier);

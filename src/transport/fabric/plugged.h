@@ -4,8 +4,7 @@
  * packets, from the BTH to the ICRC; LRH and GRH are written from their addresses (link.h).
  *
  * Nothing is lost on the way to the fabric: when the socket is full, emit() says -EAGAIN until the
- * fabric has read, and what is left of a train waits here. After PLUG_FULL it says -EAGAIN until
- * PLUG_ROOM. When the connection has ended packets get lost, as with an unplugged cable.
+ * fabric has read, and what is left of a train waits here. When the connection has ended packets get lost, as with an unplugged cable.
  */
 #ifndef TRANSPORT_FABRIC_PLUGGED_H
 #define TRANSPORT_FABRIC_PLUGGED_H

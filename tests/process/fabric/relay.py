@@ -7,7 +7,7 @@ import socket
 import struct
 
 HELLO, QP_OPEN, QP_CLOSE, GROUP_JOIN, GROUP_LEAVE, PACKET = 1, 2, 3, 4, 5, 6
-WELCOME, REFUSED, PORT, DONE, ROOM, FULL, EVENT = range(0x40, 0x47)
+WELCOME, REFUSED, PORT, DONE, EVENT = range(0x40, 0x45)
 HEAD = struct.Struct("=HHII")
 WELCOME_BODY = struct.Struct("=QQQIIIIBB64s6x")
 PORT_BODY = struct.Struct("=Q8QIHH32H15BxIII4x")

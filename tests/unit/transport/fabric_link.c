@@ -284,26 +284,6 @@ static void say(int fd, enum plug_type type, uint32_t a)
 	assert_int_equal(plug_send(fd, type, a, 0, NULL, 0), 0);
 }
 
-static void a_port_without_room_is_left_alone(void **state)
-{
-	static uint8_t bytes[4 * SEGMENT];
-	struct carrier_unit unit;
-	struct carrier *c;
-	struct iovec iov[3];
-	int fd = open_carrier(&c);
-
-	fill_train(bytes, 4, iov, &unit);
-	say(fd, PLUG_FULL, 1);
-	carrier_poll(c, 8);
-	assert_int_equal(carrier_emit(c, &unit, 1), -EAGAIN);
-	say(fd, PLUG_ROOM, 0);
-	carrier_poll(c, 8);
-	assert_int_equal(carrier_emit(c, &unit, 1), 1);
-	assert_int_equal(heard.messages, 0);
-	carrier_close(c);
-	close(fd);
-}
-
 static void what_arrives_is_told_by_its_kind(void **state)
 {
 	uint8_t packet[IB_NATIVE_BYTES_MAX];
@@ -358,7 +338,6 @@ int main(void)
 		cmocka_unit_test(packets_of_a_train_become_messages_in_their_order),
 		cmocka_unit_test(an_acknowledgement_at_the_end_of_a_train_leaves_first),
 		cmocka_unit_test(a_full_socket_loses_nothing),
-		cmocka_unit_test(a_port_without_room_is_left_alone),
 		cmocka_unit_test(what_arrives_is_told_by_its_kind),
 		cmocka_unit_test(the_end_is_told_once_and_then_packets_get_lost),
 	};
