@@ -31,7 +31,7 @@ static bool sends(const struct hca_qp *qp)
 static void state_free(struct packet_qp *pq)
 {
 	free(pq->entries);
-	free(pq->copy);
+	free(pq->room);
 	free(pq);
 }
 

@@ -41,7 +41,7 @@ struct packet_qp {
 	struct rc_requester requester;
 	struct icrc_series request_series; /* of the route */
 	struct packet_entry *entries;
-	uint8_t *copy;          /* of payload whose key needs care; NULL: there was none */
+	uint8_t *room;          /* for runs of packets (train.h); NULL: there was none */
 	bool ready;             /* RTS was entered */
 	uint16_t epoch;         /* hca_qp.tx_epoch, as `requester` knows it */
 	uint32_t completed;     /* entries of `requester` that are complete */

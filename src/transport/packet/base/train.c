@@ -43,54 +43,34 @@ struct iovec *packet_train_begin(struct packet_train *t, const struct packet_fra
 	return &t->iov[t->pieces + 1];
 }
 
-/* Adds the next `bytes` of text; directly behind other text they extend its piece. True: they are
- * a piece of their own. */
-static bool add_text(struct packet_train *t, uint32_t bytes)
+/* Adds `bytes` at `at`; directly behind the piece before they extend it. True: they are a piece of
+ * their own. */
+static bool add_bytes(struct packet_train *t, uint8_t *at, uint32_t bytes)
 {
-	uint8_t *text = t->text + t->text_bytes;
 	struct iovec *before = t->pieces ? &t->iov[t->pieces - 1] : NULL;
 
-	t->text_bytes += bytes;
-	if (before && (uint8_t *)before->iov_base + before->iov_len == text) {
+	if (before && (uint8_t *)before->iov_base + before->iov_len == at) {
 		before->iov_len += bytes;
 		return false;
 	}
-	t->iov[t->pieces++] = (struct iovec){ text, bytes };
+	t->iov[t->pieces++] = (struct iovec){ at, bytes };
 	return true;
 }
 
 static size_t seal(struct packet_train *t, unsigned k)
 {
 	const struct packet_part_of_train *p = &t->packet[k];
-	uint8_t *header = t->text + p->header;
+	const struct iovec behind = { p->header + p->header_bytes, p->placed };
+	uint8_t *end = p->header + p->header_bytes + p->placed;
 
-	return t->port->medium->seal(t->route, t->series, k, t->fragments, header,
-				     p->header_bytes, &t->iov[p->payload], p->pieces,
-				     header + p->header_bytes);
+	return t->port->medium->seal(t->route, t->series, k, t->fragments, p->header,
+				     p->header_bytes, p->placed ? &behind : &t->iov[p->payload],
+				     p->placed ? 1 : p->pieces, end);
 }
 
-/* Ends a packet: its header is behind the text, its `n` pieces of payload are behind the next
- * piece. */
-static void end(struct packet_train *t, uint32_t header_bytes, unsigned n)
+/* Ends a packet of `length` bytes. */
+static void count(struct packet_train *t, uint32_t length)
 {
-	struct packet_part_of_train *p = &t->packet[t->packets];
-	uint32_t length = header_bytes;
-	const struct iovec *payload = &t->iov[t->pieces + 1];
-
-	p->header = (uint16_t)t->text_bytes;
-	p->header_bytes = (uint8_t)header_bytes;
-	p->pieces = (uint8_t)n;
-	if (!add_text(t, header_bytes))
-		memmove(&t->iov[t->pieces], payload, n * sizeof(*payload));
-	p->payload = (uint8_t)t->pieces;
-	for (unsigned i = 0; i < n; i++)
-		length += (uint32_t)t->iov[t->pieces++].iov_len;
-	if (t->port->medium->seal) {
-		uint32_t bytes = (uint32_t)seal(t, t->packets);
-
-		add_text(t, bytes);
-		length += bytes;
-	}
 	if (!t->packets)
 		t->segment = length;
 	else if (length != t->segment)
@@ -101,25 +81,55 @@ static void end(struct packet_train *t, uint32_t header_bytes, unsigned n)
 
 void packet_train_end(struct packet_train *t, unsigned n)
 {
-	end(t, t->length, n);
+	struct packet_part_of_train *p = &t->packet[t->packets];
+	const struct iovec *payload = &t->iov[t->pieces + 1];
+	uint32_t length = t->length;
+
+	*p = (struct packet_part_of_train){
+		.header = t->text + t->text_bytes,
+		.header_bytes = (uint8_t)length,
+		.pieces = (uint8_t)n,
+	};
+	if (!add_bytes(t, p->header, length))
+		memmove(&t->iov[t->pieces], payload, n * sizeof(*payload));
+	t->text_bytes += length;
+	p->payload = (uint8_t)t->pieces;
+	for (unsigned i = 0; i < n; i++)
+		length += (uint32_t)t->iov[t->pieces++].iov_len;
+	if (t->port->medium->seal) {
+		uint32_t bytes = (uint32_t)seal(t, t->packets);
+
+		add_bytes(t, t->text + t->text_bytes, bytes);
+		t->text_bytes += bytes;
+		length += bytes;
+	}
+	count(t, length);
 }
 
-uint32_t packet_train_more(struct packet_train *t, const struct rc_packet *like, uint8_t *payload)
+uint8_t *packet_train_place(const struct packet_train *t, uint32_t bytes, uint32_t *stride)
 {
-	const struct packet_part_of_train *before = &t->packet[t->packets - 1];
-	const uint32_t header_bytes = before->header_bytes;
-	const uint32_t more = MIN(like->more, packet_train_room(t, like->bytes));
+	*stride = t->length + bytes + trailer_bytes(t, bytes);
+	return t->room + t->room_bytes + t->length;
+}
 
-	for (uint32_t i = 1; i <= more; i++) {
-		uint8_t *header = t->text + t->text_bytes;
+void packet_train_placed(struct packet_train *t, const struct rc_packet *like, uint32_t i)
+{
+	struct packet_part_of_train *p = &t->packet[t->packets];
+	uint32_t length = t->length + like->bytes;
 
-		memcpy(header, t->text + before->header, header_bytes);
-		t->port->medium->renumber(header, rc_psn_add(like->psn, i));
-		t->iov[t->pieces + 1] = (struct iovec){ payload, like->bytes };
-		end(t, header_bytes, 1);
-		payload += like->bytes;
-	}
-	return more;
+	*p = (struct packet_part_of_train){
+		.header = t->room + t->room_bytes,
+		.header_bytes = (uint8_t)t->length,
+		.placed = (uint16_t)like->bytes,
+	};
+	memcpy(p->header, t->text + t->text_bytes, t->length);
+	if (i)
+		t->port->medium->renumber(p->header, rc_psn_add(like->psn, i));
+	if (t->port->medium->seal)
+		length += (uint32_t)seal(t, t->packets);
+	add_bytes(t, p->header, length);
+	t->room_bytes += length;
+	count(t, length);
 }
 
 /* Seals all packets again, for fragments. */

@@ -7,14 +7,12 @@
 #include "transport/packet/base/train.h"
 
 /* ---- gather.c ---- */
-/* [at, at + length) of an entry's data, if it lies in one piece whose key needs no care; else
- * NULL. To be called, and the bytes used, between hca_copy_begin() and hca_copy_end(). */
-uint8_t *packet_whole(const struct hca_qp *qp, const struct hca_swqe *e, uint32_t at,
-		      uint32_t length);
-
-/* The same for one buffer whose key needs care: a copy of as many packets of the run as have room,
- * to which tx->packet.more is lowered; valid until the next call. sq_lock is held. */
-uint8_t *packet_whole_copy(struct packet_qp *pq, const struct hca_swqe *e, struct rc_tx *tx);
+/* Adds the packet that was begun and those behind it in its run to the train, which has room for them.
+ * Returns how many were added; 0: none, for want of memory, and the packet can be added with pieces;
+ * -EFAULT: a key does not allow the first one. To be called between hca_copy_begin() and
+ * hca_copy_end(). sq_lock is held. */
+int packet_add_run(struct packet_qp *pq, struct packet_train *train, const struct hca_swqe *e,
+		   struct rc_tx *tx);
 
 /* ---- requester.c; sq_lock is held ---- */
 /* The longest payload of a connection. */

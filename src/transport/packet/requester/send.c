@@ -177,16 +177,14 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 		.dst_qpn = qp->attr.dest_qp_num,
 		.src_qpn = qp->ibv.qp_num,
 	};
-	uint8_t *whole = NULL;
-	bool copied = false;
 	struct iovec *iov;
+	int ret;
 
 	f.rc.more = 0;
 	if (pq->service == PACKET_XRC)
 		f.srqn = *hca_swqe_srqn(e);
 	if (unlikely(pq->port->demand)) {
-		int ret = packet_demand_send(pq, train, e, tx);
-
+		ret = packet_demand_send(pq, train, e, tx);
 		if (ret)
 			return ret;
 	}
@@ -197,21 +195,11 @@ static int add_packet(struct packet_qp *pq, struct packet_train *train, struct r
 	if (tx->packet.more)
 		tx->packet.more = MIN(tx->packet.more,
 				      packet_train_room(train, f.rc.bytes) - 1);
-	if (tx->packet.more)
-		whole = packet_whole(qp, e, tx->at, f.rc.bytes * (1 + tx->packet.more));
-	if (unlikely(!whole && tx->packet.more)) {
-		whole = packet_whole_copy(pq, e, tx);
-		copied = whole && whole == pq->copy;
-	}
-	if (!whole) {
-		tx->packet.more = 0;
-		return add_payload(pq, train, e, tx, iov, bounce);
-	}
-	*iov = (struct iovec){ whole, f.rc.bytes };
-	packet_train_end(train, 1);
-	tx->packet.more = packet_train_more(train, &tx->packet, whole + f.rc.bytes);
-	train->ended |= copied; /* the next copy takes its place */
-	return 0;
+	ret = tx->packet.more ? packet_add_run(pq, train, e, tx) : 0;
+	if (unlikely(ret < 0))
+		return ret;
+	tx->packet.more = ret ? (uint32_t)ret - 1 : 0;
+	return ret ? 0 : add_payload(pq, train, e, tx, iov, bounce);
 }
 
 /* Counts a reply whose acknowledgement left by itself in the same turn. */

@@ -23,17 +23,20 @@ void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
 						   IBV_EVENT_QP_ACCESS_ERR);
 }
 
-/* Reads the payload of the response to a READ, or of a run of responses. */
-static enum ibv_wc_status fetch(struct packet_qp *pq, const struct rc_response *r,
-				uint8_t *to)
+/* Adds a response to a READ, or a run of them, for which the train has room. */
+static enum ibv_wc_status add_responses(struct packet_qp *pq, struct packet_train *train,
+					const struct rc_response *r)
 {
-	const struct packet_payload p = {
-		.data = to, .bytes = r->packet.bytes * (1 + r->packet.more),
-	};
-	uint32_t pd_id = pq->read_pd[pq->responder.resources_answered % RC_RESOURCES_MAX];
+	const uint32_t pd_id = pq->read_pd[pq->responder.resources_answered % RC_RESOURCES_MAX];
+	struct packet_payload p = { .bytes = r->packet.bytes, .more = r->packet.more };
+	enum ibv_wc_status status;
 
-	return packet_access(pq, pd_id, PACKET_READ, r->rkey, r->remote_addr,
-			     p.bytes, 0, &p);
+	p.data = packet_train_place(train, p.bytes, &p.stride);
+	status = packet_access(pq, pd_id, PACKET_READ, r->rkey, r->remote_addr,
+			       p.bytes * (1 + p.more), 0, &p);
+	for (uint32_t i = 0; status == IBV_WC_SUCCESS && i <= p.more; i++)
+		packet_train_placed(train, &r->packet, i);
+	return status;
 }
 
 /* Adds the answer, or as many of a run as leave together: r->packet.more is lowered to them. 0;
@@ -48,27 +51,21 @@ static int add_answer(struct packet_qp *pq, struct packet_train *train,
 		.dst_qpn = pq->qp->attr.dest_qp_num,
 		.src_qpn = pq->qp->ibv.qp_num,
 	};
-	/* All payloads of a train together are shorter than the train. */
-	uint8_t *bytes = pq->port->answers + train->bytes;
-	struct iovec *iov;
 
 	f.rc.more = 0;
-	iov = packet_train_begin(train, &f);
-	if (!iov)
+	if (!packet_train_begin(train, &f))
 		return -ENOBUFS;
 	if (r->packet.more)
 		r->packet.more = MIN(r->packet.more,
 				     packet_train_room(train, r->packet.bytes) - 1);
 	/* The response to a FLUSH or an ATOMIC WRITE has no bytes either. */
 	if (r->packet.op == RC_READ_RESPONSE && r->packet.bytes) {
-		*status = fetch(pq, r, bytes);
+		*status = add_responses(pq, train, r);
 		if (unlikely(*status != IBV_WC_SUCCESS))
 			return -EACCES;
+	} else {
+		packet_train_end(train, 0);
 	}
-	*iov = (struct iovec){ bytes, r->packet.bytes };
-	packet_train_end(train, r->packet.bytes > 0);
-	if (r->packet.more)
-		r->packet.more = packet_train_more(train, &r->packet, bytes + r->packet.bytes);
 	/* rc_responded() has to be called for it before the next answer. */
 	train->ended |= r->packet.op != RC_READ_RESPONSE;
 	return 0;
@@ -123,6 +120,7 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	if (!rc_respond_next(rs, early, now, &r))
 		return 0;
 	packet_train_open(&train, pq->port, pq->qp->ibv.qp_num, &pq->route, &pq->answer_series);
+	train.room = pq->port->answers;
 	rc_respond_mark(rs, &before);
 	do {
 		ret = add_answer(pq, &train, &r, &status);
