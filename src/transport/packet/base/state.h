@@ -50,11 +50,18 @@ struct packet_qp {
 	uint64_t look_ns;       /* until when a local operation waits; 0: none does */
 	uint64_t look_since_ns;
 	bool polled;            /* a poll sends entries that wait */
+	/* UC: the completion of what has left waits for an answer of the peer (late.c). */
+	uint64_t late_until_ns; /* 0: none waits */
+	struct work_done late;
+	unsigned heard;         /* `requests` when the last message left */
+	unsigned answered;      /* so many messages in a row, before that one */
+	uint8_t vain;           /* so many waits in a row brought no answer */
 	/* Under wait_lock of the port. */
 	bool waiting;
 	struct list wait_entry;
 
 	_Atomic uint64_t timeout_ns; /* the requester's; read under the other lock, too */
+	atomic_uint requests; /* of UC that have come; changes under receive_lock */
 
 	/* Under receive_lock of the port. */
 	struct rc_responder responder;

@@ -68,6 +68,8 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 	pq->epoch = pq->qp->tx_epoch;
 	pq->completed = 0;
 	pq->gone_back = 0;
+	pq->late_until_ns = 0;
+	pq->answered = 0;
 }
 
 void packet_settle(struct packet_qp *pq)

@@ -24,6 +24,14 @@ void packet_settle(struct packet_qp *pq);
 bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
+/* ---- late.c; sq_lock is held ---- */
+/* A message of UC has left, which completes `done`. True: that waits, because an answer of the peer
+ * will come soon. */
+bool packet_completes_late(struct packet_qp *pq, struct work_done done, uint64_t now_ns);
+/* Completes what waits, if there is no more reason to wait. False: the queue pair has failed. */
+bool packet_complete_late(struct packet_qp *pq);
+
+/* ---- requester.c; sq_lock is held ---- */
 /* Why a requester sends again. */
 enum packet_cause {
 	PACKET_TIMEOUT,

@@ -309,6 +309,8 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 			return packet_finish(pq, (struct work_done){
 							 rq->tail, IBV_WC_LOC_PROT_ERR });
 		}
+		if (pq->service == PACKET_UC && packet_completes_late(pq, done, now_ns))
+			continue;
 		if (!packet_finish(pq, done))
 			return false;
 	}
@@ -374,7 +376,7 @@ void packet_transmit(struct hca_qp *qp)
 	if (!pq || !pq->ready)
 		return;
 	packet_settle(pq);
-	if (transmit(pq))
+	if (packet_complete_late(pq) && transmit(pq))
 		packet_arm(pq);
 	atomic_store_explicit(&packet_part(qp)->unfinished, qp->sq.head - qp->sq.tail,
 			      memory_order_relaxed);
