@@ -344,6 +344,7 @@ static const struct hca_transport_ops virtual_ops = {
 	.connect = connect_qp,
 	.ready = packet_ready,
 	.close = close_qp,
+	.failed = packet_failed,
 	.transmit = packet_transmit,
 	.posted = posted,
 	.expired = packet_expired,

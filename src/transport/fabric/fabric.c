@@ -469,6 +469,7 @@ const struct hca_transport_ops fabric_ops = {
 	.open = fabric_open,
 	.connect = packet_connect,
 	.ready = packet_ready,
+	.failed = packet_failed,
 	.close = fabric_close,
 	.transmit = packet_transmit,
 	.datagram = fabric_datagram,

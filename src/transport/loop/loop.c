@@ -293,6 +293,7 @@ const struct hca_transport_ops loop_ops = {
 	.open = loop_open,
 	.connect = packet_connect,
 	.ready = packet_ready,
+	.failed = packet_failed,
 	.close = loop_close,
 	.transmit = packet_transmit,
 	.datagram = loop_datagram,

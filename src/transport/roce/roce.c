@@ -506,6 +506,7 @@ const struct hca_transport_ops roce_ops = {
 	.open = roce_open,
 	.connect = packet_connect,
 	.ready = packet_ready,
+	.failed = packet_failed,
 	.close = roce_close,
 	.transmit = roce_transmit,
 	.datagram = roce_datagram,

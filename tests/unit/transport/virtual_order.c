@@ -327,6 +327,61 @@ static void unreliable_messages_arrive_whole_or_not_at_all(void)
 	}
 }
 
+/* Both sides send in turns, `turns` messages each, and the first one once more. */
+static void talk_over_uc(unsigned turns)
+{
+	pair_start(&(struct options){ .type = IBV_QPT_UC });
+	for (unsigned i = 0; i < turns; i++) {
+		side_receive(a, i, 0, 64);
+		side_receive(b, i, 0, 64);
+		side_send(a, i, 64);
+		play(b, RECEIVES, i + 1, SEC);
+		side_send(b, i, 64);
+		play(a, RECEIVES, i + 1, SEC);
+	}
+	side_receive(b, turns, 0, 64);
+	side_send(a, turns, 64);
+}
+
+static void unreliable_messages_complete_with_the_answer_where_it_always_comes(void)
+{
+	enum { TURNS = 40 };
+	uint64_t sent_ns;
+
+	/* At first with each message, later with the answer. */
+	talk_over_uc(TURNS);
+	for (unsigned i = 0; i < TURNS; i++)
+		expect_done(a, SENDS, i, i, IBV_WC_SUCCESS);
+	expect(a->done[SENDS][2].at_ns < b->done[RECEIVES][2].at_ns);
+	expect(a->done[SENDS][TURNS - 1].at_ns >= a->done[RECEIVES][TURNS - 1].at_ns);
+	/* No answer comes. */
+	sent_ns = virtual_now_ns();
+	expect_eq(a->count[SENDS], TURNS);
+	play(a, SENDS, TURNS + 1, SEC);
+	expect_done(a, SENDS, TURNS, TURNS, IBV_WC_SUCCESS);
+	expect_within(a->done[SENDS][TURNS].at_ns - sent_ns, MS / 2, 2 * MS);
+	/* The next one does not wait. */
+	sent_ns = virtual_now_ns();
+	side_receive(b, 0, 0, 64);
+	side_send(a, TURNS + 1, 64);
+	play(a, SENDS, TURNS + 2, SEC);
+	expect_within(a->done[SENDS][TURNS + 1].at_ns - sent_ns, 0, LATE_NS);
+	pair_end();
+	/* Whoever has posted more does not wait. */
+	talk_over_uc(TURNS);
+	sent_ns = virtual_now_ns();
+	side_send(a, TURNS + 1, 64);
+	play(a, SENDS, TURNS + 2, SEC);
+	expect_within(a->done[SENDS][TURNS].at_ns - sent_ns, 0, LATE_NS);
+	pair_end();
+	/* What has left is not flushed. */
+	talk_over_uc(TURNS);
+	side_error(a);
+	play(a, SENDS, TURNS + 1, SEC);
+	expect_done(a, SENDS, TURNS, TURNS, IBV_WC_SUCCESS);
+	pair_end();
+}
+
 static void a_congested_port_marks_instead_of_losing(void)
 {
 	struct plan p = usual(64);
@@ -402,6 +457,7 @@ const struct virtual_test virtual_order[] = {
 	CASE(damaged_packets_are_as_lost_ones),
 	CASE(a_loss_of_1_to_30_percent_takes_time_and_nothing_else),
 	CASE(unreliable_messages_arrive_whole_or_not_at_all),
+	CASE(unreliable_messages_complete_with_the_answer_where_it_always_comes),
 	CASE(a_congested_port_marks_instead_of_losing),
 	CASE(a_full_link_delays_and_loses_nothing),
 	CASE(programs_that_poll_now_and_then_wait_for_nothing),

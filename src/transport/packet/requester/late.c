@@ -55,3 +55,13 @@ bool packet_complete_late(struct packet_qp *pq)
 	pq->late_until_ns = 0;
 	return packet_finish(pq, pq->late);
 }
+
+void packet_failed(struct hca_qp *qp)
+{
+	struct packet_qp *pq = packet_part(qp)->state;
+
+	if (!pq || !pq->late_until_ns)
+		return;
+	pq->late_until_ns = 0;
+	packet_finish(pq, pq->late);
+}

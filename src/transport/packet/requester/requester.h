@@ -30,6 +30,8 @@ void packet_arm(struct packet_qp *pq);
 bool packet_completes_late(struct packet_qp *pq, struct work_done done, uint64_t now_ns);
 /* Completes what waits, if there is no more reason to wait. False: the queue pair has failed. */
 bool packet_complete_late(struct packet_qp *pq);
+/* As the entry of hca_transport_ops: what has left is complete, and is not flushed. */
+void packet_failed(struct hca_qp *qp);
 
 /* ---- requester.c; sq_lock is held ---- */
 /* Why a requester sends again. */
