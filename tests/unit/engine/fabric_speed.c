@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How fast the engine of a subnet is: fat trees of two levels (18 hosts at a leaf, 18 spines) in which each
- * host sends messages to each other one. Prints packet-hops and events in a second of this processor, and
- * the memory. fabric_speed [HOSTS [BYTES]]: without arguments 36, 144 and 648 hosts.
+ * host sends messages to each other one in turn, or to hosts at random. Prints packet-hops and events in a
+ * second of this processor, and the memory. fabric_speed [HOSTS [BYTES [random]]]: without arguments 36, 144
+ * and 648 hosts with both.
  */
 #include <sys/resource.h>
 #include <time.h>
 
 #include "fabric_kit.h"
+#include "util/prng.h"
 
 #define LEAF_HOSTS 18u
 #define SPINES 18u
@@ -19,7 +21,9 @@ static struct {
 	struct fabric *f;
 	uint32_t hosts, packets; /* packets of a message */
 	uint32_t messages;       /* that each host sends, some to each other host */
-	struct { uint32_t step, packet; } next[4096];
+	struct { uint32_t step, packet, to; } next[4096];
+	bool random;
+	struct prng prng;
 	uint64_t hops, delivered;
 } run;
 
@@ -31,14 +35,23 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The host sends until its port is full: to the next host, to the one after it, and so on. */
+static uint32_t choose_target(uint32_t node)
+{
+	if (run.random)
+		return (node + 1 + (uint32_t)prng_below(&run.prng, run.hosts - 1)) % run.hosts;
+	return (node + 1 + run.next[node].step % (run.hosts - 1)) % run.hosts;
+}
+
+/* The host sends until its port is full. */
 static void send_more(void *arg, uint32_t node, uint8_t port)
 {
 	(void)arg;
 	while (run.next[node].step < run.messages) {
-		uint32_t to = (node + 1 + run.next[node].step % (run.hosts - 1)) % run.hosts;
-		struct fabric_packet *p = kit_packet(run.f, (uint16_t)(to + 1), 0, MTU + HEADERS);
+		struct fabric_packet *p;
 
+		if (!run.next[node].packet)
+			run.next[node].to = choose_target(node);
+		p = kit_packet(run.f, (uint16_t)(run.next[node].to + 1), 0, MTU + HEADERS);
 		if (fabric_send(run.f, node, port, p)) {
 			fabric_packet_free(run.f, p);
 			return;
@@ -88,7 +101,7 @@ static void build(uint32_t hosts)
 	}
 }
 
-static void measure(uint32_t hosts, uint32_t bytes)
+static void measure(uint32_t hosts, uint32_t bytes, bool random)
 {
 	static const struct fabric_ops ops = { .deliver = deliver, .writable = send_more };
 	uint64_t events;
@@ -98,6 +111,7 @@ static void measure(uint32_t hosts, uint32_t bytes)
 	run = (typeof(run)){
 		.hosts = hosts, .packets = (bytes + MTU - 1) / MTU,
 		.messages = (MESSAGES / hosts + hosts - 2) / (hosts - 1) * (hosts - 1),
+		.random = random, .prng = prng_from(1),
 	};
 	CHECK(fabric_open(NULL, &ops, 1, &run.f) == 0);
 	build(hosts);
@@ -109,9 +123,9 @@ static void measure(uint32_t hosts, uint32_t bytes)
 	CHECK(run.delivered == (uint64_t)hosts * run.messages * run.packets);
 	CHECK(fabric_packets_inside(run.f) == 0);
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%4u hosts %7u messages %8.3f ms simulated %7.3f s %6.2f M packet-hops/s "
+	printf("%-10s %4u hosts %7u messages %8.3f ms simulated %7.3f s %6.2f M packet-hops/s "
 	       "%6.2f M events/s %5.2f events/hop %4ld MiB\n",
-	       hosts, hosts * run.messages, (double)fabric_now_ps(run.f) * 1e-9, took,
+	       random ? "random" : "all-to-all", hosts, hosts * run.messages, (double)fabric_now_ps(run.f) * 1e-9, took,
 	       (double)run.hops / took * 1e-6, (double)events / took * 1e-6,
 	       (double)events / (double)run.hops, usage.ru_maxrss / 1024);
 	fabric_close(run.f);
@@ -123,8 +137,8 @@ int main(int argc, char **argv)
 	uint32_t bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 4096;
 
 	if (argc > 1)
-		measure((uint32_t)atoi(argv[1]) / LEAF_HOSTS * LEAF_HOSTS, bytes);
-	for (unsigned i = 0; argc <= 1 && i < 3; i++)
-		measure(hosts[i], bytes);
+		measure((uint32_t)atoi(argv[1]) / LEAF_HOSTS * LEAF_HOSTS, bytes, argc > 3);
+	for (unsigned i = 0; argc <= 1 && i < 6; i++)
+		measure(hosts[i % 3], bytes, i >= 3);
 	return 0;
 }
