@@ -10,6 +10,15 @@
 #define LIMIT_BYTES 4096 /* unit of the high limit */
 #define USUAL_WEIGHT 64
 
+static void go_to(struct fabric_port *o, unsigned high, uint8_t entry)
+{
+	struct fabric_weights *w = &o->weights[high];
+
+	w->current = entry;
+	w->entry = o->entries[high][entry];
+	w->left_bytes = w->entry.weight * FABRIC_BLOCK_BYTES;
+}
+
 static void restart(struct fabric_port *o, unsigned high)
 {
 	struct fabric_weights *w = &o->weights[high];
@@ -17,8 +26,7 @@ static void restart(struct fabric_port *o, unsigned high)
 	w->count = FABRIC_ARBITRATION_ENTRIES;
 	while (w->count && !o->entries[high][w->count - 1].weight)
 		w->count--;
-	w->current = 0;
-	w->left_bytes = o->entries[high][0].weight * FABRIC_BLOCK_BYTES;
+	go_to(o, high, 0);
 }
 
 void fabric_arbiter_init(struct fabric_port *o)
@@ -43,12 +51,12 @@ static int scan(struct fabric_port *o, unsigned high, uint16_t can)
 	struct fabric_weights *w = &o->weights[high];
 
 	for (unsigned i = 0; w->count && i <= w->count; i++) {
-		const struct fabric_arbitration *e = &o->entries[high][w->current];
-
-		if (w->left_bytes > 0 && (can >> e->lane & 1))
-			return e->lane;
-		w->current = w->current + 1 == w->count ? 0 : (uint8_t)(w->current + 1);
-		w->left_bytes = o->entries[high][w->current].weight * FABRIC_BLOCK_BYTES;
+		if (w->left_bytes > 0 && (can >> w->entry.lane & 1))
+			return w->entry.lane;
+		if (w->count > 1) /* else the table, which is far away in memory, is not read again */
+			go_to(o, high, w->current + 1 == w->count ? 0 : (uint8_t)(w->current + 1));
+		else
+			w->left_bytes = w->entry.weight * FABRIC_BLOCK_BYTES;
 	}
 	return -1;
 }

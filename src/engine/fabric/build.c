@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/fabric/ahead.h"
 #include "engine/fabric/source.h"
 
 #define NODES 4096
@@ -34,10 +35,13 @@ int fabric_open(const struct fabric_limits *limits, const struct fabric_ops *ops
 	set_limits(&f->limits, limits);
 	if (f->limits.packets <= ITEMS_MOST && f->limits.flows <= ITEMS_MOST) {
 		f->nodes = calloc(f->limits.nodes, sizeof(*f->nodes));
-		f->items = calloc(f->limits.packets, sizeof(*f->items));
+		f->items = aligned_alloc(CACHE_LINE, f->limits.packets * sizeof(*f->items));
 		f->flows = calloc(f->limits.flows, sizeof(*f->flows));
 	}
-	if (!f->nodes || !f->items || !f->flows) {
+	fabric_queue_init(&f->queue);
+	f->queue.soon = fabric_ahead;
+	if (!f->nodes || !f->items || !f->flows ||
+	    fabric_queue_reserve(&f->queue, (uint64_t)f->limits.packets + f->limits.flows)) {
 		fabric_close(f);
 		return -ENOMEM;
 	}
@@ -47,7 +51,6 @@ int fabric_open(const struct fabric_limits *limits, const struct fabric_ops *ops
 	f->woken_tail = &f->woken;
 	f->writable_tail = &f->writable;
 	f->out_tail = &f->out;
-	fabric_queue_init(&f->queue);
 	*out = f;
 	return 0;
 }
@@ -102,6 +105,7 @@ void fabric_close(struct fabric *f)
 	free(f->nodes);
 	free(f->items);
 	free(f->flows);
+	fabric_queue_free(&f->queue);
 	free(f);
 }
 

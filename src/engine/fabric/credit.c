@@ -13,14 +13,9 @@ static uint16_t limit_of(const struct fabric_lane *lane)
 	return (uint16_t)((lane->received_blocks + room) & COUNTER);
 }
 
-static struct fabric_lane *peer_of(const struct fabric_lane *lane)
-{
-	return fabric_lane_of(lane->port->peer, lane->number);
-}
-
 void fabric_credit_begin(struct fabric_lane *lane)
 {
-	struct fabric_lane *peer = peer_of(lane);
+	struct fabric_lane *peer = lane->peer;
 
 	lane->sent_blocks = 0;
 	peer->received_blocks = 0;
@@ -81,7 +76,7 @@ static void arm_refresh(struct fabric *f, struct fabric_lane *lane)
 void fabric_credit_damaged(struct fabric *f, struct fabric_lane *lane)
 {
 	if (lane->number != FABRIC_LANE_MANAGEMENT)
-		arm_refresh(f, peer_of(lane));
+		arm_refresh(f, lane->peer);
 }
 
 void fabric_credit_refresh(struct fabric *f, struct fabric_due *due)
@@ -103,7 +98,8 @@ uint32_t fabric_credit_send(struct fabric *f, struct fabric_port *o)
 		bytes += FABRIC_FLOW_CONTROL_BYTES;
 		fc->fctbs = lane->sent_blocks;
 		fc->fccl = lane->told = limit_of(lane);
-		fc->lost = fabric_credit_is_damaged(f, o, FABRIC_FLOW_CONTROL_BYTES);
+		if (fabric_credit_is_damaged(f, o, FABRIC_FLOW_CONTROL_BYTES))
+			fc->fctbs |= FABRIC_FLOW_CONTROL_LOST;
 		lane->flow_control_used |= (uint8_t)(1u << free_one);
 		lane->flow_control_due = false;
 		lane->flow_control_ps = f->now_ps;
@@ -119,12 +115,12 @@ void fabric_credit_arrive(struct fabric *f, struct fabric_due *due)
 {
 	struct fabric_flow_control *fc = container_of(due, struct fabric_flow_control, due);
 	struct fabric_lane *lane = container_of(fc - due->index, struct fabric_lane, flow_control[0]);
-	struct fabric_lane *peer = peer_of(lane);
+	struct fabric_lane *peer = lane->peer;
 
 	lane->flow_control_used &= (uint8_t)~(1u << due->index);
 	if (lane->flow_control_due)
 		fabric_port_wake(f, lane->port);
-	if (fc->lost) {
+	if (fc->fctbs & FABRIC_FLOW_CONTROL_LOST) {
 		peer->port->counters.symbol_errors++;
 		arm_refresh(f, lane);
 		return;

@@ -25,7 +25,7 @@ static bool is_stuck(const struct fabric_lane *lane)
 static struct fabric_lane *next_of(const struct fabric_lane *lane)
 {
 	const struct fabric_port *peer = lane->port->peer;
-	const struct fabric_lane *in = fabric_lane_of(peer, lane->number);
+	const struct fabric_lane *in = lane->peer;
 	struct fabric_lane *next = NULL;
 
 	if (peer->node->kind == FABRIC_HOST)

@@ -106,7 +106,7 @@ static void to_port(struct fabric *f, struct fabric_item *item, struct fabric_po
 	} else {
 		struct fabric_lane *lane = fabric_lane_of(in, item->in_lane);
 
-		s = lane->by_output && !management ? &lane->by_output[out->number] : &lane->in;
+		s = lane->has_outputs && !management ? &lane->by_output[out->number] : &lane->in;
 	}
 	if (management && s->count >= FABRIC_MANAGEMENT_PACKETS)
 		drop(f, item, in, FABRIC_DROP_MANAGEMENT);

@@ -47,10 +47,12 @@ static int set_queues(struct fabric_port *o, bool by_output)
 		if (!by_output) {
 			free(lane->by_output);
 			lane->by_output = NULL;
+			lane->has_outputs = false;
 		} else if (!lane->by_output) {
 			lane->by_output = new_by_output(o->node);
 			if (!lane->by_output)
 				return -ENOMEM;
+			lane->has_outputs = true;
 		}
 	}
 	return 0;
@@ -131,6 +133,20 @@ static int grow_scratch(struct fabric *f, uint32_t lanes)
 	return 0;
 }
 
+/* That may be armed at the same time at one end: of the port and of its lanes. */
+static unsigned link_events(const struct fabric_link *link)
+{
+	return 1 + (link->lanes + 1u) * (2 + FABRIC_FLOW_CONTROL_MAX);
+}
+
+static void join_lanes(struct fabric_port *a, struct fabric_port *b)
+{
+	for (unsigned i = 0; i <= a->link_lanes; i++) {
+		a->lanes[i].peer = &b->lanes[i];
+		b->lanes[i].peer = &a->lanes[i];
+	}
+}
+
 static void come_up(struct fabric *f, struct fabric_port *o)
 {
 	for (unsigned i = 0; i <= o->link_lanes; i++)
@@ -157,6 +173,8 @@ int fabric_add_link(struct fabric *f, uint32_t node_a, uint8_t port_a, uint32_t 
 	if (!r)
 		r = init_link(b, link);
 	if (!r)
+		r = fabric_queue_reserve(&f->queue, 2u * link_events(link));
+	if (!r)
 		r = grow_scratch(f, 2u * link->lanes);
 	if (r) {
 		undo_link(a);
@@ -165,6 +183,7 @@ int fabric_add_link(struct fabric *f, uint32_t node_a, uint8_t port_a, uint32_t 
 	}
 	a->peer = b;
 	b->peer = a;
+	join_lanes(a, b);
 	a->peer_cuts = b->is_switch && !b->node->sw.store_and_forward;
 	b->peer_cuts = a->is_switch && !a->node->sw.store_and_forward;
 	f->link_count++;

@@ -15,6 +15,7 @@ struct fabric_item *fabric_item_new(struct fabric *f)
 		memset(&item->packet, 0, sizeof(item->packet));
 	} else if (f->items_used < f->limits.packets) {
 		item = &f->items[f->items_used++];
+		memset(item, 0, sizeof(*item));
 		fabric_due_init(&item->due, FABRIC_DUE_PACKET);
 	} else {
 		return NULL;

@@ -73,7 +73,7 @@ uint64_t fabric_run(struct fabric *f, uint64_t until_ps, uint64_t events)
 	f->running = true;
 	settle(f);
 	while ((due = fabric_queue_take(&f->queue, until_ps))) {
-		f->now_ps = due->at_ps;
+		f->now_ps = f->queue.at_ps;
 		carry_out(f, due);
 		settle(f);
 		if (++done == events)

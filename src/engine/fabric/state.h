@@ -50,9 +50,12 @@ enum fabric_stage {
 struct fabric_lane;
 struct fabric_port;
 
-struct fabric_item { /* a packet with what the engine knows of it */
+/* What belongs to one cache line is said below, as most of the time of a large subnet goes by waiting for
+ * memory. A packet with what the engine knows of it: */
+struct fabric_item {
 	struct fabric_packet packet;
 	struct fabric_due due;
+	/* The second line. */
 	uint64_t tail_ps;         /* when the last byte comes, or came, to `in` */
 	struct fabric_port *in;   /* the port that it came to; a sender: its port */
 	struct fabric_port *out;  /* of the same node, when it is known */
@@ -63,7 +66,10 @@ struct fabric_item { /* a packet with what the engine knows of it */
 	uint8_t stage;            /* enum fabric_stage */
 	uint8_t why;              /* enum fabric_drop, on its way to drop() */
 	bool lost;                /* goes to drop() */
-};
+} cache_aligned;
+
+_Static_assert(offsetof(struct fabric_item, tail_ps) == CACHE_LINE && sizeof(struct fabric_item) == 2 * CACHE_LINE,
+	       "lines of a packet");
 
 struct fabric_source {
 	struct list request;      /* in the requests of an output lane; empty: not there */
@@ -91,13 +97,14 @@ struct fabric_flow {
 
 struct fabric_flow_control { /* a packet on the cable to the other end */
 	struct fabric_due due;
-	uint16_t fctbs, fccl;
-	bool lost;
+	uint16_t fctbs; /* 12 bits; and LOST */
+	uint16_t fccl;
 };
+#define FABRIC_FLOW_CONTROL_LOST 0x8000u
 
-/* In both structures below, what each packet needs comes first. */
 struct fabric_lane {
 	struct fabric_port *port;
+	struct fabric_lane *peer; /* the same lane at the other end */
 	struct list requests;     /* of sources, at the output */
 	uint8_t number;
 	bool starved;             /* output: the head lacked credits since the last packet left */
@@ -105,28 +112,36 @@ struct fabric_lane {
 	/* Flow control packets about the input lane, which leave by the same port. */
 	bool flow_control_due;
 	uint8_t flow_control_used; /* bits of those on the cable */
+	bool has_outputs;         /* `by_output` is not NULL */
 	uint16_t sent_blocks;     /* output: TBS, 12 bits */
 	uint16_t limit_blocks;    /* output: CL, 12 bits */
 	uint16_t received_blocks; /* input: ABR, 12 bits */
 	uint16_t told;            /* input: FCCL of the last flow control packet */
+	uint16_t unmarked;        /* output: packets since the last mark */
 	uint32_t free_blocks;     /* input: FB */
 	uint32_t queued_bytes;    /* that will leave here */
 	uint32_t ready_bytes;     /* of these, without those that wait behind packets for other lanes */
+	/* The second line. */
+	struct fabric_source in cache_aligned;
 	uint64_t head_ps;         /* since when the first request is the first */
-	struct fabric_source in;
-	uint64_t flow_control_ps; /* when the last one was sent */
+	/* The third line. */
 	struct fabric_flow_control flow_control[FABRIC_FLOW_CONTROL_MAX];
+	uint64_t flow_control_ps; /* when the last one was sent */
+	struct fabric_due refresh;
+	/* What few packets need. */
+	struct fabric_due lifetime;
 	struct fabric_source *by_output; /* virtual output queues, one for each port; or NULL */
 	uint64_t starved_ps;      /* since when `starved` */
-	struct fabric_due lifetime, refresh;
-	uint16_t unmarked;        /* packets since the last mark */
 	uint32_t mark;            /* of the search for deadlocks */
 } cache_aligned;
+_Static_assert(offsetof(struct fabric_lane, flow_control) == 2 * CACHE_LINE &&
+	       offsetof(struct fabric_lane, lifetime) == 3 * CACHE_LINE, "lines of a lane");
 
 struct fabric_weights { /* where a port is in one of its two tables */
 	uint8_t count;            /* behind it are entries of weight 0 */
 	uint8_t current;
-	int32_t left_bytes;       /* of the current entry's weight */
+	struct fabric_arbitration entry; /* the current one */
+	int32_t left_bytes;       /* of its weight */
 };
 
 struct fabric_throttle { /* annex A10, at a port of an adapter */
@@ -162,8 +177,10 @@ struct fabric_port {
 	bool peer_cuts;            /* the peer is a switch that cuts through */
 	uint16_t requested;        /* bits of lanes with requests */
 	uint16_t flow_control_due; /* bits of lanes */
+	struct fabric_port_setting setting;
 	struct fabric_port *next_woken;
-	/* The link, in the direction away from here. */
+	uint64_t bps;
+	/* The second line: the link, in the direction away from here. */
 	uint64_t byte_ps;          /* 0: no whole number */
 	uint64_t delay_ps;
 	uint64_t busy_ps;          /* something is being sent until then: */
@@ -175,19 +192,20 @@ struct fabric_port {
 	uint8_t sending_lane;
 	bool low_turn;             /* of arbitration */
 	int32_t high_left_bytes;
+	/* The third line. */
 	struct fabric_weights weights[2]; /* [1]: of high priority */
 	uint64_t wait_since_ps;    /* FABRIC_NEVER: data does not wait */
 	double bit_error_rate;
-	struct fabric_port_setting setting;
 	struct fabric_congestion_switch marking;
 	uint32_t buffer_blocks;    /* of each lane, here and at the peer */
-	struct fabric_counters counters;
+	struct fabric_throttle *throttle;
+	/* The fourth line; the counters that each packet raises come first. */
+	struct fabric_counters counters cache_aligned;
 	uint64_t wait_ps;
-	uint64_t bps, refresh_ps;
+	uint64_t refresh_ps;
 	uint16_t mtu;
 	bool writable;             /* in the list of ports to report as writable */
 	struct fabric_port *next_writable;
-	struct fabric_throttle *throttle;
 	/* Partitions. */
 	uint16_t *pkeys;
 	uint32_t pkey_count;
@@ -195,6 +213,9 @@ struct fabric_port {
 	struct fabric_source *own;
 	struct fabric_arbitration entries[2][FABRIC_ARBITRATION_ENTRIES]; /* as `weights` */
 } cache_aligned;
+_Static_assert(offsetof(struct fabric_port, byte_ps) == CACHE_LINE &&
+	       offsetof(struct fabric_port, weights) == 2 * CACHE_LINE &&
+	       offsetof(struct fabric_port, counters) == 3 * CACHE_LINE, "lines of a port");
 
 struct fabric {
 	uint64_t now_ps;

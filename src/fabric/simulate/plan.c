@@ -195,9 +195,11 @@ static uint64_t interval_of(const struct simulate_state *st, const struct simula
 	return ps < 1 ? 1 : ps > (double)SIMULATE_TIME_PS_MAX ? SIMULATE_TIME_PS_MAX : (uint64_t)(ps + 0.5);
 }
 
-static void prepare_senders(struct simulate_state *st)
+static int prepare_senders(struct simulate_state *st)
 {
-	for (uint32_t i = st->sender_count; i-- > 0;) {
+	int err = fabric_queue_reserve(&st->due, st->sender_count);
+
+	for (uint32_t i = st->sender_count; i-- > 0 && !err;) {
 		struct simulate_sender *sd = &st->senders[i];
 		const struct simulate_traffic *f = &st->s->traffic[sd->traffic];
 
@@ -212,6 +214,7 @@ static void prepare_senders(struct simulate_state *st)
 		sd->next_ps = f->start_ps + (sd->interval_ps ? prng_below(&st->prng, sd->interval_ps) : 0);
 		fabric_queue_arm(&st->due, &sd->due, sd->next_ps);
 	}
+	return err;
 }
 
 static int add_hists(struct simulate_result *r)
@@ -249,11 +252,11 @@ int simulate_plan(struct simulate_state *st)
 	}
 	if (!err)
 		err = add_hists(st->r);
+	if (!err)
+		err = prepare_senders(st);
 	if (err == -ENOSPC)
 		log_error("the traffic has more than %u senders or %u flows", SIMULATE_SENDERS_MAX, SIMULATE_FLOWS_MAX);
 	else if (err)
 		log_error("no memory for the flows of the traffic");
-	else
-		prepare_senders(st);
 	return err;
 }

@@ -203,6 +203,7 @@ static void clean(struct simulate_state *st)
 		fabric_close(st->f);
 	routing_tables_free(st->routing);
 	routing_layers_free(st->layers);
+	fabric_queue_free(&st->due);
 	free(st->by_node);
 	free(st->before);
 	free(st->open);
