@@ -94,7 +94,7 @@ static const char *const texts[] = {
 	"congestion-host timer=2 increase=1 trigger=2 minimum=0 limit=31\ncongestion-table step=1/8\n"
 	"traffic hot host-2..5 -> host-1 window=9\ntraffic c uniform load=30% arrivals=random message=4KiB\n"
 	"traffic h hot-spot target=host-1 share=25% messages=5\nduration 20us\nsample 1us\ndeadlock-after 3us\n",
-	"topology torus:3x3\nrouting lash\nlanes 4\ntraffic p permutation message=8KiB\ntraffic s shift by=2 packet=512\n"
+	"topology torus:3x3\nrouting dfsssp\nlanes 4\ntraffic p permutation message=8KiB\ntraffic s shift by=2 packet=512\n"
 	"traffic r bit-reversal hosts=host-1..8\ntraffic all all-to-all messages=2 message=1KiB\nduration 30us\n"
 	"fault 3us cut switch-1-1:2\nfault 6us join switch-1-1:2\nfault 1us bit-errors switch-1-2:2 1e-5\n"
 	"expect circles = 0\nexpect layers < 4\nexpect latency-99 p < 50\n",

@@ -7,7 +7,7 @@
  * Tables are indexed by targets and not by LIDs: a target is a port that can have a LID, port 0 of a switch or
  * a port of a host adapter. A subnet manager that gives LIDs writes the entry of a target to its LIDs.
  *
- * Engines give one path between two ports. LASH also says which layer, so which service level and lane, packets
+ * Engines give one path between two ports. LASH and DFSSSP also say which layer, so which service level and lane, packets
  * between two ports use. Several paths between two ports, and routing on partitions, are not here.
  */
 #ifndef FABRIC_ROUTING_ROUTING_H
@@ -80,6 +80,12 @@ struct routing_layers {
  */
 int routing_lash(const struct topology *t, unsigned layers_max, struct routing **r,
 		 struct routing_layers **layers, char *why, size_t why_bytes);
+/*
+ * DFSSSP: as LASH, but of the shortest paths to a target each switch takes the one whose cables the fewest other paths
+ * pass, so that traffic is spread over the whole path and not only over the ports of one switch.
+ */
+int routing_dfsssp(const struct topology *t, unsigned layers_max, struct routing **r,
+		   struct routing_layers **layers, char *why, size_t why_bytes);
 /* The layer of packets from target `source` to target `target`. */
 uint8_t routing_layer(const struct routing *r, const struct routing_layers *l, uint32_t source, uint32_t target);
 /* NULL is allowed. */

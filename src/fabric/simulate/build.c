@@ -56,7 +56,9 @@ int simulate_build_routes(struct simulate_state *st)
 	char why[300] = "";
 	int ret;
 
-	if (st->s->routing == SIMULATE_LASH)
+	if (st->s->routing == SIMULATE_DFSSSP)
+		ret = routing_dfsssp(t, st->s->lanes, &st->routing, &st->layers, why, sizeof(why));
+	else if (st->s->routing == SIMULATE_LASH)
 		ret = routing_lash(t, st->s->lanes, &st->routing, &st->layers, why, sizeof(why));
 	else if (st->s->routing == SIMULATE_UP_DOWN)
 		ret = routing_up_down(t, NULL, 0, &st->routing);

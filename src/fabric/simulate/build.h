@@ -5,7 +5,7 @@
 
 #include "fabric/simulate/state.h"
 
-/* Forwarding tables, and layers with lash. Negative: logged. */
+/* Forwarding tables, and layers with lash and dfsssp. Negative: logged. */
 int simulate_build_routes(struct simulate_state *st);
 /* Nodes, links, tables, lanes, arbitration, congestion control. Negative: logged. */
 int simulate_build_fabric(struct simulate_state *st, const struct fabric_ops *ops);

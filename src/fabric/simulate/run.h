@@ -84,7 +84,7 @@ struct simulate_result {
 	uint64_t sent, delivered, lost, reordered, marked, notifications;
 	uint64_t lost_why[16];    /* by enum fabric_drop */
 	double carried;           /* rate of all traffic by that of the senders' links */
-	unsigned layers;          /* of lash; 0 otherwise */
+	unsigned layers;          /* of lash and dfsssp; 0 otherwise */
 	struct simulate_lane *circle; /* in the paths, which may deadlock */
 	uint32_t circle_count;
 	struct simulate_flow *flows;

@@ -49,6 +49,7 @@ static const char *const others[] = { "title", "topology", "routing" };
 
 static const char *const routings[] = {
 	[SIMULATE_MIN_HOP] = "min-hop", [SIMULATE_UP_DOWN] = "up-down", [SIMULATE_LASH] = "lash",
+	[SIMULATE_DFSSSP] = "dfsssp",
 };
 
 const char *simulate_routing_name(enum simulate_routing routing)
@@ -82,7 +83,7 @@ static int take_routing(struct topology_scan *s, struct simulate_scenario *c)
 			c->routing = (enum simulate_routing)i;
 			return simulate_words_end(s);
 		}
-	return topology_scan_refuse(s, "routing: expected min-hop, up-down or lash");
+	return topology_scan_refuse(s, "routing: expected min-hop, up-down, lash or dfsssp");
 }
 
 static int read_topology(struct topology_scan *s, struct simulate_scenario *c, const char *folder)
@@ -174,8 +175,8 @@ static int check_traffic(struct topology_scan *s, struct simulate_scenario *c, s
 	s->line = f->line;
 	if (f->packet_bytes > c->mtu)
 		return topology_scan_refuse(s, "packet: %u bytes are more than the mtu, %u", f->packet_bytes, c->mtu);
-	if (c->routing == SIMULATE_LASH && f->sl)
-		return topology_scan_refuse(s, "sl: with lash the layer of the path is the service level");
+	if (c->routing >= SIMULATE_LASH && f->sl)
+		return topology_scan_refuse(s, "sl: with lash and dfsssp the layer of the path is the service level");
 	if (!c->duration_ps && !f->messages && f->stop_ps == UINT64_MAX)
 		return topology_scan_refuse(s, "traffic '%s' never ends: give duration, or stop= or messages= here", f->name);
 	if (!f->packet_bytes)

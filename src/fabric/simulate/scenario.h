@@ -28,6 +28,7 @@ enum simulate_routing {
 	SIMULATE_MIN_HOP,
 	SIMULATE_UP_DOWN,
 	SIMULATE_LASH, /* a service level for each layer, which the path decides */
+	SIMULATE_DFSSSP, /* as well */
 };
 
 enum simulate_pattern {

@@ -35,7 +35,7 @@ struct simulate_state {
 	struct simulate_result *r;
 	struct fabric *f;
 	struct routing *routing;
-	struct routing_layers *layers; /* NULL: not lash */
+	struct routing_layers *layers; /* NULL: neither lash nor dfsssp */
 	struct prng prng;
 	struct simulate_sender *senders;
 	uint32_t sender_count, senders_done;

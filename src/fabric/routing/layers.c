@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LASH: shortest paths in layers (Skeie, Lysne, Theiss, "Layered shortest path (LASH) routing in irregular
- * system area networks", 2002). Each path goes into the first layer whose channel dependency graph it
- * leaves without a circle. See routing.h. The paths are those of routing_min_hop(), so that a port of an
- * adapter, and not a switch as in the original, is what a path leads to: two ports of one switch may be
- * reached over different cables.
+ * Layers of paths (Skeie, Lysne, Theiss, "Layered shortest path (LASH) routing in irregular system area
+ * networks", 2002). Each path goes into the first layer whose channel dependency graph it leaves without a
+ * circle. See routing.h. A port of an adapter, and not a switch as in the original, is what a path leads to: two
+ * ports of one switch may be reached over different cables.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/routing/tables.h"
+#include "fabric/routing/layers.h"
 #include "fabric/topology/lookup.h"
 #include "fabric/topology/say.h"
 
@@ -29,7 +28,7 @@ struct layer {
 	struct topology_table known; /* from << 32 | to, of edges that stay */
 };
 
-struct lash {
+struct placing {
 	const struct topology *t;
 	const struct routing *r;
 	struct routing_layers *out;
@@ -40,7 +39,7 @@ struct lash {
 	uint32_t search;
 };
 
-static int add_layer(struct lash *l)
+static int add_layer(struct placing *l)
 {
 	struct layer *layer = &l->layers[l->layer_count];
 
@@ -53,7 +52,7 @@ static int add_layer(struct lash *l)
 }
 
 /* The channels between switches of the path from a switch to a target into `path`; how many. */
-static uint32_t follow(const struct lash *l, uint32_t from, uint32_t target)
+static uint32_t follow(const struct placing *l, uint32_t from, uint32_t target)
 {
 	uint32_t count = 0, at = from;
 
@@ -73,7 +72,7 @@ static uint32_t follow(const struct lash *l, uint32_t from, uint32_t target)
 }
 
 /* Does a chain of edges lead from one channel to another? */
-static bool leads(struct lash *l, const struct layer *layer, uint32_t from, uint32_t to)
+static bool leads(struct placing *l, const struct layer *layer, uint32_t from, uint32_t to)
 {
 	uint32_t depth = 1;
 
@@ -109,13 +108,13 @@ static int add_edge(struct layer *layer, uint32_t from, uint32_t to)
 	return 0;
 }
 
-static uint64_t key_of(const struct lash *l, uint32_t i)
+static uint64_t key_of(const struct placing *l, uint32_t i)
 {
 	return (uint64_t)l->path[i - 1] << 32 | l->path[i];
 }
 
 /* Takes back the newest edges: those of the path from place `end` down to `start` that were not there. */
-static void take_back(struct lash *l, struct layer *layer, uint32_t before, uint32_t end)
+static void take_back(struct placing *l, struct layer *layer, uint32_t before, uint32_t end)
 {
 	for (uint32_t i = end; layer->edge_count > before; i--)
 		if (layer->first[l->path[i - 1]] == layer->edge_count - 1)
@@ -123,7 +122,7 @@ static void take_back(struct lash *l, struct layer *layer, uint32_t before, uint
 }
 
 /* 1: the path of `count` channels is in the layer now; 0: it would close a circle; -ENOMEM. */
-static int try_layer(struct lash *l, struct layer *layer, uint32_t count)
+static int try_layer(struct placing *l, struct layer *layer, uint32_t count)
 {
 	uint32_t before = layer->edge_count;
 	int err;
@@ -149,7 +148,7 @@ static int try_layer(struct lash *l, struct layer *layer, uint32_t count)
 	return 1;
 }
 
-static int place(struct lash *l, uint32_t from, uint32_t target)
+static int place(struct placing *l, uint32_t from, uint32_t target)
 {
 	uint32_t count = follow(l, from, target);
 
@@ -169,7 +168,7 @@ static int place(struct lash *l, uint32_t from, uint32_t target)
 	}
 }
 
-static int place_all(struct lash *l)
+static int place_all(struct placing *l)
 {
 	for (uint32_t from = 0; from < l->t->node_count; from++) {
 		if (!l->r->ports[from])
@@ -188,7 +187,7 @@ static int place_all(struct lash *l)
 	return 0;
 }
 
-static int prepare(struct lash *l)
+static int prepare(struct placing *l)
 {
 	l->channels = l->t->link_count * 2;
 	l->out = calloc(1, sizeof(*l->out));
@@ -203,7 +202,7 @@ static int prepare(struct lash *l)
 	return l->out->of ? add_layer(l) : -ENOMEM;
 }
 
-static void clean(struct lash *l)
+static void clean(struct placing *l)
 {
 	for (unsigned i = 0; l->layers && i < l->layer_count; i++) {
 		free(l->layers[i].first);
@@ -216,32 +215,48 @@ static void clean(struct lash *l)
 	free(l->seen);
 }
 
-int routing_lash(const struct topology *t, unsigned layers_max, struct routing **r,
-		 struct routing_layers **layers, char *why, size_t why_bytes)
+static int make_layers(const struct topology *t, const struct routing *r, unsigned layers_max,
+		       struct routing_layers **layers)
 {
-	struct lash l = { .t = t, .layers_max = layers_max };
+	struct placing l = { .t = t, .r = r, .layers_max = layers_max };
+	int err = prepare(&l);
+
+	if (!err)
+		err = place_all(&l);
+	clean(&l);
+	if (err)
+		routing_layers_free(l.out);
+	else
+		*layers = l.out;
+	return err;
+}
+
+int routing_in_layers(const struct topology *t, routing_engine *engine, unsigned layers_max, struct routing **r,
+		      struct routing_layers **layers, char *why, size_t why_bytes)
+{
+	struct routing *made;
 	int err;
 
 	if (!layers_max || layers_max > ROUTING_LANES_MAX)
 		return topology_say(why, why_bytes, -EINVAL, "there are 1 to %d layers", ROUTING_LANES_MAX);
-	err = routing_min_hop(t, r);
+	err = engine(t, &made);
 	if (err)
 		return topology_say(why, why_bytes, err, "no memory for forwarding tables");
-	l.r = *r;
-	err = prepare(&l);
-	if (!err)
-		err = place_all(&l);
-	clean(&l);
+	err = make_layers(t, made, layers_max, layers);
 	if (!err) {
-		*layers = l.out;
+		*r = made;
 		return 0;
 	}
-	routing_layers_free(l.out);
-	routing_tables_free(*r);
-	*r = NULL;
+	routing_tables_free(made);
 	return err == -ENOSPC ? topology_say(why, why_bytes, err, "the shortest paths of this subnet need "
 					     "more than %u layers to be without circles", layers_max)
 			      : topology_say(why, why_bytes, err, "no memory for layers");
+}
+
+int routing_lash(const struct topology *t, unsigned layers_max, struct routing **r,
+		 struct routing_layers **layers, char *why, size_t why_bytes)
+{
+	return routing_in_layers(t, routing_min_hop, layers_max, r, layers, why, why_bytes);
 }
 
 uint8_t routing_layer(const struct routing *r, const struct routing_layers *l, uint32_t source, uint32_t target)

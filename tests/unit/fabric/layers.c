@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LASH: shortest paths in as few layers as the first that fits gives, none of which has a circle. */
+/*
+ * LASH and DFSSSP: shortest paths in as few layers as the first that fits gives, none of which has a circle; and
+ * DFSSSP's paths share cables with fewer others.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +13,7 @@
 
 #include "fabric/routing/routing.h"
 #include "fabric/topology/generate.h"
+#include "random_subnet.h"
 
 struct layered {
 	struct topology *t;
@@ -82,6 +86,86 @@ static void layers_have_no_circle(void **state)
 	}
 }
 
+/* Of all paths between adapters, those on the cable with the most in one direction. */
+static uint32_t most_paths(const struct topology *t, const struct routing *r)
+{
+	uint32_t *paths = calloc(t->link_count * 2U, sizeof(*paths)), most = 0;
+
+	for (uint32_t s = 0; s < r->target_count; s++)
+		for (uint32_t to = 0; to < r->target_count; to++) {
+			uint32_t links[64], at = r->targets[s].node;
+			int count = routing_path(t, r, s, to, links, 64);
+
+			for (int i = 0; i < count && r->targets[s].port && r->targets[to].port; i++) {
+				const struct topology_link *l = &t->links[links[i]];
+				/* A cable from a switch to itself leads nowhere, so it is on no path. */
+				bool back = l->end[1].node == at;
+
+				paths[links[i] * 2 + back]++;
+				at = l->end[back ? 0 : 1].node;
+			}
+		}
+	for (uint32_t i = 0; i < t->link_count * 2; i++)
+		most = paths[i] > most ? paths[i] : most;
+	free(paths);
+	return most;
+}
+
+static void each_path_is_shortest(const struct topology *t, const struct routing *r)
+{
+	uint32_t *hops = malloc(t->node_count * sizeof(*hops));
+
+	for (uint32_t s = 0; s < r->target_count; s++) {
+		assert_int_equal(topology_hops(t, r->targets[s].node, hops), 0);
+		for (uint32_t to = 0; to < r->target_count; to++)
+			assert_int_equal(routing_path(t, r, s, to, NULL, 0), hops[r->targets[to].node]);
+	}
+	free(hops);
+}
+
+static void dfsssp_on_a_thousand_random_subnets(void **state)
+{
+	uint64_t most = 0, most_min_hop = 0;
+
+	for (uint64_t seed = 0; seed < 1000; seed++) {
+		struct layered a = { .t = random_subnet(seed) };
+		struct routing *min_hop;
+		char why[300];
+
+		if (routing_dfsssp(a.t, ROUTING_LANES_MAX, &a.r, &a.l, why, sizeof(why)) ||
+		    routing_check_paths(a.t, a.r, why, sizeof(why)))
+			fail_msg("%u: %s", (unsigned)seed, why);
+		each_path_is_shortest(a.t, a.r);
+		assert_int_equal(circle_of(&a, layer_of), 0);
+		assert_int_equal(routing_min_hop(a.t, &min_hop), 0);
+		most += most_paths(a.t, a.r);
+		most_min_hop += most_paths(a.t, min_hop);
+		routing_tables_free(min_hop);
+		end(&a);
+	}
+	printf("paths on the cable with the most, mean: %.1f, by min-hop %.1f\n", (double)most / 1000,
+	       (double)most_min_hop / 1000);
+	assert_true(most < most_min_hop);
+}
+
+static void dfsssp_needs_few_layers(void **state)
+{
+	static const struct { const char *text; unsigned layers; } cases[] = {
+		{ "fat-tree:8x4", 1 }, { "single:4", 1 }, { "ring:5", 2 }, { "torus:4x4", 4 }, { "dragonfly:4x2x2", 4 },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct layered a = { 0 };
+		char why[300];
+
+		if (topology_generate(cases[i].text, &a.t, why, sizeof(why)) ||
+		    routing_dfsssp(a.t, cases[i].layers, &a.r, &a.l, why, sizeof(why)))
+			fail_msg("%s: %s", cases[i].text, why);
+		assert_int_equal(circle_of(&a, layer_of), 0);
+		end(&a);
+	}
+}
+
 static void each_layer_in_use_has_a_path(void **state)
 {
 	struct layered a = make("torus:4x4,hosts=2", ROUTING_LANES_MAX);
@@ -120,6 +204,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layers_have_no_circle),
 		cmocka_unit_test(each_layer_in_use_has_a_path),
+		cmocka_unit_test(dfsssp_on_a_thousand_random_subnets),
+		cmocka_unit_test(dfsssp_needs_few_layers),
 		cmocka_unit_test(too_few_layers_are_told),
 	};
 
