@@ -58,6 +58,7 @@ static const struct cli_command benches[] = {
 	{ "program", "a program of perftest, between two processes", bench_single_main },
 	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
 	{ "odp", "memory on demand, by the model of an adapter, in virtual time", bench_odp_main },
+	{ "fabric", "a simulated InfiniBand subnet: traffic, routes, deadlocks, sweeps", bench_single_main },
 #endif
 	{ .name = NULL },
 };

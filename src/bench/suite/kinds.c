@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/suite/kinds.h"
+#include "bench/fabric/fabric.h"
 #include "bench/mpi/mpi.h"
 #include "bench/odp/odp.h"
 #include "bench/suite/kind_floor.h"
@@ -58,6 +59,8 @@ static const struct entry entries[] = {
 	  .kind = &bench_kind_mpi },
 	{ "odp", "memory on demand, by the model of an adapter, in virtual time",
 	  .kind = &bench_kind_odp },
+	{ "fabric", "a simulated InfiniBand subnet: traffic, routes, deadlocks, sweeps",
+	  .kind = &bench_kind_fabric },
 	{ "floor", "what this machine can do at best",
 	  .kind = &bench_kind_floor },
 };

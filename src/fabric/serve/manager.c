@@ -36,6 +36,8 @@ struct serve_manager {
 	uint32_t node;
 	uint8_t port;
 	bool done;
+	uint64_t sweeps;
+	struct manager_report last;
 	uint64_t due_ns; /* of a sweep after a change of a link; UINT64_MAX: none */
 	struct arrivals smps;
 	struct arrivals queries; /* of subnet administration, which may take long: one in a turn */
@@ -58,6 +60,8 @@ static void on_swept(void *arg, const struct manager_report *r)
 {
 	struct serve_manager *m = arg;
 
+	m->sweeps++;
+	m->last = *r;
 	if (r->unanswered)
 		log_warn("%u of %u requests of the subnet manager got no answer: the fabric works in part",
 			 r->unanswered, r->requests);
@@ -125,6 +129,12 @@ void serve_manager_link(struct serve_manager *m, uint64_t now_ns)
 bool serve_manager_is_done(const struct serve_manager *m)
 {
 	return m->done;
+}
+
+uint64_t serve_manager_sweeps(const struct serve_manager *m, struct manager_report *last)
+{
+	*last = m->last;
+	return m->sweeps;
 }
 
 /* ---- MADs ---- */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct agent_address;
+struct manager_report;
 struct serve;
 struct serve_manager;
 
@@ -25,6 +26,8 @@ bool serve_manager_deliver(struct serve_manager *m, uint32_t node, uint8_t port,
 			   const struct agent_address *from);
 uint64_t serve_manager_next_ns(const struct serve_manager *m);
 void serve_manager_tick(struct serve_manager *m, uint64_t now_ns);
+/* How many sweeps have ended, and what the last one came to (zeros: none has). */
+uint64_t serve_manager_sweeps(const struct serve_manager *m, struct manager_report *last);
 /* Has the first sweep ended? */
 bool serve_manager_is_done(const struct serve_manager *m);
 

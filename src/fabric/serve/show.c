@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "fabric/agent/agent.h"
+#include "fabric/manager/manager.h"
+#include "fabric/serve/manager.h"
 #include "fabric/serve/nodes.h"
 #include "fabric/serve/packet.h"
 
@@ -154,6 +156,19 @@ static void put_totals(FILE *out, struct serve *s)
 		s->no_buffer, fabric_packets_inside(s->fabric), s->deadlocks);
 }
 
+static void put_manager(FILE *out, const struct serve *s)
+{
+	struct manager_report r;
+	uint64_t sweeps;
+
+	if (!s->manager)
+		return;
+	sweeps = serve_manager_sweeps(s->manager, &r);
+	fprintf(out, ",\"manager\":{\"sweeps\":%" PRIu64 ",\"up\":%s,\"requests\":%u,\"unanswered\":%u"
+		     ",\"took_ns\":%" PRIu64 "}",
+		sweeps, r.up ? "true" : "false", r.requests, r.unanswered, r.took_ns);
+}
+
 int serve_show(struct serve *s, char **text, size_t *bytes)
 {
 	FILE *out;
@@ -168,6 +183,7 @@ int serve_show(struct serve *s, char **text, size_t *bytes)
 	fprintf(out, ",\"seconds\":%.6f,\"seed\":%" PRIu64, (double)(s->now_ns - s->origin_ns) / 1e9,
 		s->set.seed);
 	put_totals(out, s);
+	put_manager(out, s);
 	fputs(",\"nodes\":[", out);
 	for (uint32_t i = 0; i < s->topology->node_count; i++) {
 		if (i)
