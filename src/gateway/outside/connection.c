@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gateway/outside/outside_private.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/wakeup.h"
 
@@ -30,6 +32,22 @@ int outside_fail_silent(struct outside *o)
 {
 	return outside_fail(o, -ETIMEDOUT, "it does not answer within %g s (connect_timeout)",
 			    o->connect_timeout_s);
+}
+
+const char *outside_tls_reason(const char *reason)
+{
+	static const char *const closed[] = { "unexpected eof", "SSL_ERROR_SYSCALL" };
+	static const char *const no_tls[] = {
+		"wrong version number", "packet length too long", "http request",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(closed); i++)
+		if (strstr(reason, closed[i]))
+			return "the server has closed it";
+	for (size_t i = 0; i < ARRAY_SIZE(no_tls); i++)
+		if (strstr(reason, no_tls[i]))
+			return "the server answers without TLS";
+	return reason;
 }
 
 struct dial_limit outside_limit(const struct outside *o, uint64_t until_ns)

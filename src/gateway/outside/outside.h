@@ -248,6 +248,9 @@ int outside_fail(struct outside *o, int ret, const char *fmt, ...)
 
 /* The same for a server that does not answer within connect_timeout; returns -ETIMEDOUT. */
 int outside_fail_silent(struct outside *o);
+/* What OpenSSL says when TLS fails, with a server that closes the connection or has no TLS named in
+ * plain words. The text is `reason` or a constant. */
+const char *outside_tls_reason(const char *reason);
 
 /* Until `until_ns` of clock_now_ns(), or until the node stops. For open(). */
 struct dial_limit outside_limit(const struct outside *o, uint64_t until_ns);

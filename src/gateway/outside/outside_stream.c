@@ -34,7 +34,8 @@ static int broken(struct outside *o, const struct stream *s, ssize_t n)
 	if (!n)
 		return outside_fail(o, -ECONNRESET, "the server has closed it");
 	if (s->tls)
-		return outside_fail(o, (int)n, "TLS: %s", s->tls_ops->reason(s->tls));
+		return outside_fail(o, (int)n, "TLS: %s",
+				    outside_tls_reason(s->tls_ops->reason(s->tls)));
 	return outside_fail(o, (int)n, "%s", strerror((int)-n));
 }
 

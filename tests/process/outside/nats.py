@@ -20,6 +20,7 @@ class Core(servers.Kind):
     name = "nats"
     program = "nats-server"
     port = 4222
+    before_tls = b'INFO {"server_id":"D","version":"2.9.0","headers":true,"max_payload":1048576,"tls_required":true}\r\n'
     refusal = "authorization"
     more = ""
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import tls_hostile
 from double import Double
 from gateway_process import BUSBAR, Gateway, check
 
@@ -105,6 +106,7 @@ class Kind:
     name = None             # of the node-type
     program = None          # that has to be installed
     port = None
+    tls_port = None         # if it is another one
     host = "127.0.0.1"
     tls = True              # the protocol has it
     password = True
@@ -115,6 +117,8 @@ class Kind:
     formats_min = 10
     rate = RATE
     nonsense = ()           # bytes that come before those without sense, a list
+    before_tls = b""        # what a server says before a client begins with TLS
+    plain = b"\0" * 64      # what a server without TLS answers to a handshake
     # A line of the log of a gateway whose server does not take the password.
     refusal = "refuse|denied|not authori[sz]ed|password"
 
@@ -135,6 +139,14 @@ class Kind:
         raise NotImplementedError
 
     # ---- what all have ----
+
+    def tls_node(self, port, ca, password, timeout):
+        """A node that writes over TLS to that port of localhost, and gives up after `timeout` seconds."""
+        at = (self.port, self.tls_port)
+        self.port = self.tls_port = port
+        text = self.node("out", "account", "json", ca, password)
+        self.port, self.tls_port = at
+        return re.sub(r"\b(connect_)?timeout = [0-9.]+; ", "", text) + " connect_timeout = %s;" % timeout
 
     def start(self, tls=False, password=None):
         log = open(os.path.join(self.folder, "server.log"), "a")
@@ -503,6 +515,11 @@ paths = ( { in = "sig"; out = "o"; }, { in = "i"; } );
     server.close()
 
 
+def hostile_tls(kind):
+    """Servers that are not the right one, or do not go on in the handshake (tls_hostile.py)."""
+    tls_hostile.refuses_all(kind, until, ENDS_IN)
+
+
 SCENARIOS = {
     "exchange": exchange,
     "protected": protected,
@@ -513,6 +530,7 @@ SCENARIOS = {
     "cut": network_is_cut,
     "full": full,
     "nonsense": nonsense,
+    "tls": hostile_tls,
 }
 
 

@@ -69,6 +69,7 @@ struct amqp_node {
 	pthread_mutex_t opening;    /* of the next two */
 	int opening_fd;             /* where the thread of the node waits for the server, or -1 */
 	bool stopping;
+	int tls_fd;                 /* of the thread of the node: a second one of the socket, or -1 */
 
 	/* Of a connection */
 	amqp_connection_state_t state;

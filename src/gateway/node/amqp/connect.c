@@ -7,6 +7,7 @@
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -21,6 +22,29 @@
 /* The least that the protocol allows. */
 #define FRAME_MIN 4096
 
+/* ---- what a stop of the node interrupts ---- */
+
+/* From now on amqp_node_stop_opening() can end a wait; -1: no more. */
+static int show_socket(struct amqp_node *a, int fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&a->opening);
+	a->opening_fd = fd;
+	ret = a->stopping ? -EINTR : 0;
+	pthread_mutex_unlock(&a->opening);
+	return ret;
+}
+
+void amqp_node_stop_opening(struct amqp_node *a)
+{
+	pthread_mutex_lock(&a->opening);
+	a->stopping = true;
+	if (a->opening_fd >= 0)
+		shutdown(a->opening_fd, SHUT_RDWR);
+	pthread_mutex_unlock(&a->opening);
+}
+
 /* ---- TLS ---- */
 
 /* Without it OpenSSL would ask at a terminal. */
@@ -33,11 +57,12 @@ static int fail_tls(struct amqp_node *a, const char *what)
 {
 	unsigned long error = ERR_peek_last_error();
 	const char *reason = error ? ERR_reason_error_string(error) : NULL;
+	char text[300];
 
 	ERR_clear_error();
-	return outside_fail(&a->outside, -EPROTO, "TLS: %s%s%s%s%s", what, reason ? ": " : "",
-			    reason ? reason : "", a->distrust ? ": " : "",
-			    a->distrust ? a->distrust : "");
+	snprintf(text, sizeof(text), "%s%s%s%s%s", what, reason ? ": " : "", reason ? reason : "",
+		 a->distrust ? ": " : "", a->distrust ? a->distrust : "");
+	return outside_fail(&a->outside, -EPROTO, "TLS: %s", outside_tls_reason(text));
 }
 
 /* As OpenSSL's own check, but keeps the reason. */
@@ -58,6 +83,35 @@ static bool set_server_name(struct amqp_node *a, SSL_CTX *ctx)
 	X509_VERIFY_PARAM *p = SSL_CTX_get0_param(ctx);
 
 	return X509_VERIFY_PARAM_set1_ip_asc(p, name) || X509_VERIFY_PARAM_set1_host(p, name, 0);
+}
+
+/* The library does not show its socket before TLS has begun, and closes it by itself. So a stop
+ * gets a descriptor of its own. */
+static void on_tls_state(const SSL *ssl, int where, int ret)
+{
+	struct amqp_node *a = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+	if (!(where & SSL_CB_HANDSHAKE_START) || a->tls_fd >= 0)
+		return;
+	a->tls_fd = fcntl(SSL_get_fd(ssl), F_DUPFD_CLOEXEC, 0);
+	if (show_socket(a, a->tls_fd))
+		shutdown(SSL_get_fd(ssl), SHUT_RDWR);
+}
+
+static int open_tls(struct amqp_node *a, amqp_socket_t *s, const struct timeval *limit)
+{
+	SSL_CTX *ctx = amqp_ssl_socket_get_context(s);
+	int status;
+
+	a->tls_fd = -1;
+	SSL_CTX_set_app_data(ctx, a);
+	SSL_CTX_set_info_callback(ctx, on_tls_state);
+	status = amqp_socket_open_noblock(s, a->host, (int)a->port, limit);
+	SSL_CTX_set_info_callback(ctx, NULL);
+	show_socket(a, -1);
+	if (a->tls_fd >= 0)
+		close(a->tls_fd);
+	return status;
 }
 
 static int set_tls(struct amqp_node *a, amqp_socket_t *s)
@@ -99,9 +153,12 @@ static int connect_tls(struct amqp_node *a, uint64_t end_ns)
 
 	if (ret)
 		return ret;
-	status = amqp_socket_open_noblock(s, a->host, (int)a->port, &t);
+	status = open_tls(a, s, &t);
 	if (!status)
 		return 0;
+	/* OpenSSL has nothing to say when the connection ends. */
+	if (status == AMQP_STATUS_SSL_CONNECTION_FAILED && !ERR_peek_last_error() && !a->distrust)
+		return outside_fail(&a->outside, -ECONNRESET, "TLS: the server has closed it");
 	if (status <= AMQP_STATUS_SSL_ERROR && status > _AMQP_STATUS_SSL_NEXT_VALUE)
 		return fail_tls(a, amqp_error_string2(status));
 	return amqp_node_fail(a, -EHOSTUNREACH, "", status);
@@ -176,27 +233,6 @@ static int log_in(struct amqp_node *a, uint64_t end_ns)
 }
 
 /* ---- the beginning and the end ---- */
-
-/* From now on amqp_node_stop_opening() can end a wait; -1: no more. */
-static int show_socket(struct amqp_node *a, int fd)
-{
-	int ret;
-
-	pthread_mutex_lock(&a->opening);
-	a->opening_fd = fd;
-	ret = a->stopping ? -EINTR : 0;
-	pthread_mutex_unlock(&a->opening);
-	return ret;
-}
-
-void amqp_node_stop_opening(struct amqp_node *a)
-{
-	pthread_mutex_lock(&a->opening);
-	a->stopping = true;
-	if (a->opening_fd >= 0)
-		shutdown(a->opening_fd, SHUT_RDWR);
-	pthread_mutex_unlock(&a->opening);
-}
 
 static void forget(struct amqp_node *a)
 {

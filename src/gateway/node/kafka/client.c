@@ -224,6 +224,18 @@ static void set_bool(struct settings *s, const char *property, bool value)
 	set(s, property, value ? "true" : "false");
 }
 
+/* librdkafka has no property for the lowest version of TLS. It is 1.2 because the others have no
+ * cipher. */
+static void set_ciphers(struct settings *s, const char *ciphers)
+{
+	char buf[1000];
+
+	if (snprintf(buf, sizeof(buf), "%s:!SSLv3:!TLSv1.0", ciphers ? ciphers : "DEFAULT") >=
+	    (int)sizeof(buf))
+		s->ret = outside_fail(&s->m->outside, -EINVAL, "ssl.ciphers: too long");
+	set(s, "ssl.cipher.suites", buf);
+}
+
 static void set_tls(struct settings *s)
 {
 	const struct outside_tls *t = &s->m->tls;
@@ -233,7 +245,9 @@ static void set_tls(struct settings *s)
 	set(s, "ssl.ca.location", t->ca ? t->ca : t->ca_path);
 	set(s, "ssl.certificate.location", t->cert);
 	set(s, "ssl.key.location", t->key);
-	set(s, "ssl.cipher.suites", t->ciphers);
+	set_ciphers(s, t->ciphers);
+	if (t->verify)
+		rd_kafka_conf_set_ssl_cert_verify_cb(s->conf, kafka_on_certificate);
 	set_bool(s, "enable.ssl.certificate.verification", t->verify);
 	set(s, "ssl.endpoint.identification.algorithm", t->verify_host ? "https" : "none");
 }

@@ -164,8 +164,9 @@ static int ask(struct kafka_node *m, struct kafka_client *client, rd_kafka_topic
 		if (!answered && client->down)
 			return fail(m, "no broker can be reached");
 		if (is_over(m, end_ns))
-			return answered ? refuse(m, rd_kafka_topic_name(topic), err) :
-					  fail(m, "no broker answers");
+			return answered	       ? refuse(m, rd_kafka_topic_name(topic), err) :
+			       *m->last_error ? fail(m, NULL) :
+						outside_fail_silent(&m->outside);
 		if (answered)
 			rest(m);
 		slice_ms = MIN(2 * slice_ms, ASK_LAST_MS);

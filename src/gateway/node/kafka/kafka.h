@@ -6,6 +6,7 @@
 #define GATEWAY_NODE_KAFKA_KAFKA_H
 
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 
 #include "gateway/outside/outside.h"
 #include "gateway/outside/settings.h"
@@ -61,6 +62,7 @@ struct kafka_node {
 	bool silent;                /* what the producer tells does not count any more */
 	int refused;                /* a negative errno: a broker refuses us */
 	char last_error[200];
+	atomic_int distrust;        /* why a certificate was refused, an error of OpenSSL; 0: none was */
 };
 
 extern const char *const kafka_protocols[], *const kafka_acks[], *const kafka_resets[];
@@ -97,9 +99,13 @@ int kafka_open(struct outside *o);
 void kafka_close(struct outside *o);
 int kafka_turn(struct outside *o);
 unsigned kafka_wait(struct outside *o, struct pollfd fds[OUTSIDE_FDS], uint64_t *until_ns);
-/* Callbacks of the library, from calls that serve its queues. */
+/* Callbacks of the library, from calls that serve its queues; kafka_on_certificate() from the
+ * library's own threads. */
 void kafka_note_error(struct kafka_node *m, const char *reason);
 void kafka_on_error(rd_kafka_t *rk, int err, const char *reason, void *arg);
+int kafka_on_certificate(rd_kafka_t *rk, const char *broker, int32_t id, int *error, int depth,
+			 const char *certificate, size_t size, char *why, size_t why_size,
+			 void *arg);
 void kafka_on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *arg);
 void kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err,
 			rd_kafka_topic_partition_list_t *partitions, void *arg);

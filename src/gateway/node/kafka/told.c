@@ -1,19 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What librdkafka tells: errors, delivery reports, changes of a group. */
 #define LOG_ROOM "gateway/kafka"
+#include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gateway/node/kafka/kafka.h"
 #include "util/log.h"
 
+/* The library gives no reason for a certificate that it refuses. Returns the error of OpenSSL's
+ * check as its text in `why`, and in the node. */
+int kafka_on_certificate(rd_kafka_t *rk, const char *broker, int32_t id, int *error, int depth,
+			 const char *certificate, size_t size, char *why, size_t why_size,
+			 void *arg)
+{
+	struct kafka_node *m = arg;
+
+	if (!*error)
+		return 1;
+	atomic_store(&m->distrust, *error);
+	snprintf(why, why_size, "%s", X509_verify_cert_error_string(*error));
+	return 0;
+}
+
 /* The library adds how long the attempt took: the same reason would be said each time. */
-void kafka_note_error(struct kafka_node *m, const char *reason)
+static int text_len(const char *reason)
 {
 	const char *took = strstr(reason, " (after ");
 
-	snprintf(m->last_error, sizeof(m->last_error), "%.*s",
-		 (int)(took ? (size_t)(took - reason) : strlen(reason)), reason);
+	return (int)(took ? (size_t)(took - reason) : strlen(reason));
+}
+
+/* What TLS says of a handshake: the library's text has numbers of OpenSSL and advice that often is
+ * not to the point. True: it is in last_error. */
+static bool note_tls(struct kafka_node *m, const char *reason)
+{
+	static const char start[] = "SSL handshake failed: ";
+	const char *tls = strstr(reason, start), *said = tls ? strstr(tls, "routines:") : NULL;
+	int distrust = atomic_load(&m->distrust);
+
+	if (!tls)
+		return false;
+	/* routines:FUNCTION:REASON, without a function since OpenSSL 3. */
+	said = said ? strchr(said + strlen("routines:"), ':') : NULL;
+	said = said ? said + 1 : tls + strlen(start);
+	if (distrust && strstr(tls, "certificate verify failed"))
+		said = X509_verify_cert_error_string(distrust);
+	said = outside_tls_reason(said);
+	snprintf(m->last_error, sizeof(m->last_error), "%.*sTLS: %.*s", (int)(tls - reason), reason,
+		 text_len(said), said);
+	return true;
+}
+
+void kafka_note_error(struct kafka_node *m, const char *reason)
+{
+	if (!note_tls(m, reason))
+		snprintf(m->last_error, sizeof(m->last_error), "%.*s", text_len(reason), reason);
 }
 
 void kafka_on_error(rd_kafka_t *rk, int err, const char *reason, void *arg)

@@ -366,6 +366,8 @@ static int fail_call(struct outside_http_call *call, CURLcode rc)
 	if (rc == CURLE_WRITE_ERROR && call->head_bytes > HEAD_MAX)
 		return outside_fail(h->o, -EMSGSIZE, "the head of an answer has more than %lu bytes",
 				    HEAD_MAX);
+	if (rc == CURLE_SSL_CONNECT_ERROR && *call->error)
+		return outside_fail(h->o, -EPROTO, "TLS: %s", outside_tls_reason(call->error));
 	return outside_fail(h->o, -EIO, "%s", *call->error ? call->error : curl_easy_strerror(rc));
 }
 
