@@ -747,6 +747,209 @@ def hostile(folder):
     ends_soon(gateway)
 
 
+def hostile_group(folder):
+    """Members of a redundancy group that take over without end, acknowledge nothing or what was not sent,
+    or take nothing: the others get all, memory and log stay bounded, and all is counted."""
+    source = os.path.join(folder, "values.csv")
+    give_rows(source, [[i] for i in range(20000)])
+    gateway = Gateway(folder, "slave", """
+nodes = {
+	sig = { %s };
+	x = { type = "iec60870-5-104"; address = "127.0.0.1"; apci_k = 8; apci_w = 4; low_priority_queue = 20000; max_clients = 8;
+		apci_t1 = 5.0; apci_t2 = 0.5; apci_t3 = 1.0;
+		redundancy_groups = ( { peers = [ "127.0.0.1", "127.0.0.2", "127.0.0.3" ]; }, { peers = [ "127.0.1.0/24" ]; } );
+		out = { signals = ( { asdu_type = "short-float"; ioa = 101; } ); }; };
+};
+paths = ( { in = "sig"; out = "x"; } );
+""" % file_source(source, 200.0, "f"))
+    honest, beside = connect(source=("127.0.0.1", 0)), connect(source=("127.0.1.1", 0))
+    got = {honest: [], beside: []}
+
+    def take(p, count=1):
+        """So many values, or those until the end of the connection."""
+        for _ in range(count):
+            a = p.asdu()
+            if a is None:
+                return False
+            got[p].append(int(struct.unpack("<f", a[9:13])[0]))
+        return True
+
+    def goes_on():
+        check(take(beside, 5), "the other group is not disturbed")
+
+    def breaches():
+        return figures(gateway, "x")["breaches"]
+
+    def serve(until_true, what):
+        """The honest one answers what comes, and the other group gets values meanwhile."""
+        end = time.monotonic() + 30
+        while not until_true():
+            check(time.monotonic() < end, what + ": " + open(gateway.log).read()[-1000:])
+            while honest.buffer or select.select([honest.socket], [], [], 0)[0]:
+                f = honest.frame()
+                check(f is not None, what + ": the honest one stays")
+                if f[2] == 0x43:
+                    honest.control(0x83)
+                elif not f[2] & 1:
+                    honest.got += 1
+                    got[honest].append(int(struct.unpack("<f", f[15:19])[0]))
+                    honest.socket.sendall(struct.pack("<BBHH", 0x68, 4, 1, honest.got << 1))
+            goes_on()
+    for p in (honest, beside):
+        p.start()
+        check(take(p, 20), "values come")
+    before = gateway.resident_kb()
+    # It activates itself again and again in the place of the one that works, and reads nothing. After each,
+    # the honest one asks again, as a control station does that gets no values.
+    thief = connect(source=("127.0.0.2", 0))
+    switched = figures(gateway, "x")["switches"]
+    for _ in range(30):
+        thief.control(0x07)
+        until(lambda: figures(gateway, "x")["switches"] == switched + 1, "the thief has taken over")
+        honest.control(0x07)
+        until(lambda: figures(gateway, "x")["switches"] == switched + 2, "the honest one has taken over")
+        check(take(honest, 1), "the honest one goes on")
+        switched += 2
+        goes_on()
+    # What it was sent and has never acknowledged ends its connection within t1.
+    serve(lambda: breaches() == 1, "the thief is given up")
+    # It stays active and acknowledges nothing: after t1 the group waits for the next start.
+    thief = connect(source=("127.0.0.2", 0))
+    thief.control(0x07)
+    serve(lambda: breaches() == 2, "one that acknowledges nothing is given up")
+    honest.control(0x07)
+    check(take(honest, 50), "the honest one gets what the other one was sent")
+    # Wrong acknowledgements: of what is not there, of what was taken back, and backwards.
+    for wrong in (b"\x68\x04\x01\0\xf0\xff", b"\x68\x04\x01\0\x40\0", b"\x68\x04\x01\0\xfe\xff"):
+        count = breaches()
+        thief = connect(source=("127.0.0.3", 0))
+        thief.start()
+        thief.frame()
+        thief.socket.sendall(wrong)
+        check(thief.is_closed(), "%s ends it" % wrong.hex())
+        serve(lambda: breaches() == count + 1, "it is counted")
+        honest.control(0x07)
+        check(take(honest, 20), "the honest one goes on")
+    # One that stands by, acknowledges what it was never sent, and one that starts without end and never reads.
+    count = breaches()
+    thief = connect(source=("127.0.0.3", 0))
+    thief.socket.sendall(b"\x68\x04\x01\0\x02\0")
+    check(thief.is_closed(), "one that was never started has nothing to acknowledge")
+    flood = connect(source=("127.0.0.2", 0))
+    flood.socket.setblocking(False)
+
+    def is_given_up():
+        try:
+            select.select([], [flood.socket], [], 0.05)
+            flood.socket.send(b"\x68\x04\x07\0\0\0" * 5000)
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
+            return True
+        return False
+    serve(is_given_up, "one that starts without end is given up")
+    serve(lambda: breaches() == count + 2, "both are counted")
+    honest.control(0x07)
+    check(take(honest, 200), "the honest one goes on")
+    grown = gateway.resident_kb() - before
+    check(grown < 8000 or gateway.sanitized(), "memory is bounded: %d KiB more" % grown)
+    with open(gateway.log) as f:
+        lines = f.read().count("\n")
+    check(lines < 200, "the log is not filled: %d lines" % lines)
+    # Values came again to the one that asked again, and none is missing.
+    gateway.ask("/node/sig/stop", "POST")
+    last = stats(gateway, "sig")["received"] - 1
+    for p in (honest, beside):
+        while got[p][-1] < last:
+            check(take(p), "all arrive")
+        missing = set(range(min(got[p]), last + 1)) - set(got[p])
+        check(not missing, "none is missing: %s" % sorted(missing)[:20])
+    s = stats(gateway, "x")
+    check(sum(s["losses"].values()) == s["losses"]["absent"], "only those before the first start are lost: %s" % s)
+    ends_soon(gateway)
+
+
+def hostile_slave(folder):
+    """Slaves that hold a master up: each is given up in time with its reason, counted, and the master uses
+    the other one."""
+    def serve(sock, does):
+        def accept():
+            while True:
+                try:
+                    p = Peer(sock.accept()[0])
+                    p.socket.settimeout(20)
+                    threading.Thread(target=one, args=(p,), daemon=True).start()
+                except OSError:
+                    return
+
+        def one(p):
+            try:
+                does(p)
+                while p.socket.recv(4096):
+                    pass
+            except (OSError, AssertionError, TypeError):
+                pass
+        threading.Thread(target=accept, daemon=True).start()
+
+    def started(p):
+        while p.frame()[2] != 0x07:
+            pass
+        p.control(0x0b)
+
+    def honest(p):
+        started(p)
+        while True:
+            p.ask(13, 101, struct.pack("<fB", 1.5, 0), cause=3)
+            time.sleep(0.02)
+
+    def restarts(p):
+        """Says without end that it has started anew, which a master answers with questions."""
+        started(p)
+        while True:
+            p.socket.sendall(b"".join(struct.pack("<BBHH", 0x68, 14, (p.sent + i) << 1 & 0xffff, 0) +
+                                      head(70, 4) + bytes(4) for i in range(4)))
+            p.sent += 4
+            time.sleep(0.001)
+
+    def floods(p):
+        started(p)
+        while True:
+            p.socket.sendall(b"\x68\x04\x43\0\0\0" * 1000)
+    cases = {
+        "has not confirmed within t1": lambda p: None,
+        "has not acknowledged data within t1": started,
+        "only a master does": lambda p: p.control(0x07),
+        "was not asked": lambda p: p.control(0x23),
+        "while the transfer is not started": lambda p: p.send(head(13, 3) + bytes(8)),
+        "what was not sent": lambda p: (started(p), p.socket.sendall(b"\x68\x04\x01\0\xf0\x0f")),
+        "came twice": lambda p: (started(p), p.socket.sendall(b"\x68\x04\x00\0\x00\x00" * 0 + struct.pack(
+            "<BBHH", 0x68, 4 + 14, 6, 0) + head(13, 3) + bytes(8))),
+        "within t1|closed|reset": floods,
+        "within t1": restarts,
+    }
+    sockets = [socket.create_server(("127.0.0.1", 2500 + i)) for i in range(len(cases) + 1)]
+    for sock, does in zip(sockets, [honest] + list(cases.values())):
+        serve(sock, does)
+    nodes = "".join("""x%d = { type = "iec60870-5-104"; mode = "master"; address = "127.0.0.1"; port = %d;
+		standby = [ "127.0.0.1:2500" ]; %s in = { signals = ( { asdu_type = "short-float"; ioa = 101; } ); }; };
+""" % (i, 2501 + i, TIMERS) for i in range(len(cases)))
+    gateway = Gateway(folder, "master", "nodes = { %s };\npaths = ( %s );\n" % (
+        nodes, ", ".join('{ in = "x%d"; }' % i for i in range(len(cases)))))
+    before = gateway.resident_kb()
+    for i, said in enumerate(cases):
+        pattern = re.compile("x%d: [^\n]* is gone: [^\n]*(%s)" % (i, said))
+        until(lambda: pattern.search(open(gateway.log).read()),
+              lambda: "x%d: %s: %s" % (i, said, open(gateway.log).read()[-3000:]), 30)
+        until(lambda: figures(gateway, "x%d" % i)["breaches"] >= 1 or "closed" in said, "x%d: it is counted" % i)
+        count = stats(gateway, "x%d" % i)["received"]
+        until(lambda: stats(gateway, "x%d" % i)["received"] > count + 5,
+              lambda: "x%d: the other slave is used: %s" % (i, figures(gateway, "x%d" % i)))
+    grown = gateway.resident_kb() - before
+    check(grown < 20000 or gateway.sanitized(), "memory is bounded: %d KiB more" % grown)
+    log = ends_soon(gateway)
+    check(log.count("\n") < 400, "the log is not filled: %d lines" % log.count("\n"))
+
+
 def referee(folder):
     """scapy decodes what a slave sends, and our master takes what scapy has encoded."""
     try:
@@ -923,7 +1126,8 @@ def settings(folder):
         check(word or ("only masters on this host" in said) == ("address" not in text), "the default is told: " + said)
 
 
-SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, redundancy, standby, hostile, referee)}
+SCENARIOS = {f.__name__: f for f in (settings, account, commands, rules, groups, redundancy, standby, hostile, hostile_group,
+                                    hostile_slave, referee)}
 
 
 def main():
