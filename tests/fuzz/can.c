@@ -45,6 +45,9 @@ static bool take_place(const uint8_t *at, unsigned signal, struct can_map *m)
 			       .frame_length = at[4] % 65 };
 	if (at[0] & 0x80)
 		m->id |= CAN_EFF_FLAG;
+	/* A multiplexor in bits that any frame may have. */
+	if ((at[2] & 3) == 3)
+		m->mux = (struct can_switch){ 8 * (at[0] >> 3 & 7), 1 + (at[3] & 7), false, at[5] & 3 };
 	if (at[0] & 0x40) {
 		m->min = at[5];
 		m->max = m->min + at[4];
@@ -109,7 +112,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = can_messages_make(maps, count, true, messages);
 	must(n <= count);
 	for (unsigned i = 0; i < n; i++) {
-		must(can_message_find(messages, n, messages[i].id) == &messages[i]);
+		const struct can_message *first = can_message_find(messages, n, messages[i].id);
+
+		must(first && first <= &messages[i] && first->id == messages[i].id);
+		must(first == messages || first[-1].id != first->id);
 		must(messages[i].length >= messages[i].reach && messages[i].length <= CANFD_MAX_DLEN);
 	}
 	can_find_overlap(maps, count);
@@ -121,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(text[0] && strlen(text) < sizeof(text));
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (r.len >= messages[i].reach)
+		if (r.len >= messages[i].reach && can_message_is_there(&messages[i], r.data))
 			take_message(&messages[i], maps, &r);
 	return 0;
 }

@@ -603,6 +603,61 @@ static void bytes_may_stand_in_both_orders(void **unused)
 	stop(&m);
 }
 
+/* A node whose file has a message with a multiplexor. */
+static const char *multiplexed(const char *file, const char *direction)
+{
+	static char form[1000];
+
+	snprintf(form, sizeof(form), "interface_name = 'c0'; dbc = '%s'; %s = { signals = ( "
+		 "{ name = 'kind'; type = 'integer'; dbc_signal = 'A.Kind'; },"
+		 "{ name = 'u'; type = 'float'; dbc_signal = 'A.U'; },"
+		 "{ name = 'i'; type = 'float'; dbc_signal = 'A.I'; },"
+		 "{ name = 'all'; type = 'float'; dbc_signal = 'A.All'; } ); };", file, direction);
+	return form;
+}
+
+static void signals_of_a_multiplexor_share_a_frame(void **unused)
+{
+	static const char dbc[] = "BO_ 16 A: 8 X\n SG_ Kind M : 0|8@1+ (1,0) [0|0] \"\" X\n"
+				  " SG_ U m1 : 15|16@0- (0.5,0) [0|0] \"\" X\n"
+				  " SG_ I m2 : 8|16@1- (0.1,1) [0|0] \"\" X\n"
+				  " SG_ All : 56|8@1+ (1,0) [0|0] \"\" X\n";
+	char file[] = "/tmp/busbar-can-XXXXXX";
+	struct sample *s = sample_alloc(&pool);
+	int fd = mkstemp(file);
+	struct canfd_frame f;
+	struct made_node m;
+
+	assert_int_equal(write(fd, dbc, sizeof(dbc) - 1), sizeof(dbc) - 1);
+	close(fd);
+	start(&m, with("%s", multiplexed(file, "in")));
+	say(0x10, 8, "\1\xff\xfe\0\0\0\0\7", false);
+	say(0x10, 8, "\3\0\1\0\0\0\0\10", false);
+	assert_false(get(&m, s));
+	say(0x10, 8, "\2\x0a\0\0\0\0\0\11", false);
+	assert_true(get(&m, s));
+	assert_int_equal(s->data[0].i, 2);
+	assert_true(s->data[1].f == -1 && s->data[2].f == 2 && s->data[3].f == 9);
+	/* Too short for what is always there, which is counted once. */
+	say(0x10, 3, "\1\0\1", false);
+	assert_false(get(&m, s));
+	assert_int_equal(figures[CAN_SHORT_FRAMES], 1);
+	assert_int_equal(figures[CAN_OVERWRITTEN], 0);
+	stop(&m);
+	start(&m, with("%s", multiplexed(file, "out")));
+	assert_true(write_values(&m, (double[]){ 77, -1, 2, 9 }, 4));
+	assert_int_equal(hear(&f), CAN_MTU);
+	assert_int_equal(f.can_id, 0x10);
+	assert_memory_equal(f.data, "\1\xff\xfe\0\0\0\0\11", 8);
+	assert_int_equal(hear(&f), CAN_MTU);
+	assert_memory_equal(f.data, "\2\x0a\0\0\0\0\0\11", 8);
+	assert_int_equal(hear(&f), 0);
+	assert_int_equal(figures[CAN_FRAMES_SENT], 2);
+	stop(&m);
+	sample_put(s);
+	unlink(file);
+}
+
 static void a_full_queue_holds_up_for_a_limited_time(void **unused)
 {
 	struct canfd_frame f;
@@ -941,6 +996,7 @@ int main(void)
 		cmocka_unit_test(error_frames_are_counted_and_bus_off_is_no_connection),
 		cmocka_unit_test(a_sample_becomes_a_frame_of_each_identifier),
 		cmocka_unit_test(bytes_may_stand_in_both_orders),
+		cmocka_unit_test(signals_of_a_multiplexor_share_a_frame),
 		cmocka_unit_test(a_full_queue_holds_up_for_a_limited_time),
 		cmocka_unit_test(a_frame_that_waited_is_sent),
 		cmocka_unit_test(a_write_that_waits_can_be_interrupted),

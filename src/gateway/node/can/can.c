@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/sample/signals.h"
@@ -21,6 +22,8 @@ static const char *const triggers[] = {
 static const struct config_key can_keys[] = {
 	{ "interface_name", CONFIG_STRING, OFFSET(bus.interface), .required = true,
 	  .help = "Name of the network interface, such as can0" },
+	{ "dbc", CONFIG_STRING, OFFSET(dbc),
+	  .help = "DBC file with the signals that dbc_signal names" },
 	{ "sample_rate", CONFIG_REAL, OFFSET(sample_rate), .min = 0, .max = 1e12,
 	  .help = "Has no effect, as in VILLASnode: samples come when frames do" },
 	{ "fd", CONFIG_BOOL, OFFSET(bus.fd), "false",
@@ -87,6 +90,8 @@ static int node_parse(struct node *n, struct config *c, json_t *cfg)
 {
 	struct can_node *p = n->private_data;
 	size_t len = strlen(p->bus.interface);
+	struct dbc dbc = { 0 };
+	char *text = NULL;
 	int ret = 0;
 
 	if (!len || len >= IFNAMSIZ)
@@ -97,8 +102,14 @@ static int node_parse(struct node *n, struct config *c, json_t *cfg)
 		config_warn(c, cfg, "bitrate_switch", "says nothing without `fd`");
 	if (p->bus.receive_own && !p->bus.loopback)
 		config_warn(c, cfg, "receive_own", "says nothing without `loopback`");
-	ret = can_side_parse(&p->in, c, signals_of(&n->in, cfg), n->in.signals, p->bus.fd, false) ?: ret;
-	ret = can_side_parse(&p->out, c, signals_of(&n->out, cfg), n->out.signals, p->bus.fd, true) ?: ret;
+	if (p->dbc && can_dbc_load(&dbc, &text, c, cfg, p->dbc))
+		return -EINVAL;
+	ret = can_side_parse(&p->in, c, signals_of(&n->in, cfg), n->in.signals,
+			     p->dbc ? &dbc : NULL, p->bus.fd, false) ?: ret;
+	ret = can_side_parse(&p->out, c, signals_of(&n->out, cfg), n->out.signals,
+			     p->dbc ? &dbc : NULL, p->bus.fd, true) ?: ret;
+	dbc_free(&dbc);
+	free(text);
 	return ret;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Node-type `can`, for its own files: can.c has the settings, signals.c those of signals, traffic.c
  * reads and writes frames and follows the interface, bus.c is the socket, errors.c knows error
- * frames, places.c is the pure part.
+ * frames, places.c is the pure part; dbc.c reads files of that format, engineering.c takes the places
+ * of signals from them.
  */
 #ifndef GATEWAY_NODE_CAN_CAN_H
 #define GATEWAY_NODE_CAN_CAN_H
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "gateway/node/can/dbc.h"
 #include "gateway/node/can/places.h"
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
@@ -104,6 +106,7 @@ struct can_node {
 	double sample_rate;      /* accepted because VILLASnode has it; no effect */
 	bool bitrate_switch;
 	int64_t reconnect_ms;
+	const char *dbc;         /* NULL: none */
 	int trigger;
 	int64_t trigger_id;
 	double send_timeout_s;
@@ -159,12 +162,18 @@ void can_take_error(struct can_node *c, const struct can_received *r);
 void can_error_print(const struct can_received *r, char *buf, size_t size);
 
 /* signals.c */
-#define CAN_SIGNAL_KEYS 14
+#define CAN_SIGNAL_KEYS 15
 extern const struct config_key can_signal_keys[CAN_SIGNAL_KEYS];
-/* The signals of a direction from `signals` of `at`; `l` has their types. 0 or a negative errno,
- * reported. */
+/* The signals of a direction from `signals` of `at`; `l` has their types; `dbc` NULL: there is no file.
+ * 0 or a negative errno, reported. */
 int can_side_parse(struct can_side *s, struct config *c, const json_t *at,
-		   const struct signal_list *l, bool fd, bool writes);
+		   const struct signal_list *l, const struct dbc *dbc, bool fd, bool writes);
+/* engineering.c: the place of the signal that dbc_signal of `at` names. 0 or -EINVAL, reported. */
+int can_map_from_dbc(struct can_map *m, struct config *c, const json_t *at, const struct dbc *dbc,
+		     const char *name, enum signal_type type);
+/* Reads the file of the key dbc of `cfg`; *text is to be freed after dbc_free(), in each case. 0 or a
+ * negative errno, reported. */
+int can_dbc_load(struct dbc *dbc, char **text, struct config *c, const json_t *cfg, const char *path);
 void can_side_free(struct can_side *s);
 /* The identifier with its flag, from two keys; `extended`: the second one is there. UINT32_MAX: it
  * is none, which was reported. */

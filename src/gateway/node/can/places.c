@@ -266,6 +266,10 @@ static int compare(const void *a, const void *b)
 
 	if (x->id != y->id)
 		return x->id < y->id ? -1 : 1;
+	if (!x->mux.length != !y->mux.length)
+		return x->mux.length ? 1 : -1;
+	if (x->mux.length && x->mux.value != y->mux.value)
+		return x->mux.value < y->mux.value ? -1 : 1;
 	return x->signal < y->signal ? -1 : x->signal > y->signal;
 }
 
@@ -282,6 +286,41 @@ static unsigned next_length(unsigned len)
 	return CANFD_MAX_DLEN;
 }
 
+static bool is_of(const struct can_message *msg, const struct can_map *m)
+{
+	return msg->id == m->id && !msg->mux.length == !m->mux.length &&
+	       (!m->mux.length || msg->mux.value == m->mux.value);
+}
+
+static struct can_message new_message(const struct can_map *m, unsigned first)
+{
+	struct can_message msg = { .id = m->id, .mux = m->mux, .first = first };
+
+	if (m->mux.length)
+		msg.reach = can_bits_reach(m->mux.start, m->mux.length, m->mux.big);
+	msg.length = msg.reach;
+	return msg;
+}
+
+/* Gives the messages of a multiplexor's values the signals that are always there. */
+static void share(struct can_message list[], unsigned count)
+{
+	struct can_message *always = NULL;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct can_message *m = &list[i];
+
+		if (!m->mux.length)
+			always = m;
+		if (!m->mux.length || !always || always->id != m->id)
+			continue;
+		always->has_values = true;
+		m->always_first = always->first;
+		m->always_count = always->count;
+		m->length = MAX(m->length, always->length);
+	}
+}
+
 unsigned can_messages_make(struct can_map maps[], unsigned count, bool fd,
 			   struct can_message out[])
 {
@@ -292,14 +331,15 @@ unsigned can_messages_make(struct can_map maps[], unsigned count, bool fd,
 	for (unsigned i = 0; i < count; i++) {
 		const struct can_map *m = &maps[i];
 
-		if (!at || at->id != m->id) {
+		if (!at || !is_of(at, m)) {
 			at = &out[n++];
-			*at = (struct can_message){ .id = m->id, .first = i };
+			*at = new_message(m, i);
 		}
 		at->count++;
 		at->reach = MAX(at->reach, can_bits_reach(m->start, m->length, m->big));
 		at->length = MAX(at->length, MAX(at->reach, m->frame_length));
 	}
+	share(out, n);
 	for (unsigned i = 0; fd && i < n; i++)
 		out[i].length = next_length(out[i].length);
 	return n;
@@ -307,13 +347,21 @@ unsigned can_messages_make(struct can_map maps[], unsigned count, bool fd,
 
 const struct can_map *can_find_overlap(const struct can_map maps[], unsigned count)
 {
-	uint8_t used[CANFD_MAX_DLEN], own[CANFD_MAX_DLEN];
+	uint8_t used[CANFD_MAX_DLEN], always[CANFD_MAX_DLEN], own[CANFD_MAX_DLEN];
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct can_map *m = &maps[i];
 
-		if (!i || m->id != maps[i - 1].id)
+		if (!i || m->id != maps[i - 1].id) {
 			memset(used, 0, sizeof(used));
+			memset(always, 0, sizeof(always));
+		}
+		/* Signals of other values of a multiplexor may share their bits, but not with it. */
+		if (m->mux.length && (!i || m->id != maps[i - 1].id || !maps[i - 1].mux.length ||
+				      m->mux.value != maps[i - 1].mux.value)) {
+			memcpy(used, always, sizeof(used));
+			can_bits_set(used, m->mux.start, m->mux.length, m->mux.big, UINT64_MAX);
+		}
 		memset(own, 0, sizeof(own));
 		can_bits_set(own, m->start, m->length, m->big, UINT64_MAX);
 		for (unsigned k = 0; k < sizeof(own); k++) {
@@ -321,6 +369,8 @@ const struct can_map *can_find_overlap(const struct can_map maps[], unsigned cou
 				return m;
 			used[k] |= own[k];
 		}
+		if (!m->mux.length)
+			memcpy(always, used, sizeof(always));
 	}
 	return NULL;
 }
@@ -333,14 +383,12 @@ const struct can_message *can_message_find(const struct can_message messages[], 
 	while (low < high) {
 		unsigned mid = low + (high - low) / 2;
 
-		if (messages[mid].id == id)
-			return &messages[mid];
 		if (messages[mid].id < id)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return NULL;
+	return low < count && messages[low].id == id ? &messages[low] : NULL;
 }
 
 /* ---- frames ---- */
@@ -368,6 +416,13 @@ const char *can_frame_decode(const void *bytes, size_t size, struct can_received
 	r->id = r->error ? id & CAN_ERR_MASK :
 		id & CAN_EFF_FLAG ? (id & CAN_EFF_MASK) | CAN_EFF_FLAG : id & CAN_SFF_MASK;
 	return NULL;
+}
+
+bool can_message_is_there(const struct can_message *msg, const uint8_t data[])
+{
+	const struct can_switch *s = &msg->mux;
+
+	return !s->length || can_bits_get(data, s->start, s->length, s->big) == s->value;
 }
 
 unsigned can_message_read(const struct can_message *msg, const struct can_map maps[],

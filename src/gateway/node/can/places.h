@@ -23,6 +23,13 @@ enum can_kind {
 	CAN_COMPLEX,  /* two floats of 32 bits, the real part first */
 };
 
+/* A multiplexor, whose value says which signals a frame has. */
+struct can_switch {
+	unsigned start, length; /* as in can_map; length 0: there is none */
+	bool big;
+	uint64_t value;         /* with which the signals are there */
+};
+
 /* Where a signal is. */
 struct can_map {
 	unsigned signal;        /* index of the value in a sample */
@@ -37,14 +44,20 @@ struct can_map {
 	double factor, offset;
 	double min, max;        /* of the signal; -INFINITY, INFINITY: no limit */
 	unsigned frame_length;  /* the frame has so many bytes at least */
+	struct can_switch mux;
 };
 
-/* All signals of one identifier. */
+/* All signals of one identifier; with a multiplexor, those of each of its values are a message of their
+ * own, and so are those that are always there. */
 struct can_message {
 	uint32_t id;            /* as in can_map */
+	struct can_switch mux;
 	unsigned first, count;  /* maps[first], maps[first + 1] ... */
-	unsigned reach;         /* bytes that have a signal */
+	unsigned reach;         /* bytes that have a signal, or the multiplexor */
 	unsigned length;        /* bytes of a frame that is sent */
+	/* Signals that are always there: a frame that is sent has them, too. */
+	unsigned always_first, always_count;
+	bool has_values;        /* they are the always_* of others; no frame of its own is sent */
 };
 
 /* The bits of a value. They have to be in `data`. */
@@ -71,7 +84,8 @@ unsigned can_messages_make(struct can_map maps[], unsigned count, bool fd,
 			   struct can_message out[]);
 /* Two signals of one identifier that share a bit: the one that stands later; NULL: none do. */
 const struct can_map *can_find_overlap(const struct can_map maps[], unsigned count);
-/* NULL: there is none. `messages` as can_messages_make() leaves them. */
+/* The first one of this identifier; others follow it. NULL: there is none. `messages` as
+ * can_messages_make() leaves them. */
 const struct can_message *can_message_find(const struct can_message messages[], unsigned count,
 					   uint32_t id);
 
@@ -85,6 +99,9 @@ struct can_received {
 
 /* Takes apart what a raw socket gave. NULL, or what is wrong with it. */
 const char *can_frame_decode(const void *bytes, size_t size, struct can_received *r);
+
+/* Whether a frame that has msg->reach bytes or more has the multiplexor's value. */
+bool can_message_is_there(const struct can_message *msg, const uint8_t data[]);
 
 /* The values of a received message that has msg->reach bytes or more, into values[] by the index of
  * their signals. How many of them are beyond min or max. */

@@ -15,6 +15,7 @@ struct entry {
 	int byte_order, coding;
 	bool extended, is_signed;
 	double factor, offset, min, max;
+	const char *dbc_signal;
 };
 
 enum { LITTLE, BIG };
@@ -26,7 +27,9 @@ static const char *const codings[] = { "integer", "float", NULL };
 #define OFFSET(field) offsetof(struct entry, field)
 
 const struct config_key can_signal_keys[CAN_SIGNAL_KEYS] = {
-	{ "can_id", CONFIG_INT, OFFSET(id), .required = true, .min = 0, .max = 4294967295.0,
+	{ "dbc_signal", CONFIG_STRING, OFFSET(dbc_signal),
+	  .help = "In place of can_id and the place: the signal of the file of the key dbc, as MESSAGE.SIGNAL" },
+	{ "can_id", CONFIG_INT, OFFSET(id), .min = 0, .max = 4294967295.0,
 	  .help = "Identifier of the frame; above 0x7ff, or with bit 31, it is an extended one" },
 	{ "can_extended", CONFIG_BOOL, OFFSET(extended),
 	  .help = "The identifier is an extended one, of 29 bits; by default if it has more than 11" },
@@ -184,14 +187,42 @@ static int set_limits(struct can_map *m, struct config *c, const json_t *at, con
 	return m->min > m->max ? fail(c, at, "min", "is greater than max") : 0;
 }
 
+/* A signal of a DBC file. Limits and the length may be others than those of the file. */
+static int parse_named(struct can_map *m, struct config *c, const json_t *at, const struct entry *e,
+		       const struct dbc *dbc, enum signal_type type, unsigned bytes_max)
+{
+	static const char *const twice[] = { "can_id", "can_extended", "can_size", "can_offset",
+					     "start_bit", "bit_length", "byte_order", "signed",
+					     "coding", "factor", "offset", NULL };
+
+	for (const char *const *key = twice; *key; key++)
+		if (is_given(at, *key))
+			return fail(c, at, *key, "the DBC file says it for dbc_signal");
+	if (can_map_from_dbc(m, c, at, dbc, e->dbc_signal, type))
+		return -EINVAL;
+	if (MAX(can_bits_reach(m->start, m->length, m->big), m->frame_length) > bytes_max)
+		return fail(c, at, "dbc_signal", "its message has more bytes than frames have, which are 8 without `fd`");
+	if (is_given(at, "min"))
+		m->min = e->min;
+	if (is_given(at, "max"))
+		m->max = e->max;
+	if (e->frame_length)
+		m->frame_length = (unsigned)e->frame_length;
+	return m->min > m->max ? fail(c, at, "min", "is greater than max") : 0;
+}
+
 static int parse_entry(struct can_map *m, struct config *c, const json_t *at,
-		       enum signal_type type, unsigned bytes_max, bool writes)
+		       const struct dbc *dbc, enum signal_type type, unsigned bytes_max, bool writes)
 {
 	struct entry e = { 0 };
 	int ret;
 
 	if (config_unpack_part(c, at, can_signal_keys, CAN_SIGNAL_KEYS, &e))
 		return -EINVAL;
+	if (e.dbc_signal)
+		return parse_named(m, c, at, &e, dbc, type, bytes_max);
+	if (!is_given(at, "can_id"))
+		return fail(c, at, "can_id", dbc ? "is required, or dbc_signal" : "is required");
 	m->id = can_id_parse(c, at, "can_id", e.id);
 	ret = m->id == UINT32_MAX ? -EINVAL : 0;
 	ret = set_place(m, c, at, &e, type, bytes_max) ?: ret;
@@ -223,7 +254,7 @@ static int make_messages(struct can_side *s, struct config *c, const json_t *at,
 }
 
 int can_side_parse(struct can_side *s, struct config *c, const json_t *at,
-		   const struct signal_list *l, bool fd, bool writes)
+		   const struct signal_list *l, const struct dbc *dbc, bool fd, bool writes)
 {
 	int count = l ? signal_entries(c, at,
 				       "each signal needs its identifier: { type = \"float\"; can_id = 0x123; }") : 0;
@@ -240,7 +271,7 @@ int can_side_parse(struct can_side *s, struct config *c, const json_t *at,
 		const json_t *e = signal_entry(at, i);
 
 		s->maps[i].signal = i;
-		ret = parse_entry(&s->maps[i], c, e, l->signals[i].type,
+		ret = parse_entry(&s->maps[i], c, e, dbc, l->signals[i].type,
 				  fd ? CANFD_MAX_DLEN : CAN_MAX_DLEN, writes) ?: ret;
 	}
 	return ret ?: make_messages(s, c, at, fd, writes);

@@ -140,8 +140,9 @@ static bool completes(struct can_node *c, const struct can_message *m)
 	bool *seen = &c->seen[m - c->in.messages];
 
 	if (c->trigger != CAN_TRIGGER_ALL)
-		return c->trigger == CAN_TRIGGER_ANY || m == c->trigger_message;
-	if (*seen)
+		return c->trigger == CAN_TRIGGER_ANY || m->id == c->trigger_message->id;
+	/* What is always there comes with each value of a multiplexor. */
+	if (*seen && !m->has_values)
 		node_figure_add(c->node, CAN_OVERWRITTEN, 1);
 	c->unseen -= !*seen;
 	*seen = true;
@@ -151,31 +152,44 @@ static bool completes(struct can_node *c, const struct can_message *m)
 	return true;
 }
 
+static bool is_too_short(struct can_node *c, const struct can_received *r,
+			 const struct can_message *m)
+{
+	if (likely(r->len >= m->reach))
+		return false;
+	node_figure_add(c->node, CAN_SHORT_FRAMES, 1);
+	fault_note(&c->faults, FAULT_MALFORMED, 1, "the frame 0x%x has %u bytes, its signals need %u",
+		   r->id & CAN_EFF_MASK, r->len, m->reach);
+	return true;
+}
+
 /* True: `s` is a sample now. */
 static bool take_message(struct can_node *c, const struct can_received *r, struct sample *s)
 {
 	const struct can_message *m = can_message_find(c->in.messages, c->in.message_count, r->id);
-	unsigned outside;
+	const struct can_message *end = c->in.messages + c->in.message_count;
+	unsigned outside = 0;
+	bool complete = false;
 
 	/* If the identifiers are too many for filters, other frames come, too. */
 	if (!m)
 		return false;
 	node_figure_add(c->node, CAN_FRAMES_RECEIVED, 1);
-	if (unlikely(r->len < m->reach)) {
-		node_figure_add(c->node, CAN_SHORT_FRAMES, 1);
-		fault_note(&c->faults, FAULT_MALFORMED, 1,
-			   "the frame 0x%x has %u bytes, its signals need %u", r->id & CAN_EFF_MASK,
-			   r->len, m->reach);
-		return false;
+	for (; m < end && m->id == r->id; m++) {
+		/* A multiplexor beyond the frame's end, or the signals of its value. */
+		if (is_too_short(c, r, m))
+			break;
+		if (!can_message_is_there(m, r->data))
+			continue;
+		atomic_store_explicit(&c->bus_off, false, memory_order_relaxed);
+		outside += can_message_read(m, c->in.maps, r, c->values);
+		complete |= completes(c, m);
 	}
-	atomic_store_explicit(&c->bus_off, false, memory_order_relaxed);
-	outside = can_message_read(m, c->in.maps, r, c->values);
 	if (unlikely(outside))
 		node_figure_add(c->node, CAN_OUT_OF_RANGE, outside);
-	if (!completes(c, m))
-		return false;
-	make_sample(c, s);
-	return true;
+	if (complete)
+		make_sample(c, s);
+	return complete;
 }
 
 static void note_overruns(struct can_node *c)
@@ -287,10 +301,32 @@ static struct canfd_frame *frame_of(const struct can_node *c, unsigned message)
 	return (struct canfd_frame *)(c->frames + (size_t)message * CANFD_MTU);
 }
 
-/* False: a value is none, and the sample is refused. */
-static bool fill(struct can_node *c, const struct sample *s)
+/* The values of maps[first] and those behind it into a frame. False: one is no number, and the sample is
+ * refused. */
+static bool fill_values(struct can_node *c, const struct sample *s, unsigned first, unsigned count,
+			uint8_t data[], unsigned *clipped)
 {
 	const struct signal_list *l = s->signals ? s->signals : c->node->out.hooked;
+
+	for (unsigned k = first; k < first + count; k++) {
+		const struct can_map *map = &c->out.maps[k];
+		enum signal_type type = l && map->signal < l->count ?
+						l->signals[map->signal].type : SIGNAL_FLOAT;
+		enum can_written w = can_value_write(map, type, &s->data[map->signal], data);
+
+		*clipped += w == CAN_CLIPPED;
+		if (likely(w != CAN_NO_NUMBER))
+			continue;
+		node_refuse(c->node, NODE_LOSS_FORMAT, 1, "value %u (from 0 on) is no number",
+			    map->signal);
+		return false;
+	}
+	return true;
+}
+
+/* False: the sample is refused. */
+static bool fill(struct can_node *c, const struct sample *s)
+{
 	unsigned clipped = 0;
 
 	for (unsigned i = 0; i < c->out.message_count; i++) {
@@ -298,20 +334,12 @@ static bool fill(struct can_node *c, const struct sample *s)
 		struct canfd_frame *f = frame_of(c, i);
 
 		/* The bits of no signal are 0, and stay so. */
-		for (unsigned k = m->first; k < m->first + m->count; k++) {
-			const struct can_map *map = &c->out.maps[k];
-			enum signal_type type = l && map->signal < l->count ?
-							l->signals[map->signal].type : SIGNAL_FLOAT;
-			enum can_written w =
-				can_value_write(map, type, &s->data[map->signal], f->data);
-
-			clipped += w == CAN_CLIPPED;
-			if (likely(w != CAN_NO_NUMBER))
-				continue;
-			node_refuse(c->node, NODE_LOSS_FORMAT, 1, "value %u (from 0 on) is no number",
-				    map->signal);
+		if (!fill_values(c, s, m->always_first, m->always_count, f->data, &clipped) ||
+		    !fill_values(c, s, m->first, m->count, f->data, &clipped))
 			return false;
-		}
+		if (m->mux.length)
+			can_bits_set(f->data, m->mux.start, m->mux.length, m->mux.big,
+				     m->mux.value);
 	}
 	if (unlikely(clipped))
 		node_figure_add(c->node, CAN_CLIPPED_VALUES, clipped);
@@ -367,6 +395,7 @@ static void refuse(struct can_node *c, int ret, unsigned message)
 static bool write_sample(struct can_node *c, const struct sample *s, unsigned interrupts)
 {
 	size_t size = c->bus.fd ? CANFD_MTU : CAN_MTU;
+	unsigned sent = 0;
 
 	if (unlikely(s->length < c->out.count)) {
 		node_refuse(c->node, NODE_LOSS_FORMAT, 1, "a sample has %u values, out.signals are %u",
@@ -376,14 +405,16 @@ static bool write_sample(struct can_node *c, const struct sample *s, unsigned in
 	if (!fill(c, s))
 		return false;
 	for (unsigned i = 0; i < c->out.message_count; i++) {
-		int ret = send_patiently(c, frame_of(c, i), size, interrupts);
+		int ret = c->out.messages[i].has_values ? 0 :
+			  send_patiently(c, frame_of(c, i), size, interrupts);
 
 		if (unlikely(ret)) {
 			refuse(c, ret, i);
 			return false;
 		}
+		sent += !c->out.messages[i].has_values;
 	}
-	node_figure_add(c->node, CAN_FRAMES_SENT, c->out.message_count);
+	node_figure_add(c->node, CAN_FRAMES_SENT, sent);
 	note_presence(c);
 	return true;
 }
@@ -409,21 +440,23 @@ int can_node_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned
 /* Only frames with an identifier of in.signals are received, if the kernel takes so many filters. */
 static int make_filters(struct can_node *c)
 {
-	unsigned count = can_reads(c) ? c->in.message_count : 0;
+	unsigned messages = can_reads(c) ? c->in.message_count : 0, count = 0;
 
-	c->bus.all = count > CAN_RAW_FILTER_MAX;
-	c->filters = calloc(count + 1, sizeof(*c->filters));
+	c->filters = calloc(messages + 1, sizeof(*c->filters));
 	if (!c->filters)
 		return -ENOMEM;
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < messages; i++) {
 		uint32_t id = c->in.messages[i].id;
 
-		c->filters[i] = (struct can_filter){
+		if (i && id == c->in.messages[i - 1].id)
+			continue;
+		c->filters[count++] = (struct can_filter){
 			.can_id = id,
 			.can_mask = CAN_EFF_FLAG | CAN_RTR_FLAG |
 				    (id & CAN_EFF_FLAG ? CAN_EFF_MASK : CAN_SFF_MASK),
 		};
 	}
+	c->bus.all = count > CAN_RAW_FILTER_MAX;
 	c->bus.filters = c->filters;
 	c->bus.filter_count = count;
 	return 0;
