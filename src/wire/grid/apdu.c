@@ -12,6 +12,8 @@
 #define FRACTION_BITS 24
 #define SECOND_NS 1000000000u
 
+const char apdu_secured[] = "it is signed or encrypted (IEC 62351-6, which is not supported), and cannot be read without that";
+
 const char *apdu_decode(const uint8_t *payload, size_t len, struct apdu *a)
 {
 	size_t stated;

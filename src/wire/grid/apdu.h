@@ -19,9 +19,19 @@ enum { APDU_HEADER = 8 };
 struct apdu {
 	uint16_t appid;
 	bool simulation; /* of a test set; first bit of the first reserved word */
-	uint16_t reserved1, reserved2; /* as received, without that bit */
+	uint16_t reserved1, reserved2; /* as received, without that bit; see apdu_extension() */
 	struct ber body;
 };
+
+/* Why a message with an extension cannot be read. */
+extern const char apdu_secured[];
+
+/* The bytes of a signature or what an encryption needs (IEC 62351-6), which stand behind the message;
+ * 0: there are none. */
+static inline unsigned apdu_extension(const struct apdu *a)
+{
+	return a->reserved1 & 0x0fff;
+}
 
 /* Takes the header of a frame's payload, which may have zeros at its end. NULL, or what is wrong
  * with it. */

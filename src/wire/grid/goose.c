@@ -22,6 +22,7 @@ enum tag {
 	TAG_COUNT = 0x8a,
 	TAG_VALUES = 0xab,
 	TAG_SECURITY = 0x8c,
+	TAG_SECURITY_ANY = 0xac, /* as ASN.1 encodes a value of any type */
 };
 
 /* The items stand in the order of their numbers. */
@@ -91,6 +92,8 @@ static bool take_item(struct goose *g, const struct ber_item *item)
 		g->values = *v;
 		return true;
 	case TAG_SECURITY:
+	case TAG_SECURITY_ANY:
+		g->secured = true;
 		return true;
 	default:
 		return false;

@@ -26,6 +26,7 @@ struct goose {
 	uint32_t state, sequence; /* stNum, sqNum */
 	uint32_t revision;        /* confRev */
 	bool simulation, needs_commissioning; /* ndsCom: the control block is not complete */
+	bool secured;             /* it has the item `security`, which is not looked at */
 	uint32_t count;           /* numDatSetEntries */
 	struct ber values;        /* allData, for goose_next() */
 };

@@ -11,6 +11,7 @@ enum tag {
 	TAG_MESSAGE = 0x60,
 	TAG_COUNT = 0x80,
 	TAG_SECURITY = 0x81,
+	TAG_SECURITY_ANY = 0xa1, /* as ASN.1 encodes a value of any type */
 	TAG_ASDUS = 0xa2,
 	TAG_ASDU = 0x30,
 	/* in an ASDU */
@@ -36,6 +37,7 @@ const char *sv_decode(const struct ber *body, struct sv_message *m)
 	struct ber rest = *body;
 	struct ber_item message, item;
 	uint64_t count;
+	bool secured;
 	int ret;
 
 	if (ber_next(&rest, &message) != 1 || message.tag != TAG_MESSAGE)
@@ -46,11 +48,13 @@ const char *sv_decode(const struct ber *body, struct sv_message *m)
 	    !ber_unsigned(&item.value, &count) || !count || count > SV_ASDUS_MAX)
 		return "noASDU is not a number of 1 to 255";
 	ret = ber_next(&message.value, &item);
-	if (ret == 1 && item.tag == TAG_SECURITY)
+	secured = ret == 1 && (item.tag == TAG_SECURITY || item.tag == TAG_SECURITY_ANY);
+	if (secured)
 		ret = ber_next(&message.value, &item);
 	if (ret != 1 || item.tag != TAG_ASDUS)
 		return "it has no seqASDU";
-	*m = (struct sv_message){ .count = (unsigned)count, .rest = item.value };
+	*m = (struct sv_message){ .count = (unsigned)count, .secured = secured,
+				  .rest = item.value };
 	return NULL;
 }
 

@@ -39,6 +39,7 @@ struct sv_asdu {
 
 struct sv_message {
 	unsigned count;       /* ASDUs */
+	bool secured;         /* it has the item `security`, which is not looked at */
 	struct ber rest;      /* that sv_next() has not taken */
 };
 

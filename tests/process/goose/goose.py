@@ -629,6 +629,45 @@ def forged(pair):
         check(text in log, "'%s' in: %s" % (text, log))
 
 
+def signed(payload, inside=False, scramble=0):
+    """The same with a signature behind it (IEC 62351-6), as a part of its length or not; scrambled: encrypted."""
+    signature = bytes(range(40))
+    length = len(payload) + (len(signature) if inside else 0)
+    body = bytes(b ^ scramble for b in payload[8:])
+    return payload[:2] + struct.pack(">HHH", length, len(signature), 0xabcd) + body + signature
+
+
+def with_item(payload, tag):
+    """The same with an item `security` at the end of the message."""
+    more = item(tag, b"\x04\x02ab")
+    body = payload[8:]
+    value = body[2 + (body[1] & 0x80 != 0):] + more
+    body = item(0x61, value)
+    return payload[:2] + struct.pack(">HHH", len(body) + 8, 0, 0) + body
+
+
+def secured(pair):
+    """What is signed is used and counted, as its signature is not checked; what is encrypted is refused."""
+    pair.start_reader()
+    send = sender()
+    steps = [(message(10), "changes", True), (signed(message(11)), "unverified", True),
+             (signed(message(12), inside=True), "unverified", True), (with_item(message(13), 0xac), "unverified", True),
+             (with_item(message(14), 0x8c), "unverified", True), (signed(message(15), scramble=0x5a), "secured", False),
+             (signed(message(15), scramble=0x5a, inside=True), "secured", False), (message(15), "changes", True)]
+    samples = 0
+    for payload, figure, delivered in steps:
+        before = pair.figures(pair.reader)[figure]
+        send(payload)
+        pair.until(lambda: pair.figures(pair.reader)[figure] > before, figure)
+        samples += delivered
+        pair.until(lambda: len(pair.rows()) >= samples, "the sample of " + figure)
+    f = pair.figures(pair.reader)
+    check(f["unverified"] == 4 and f["secured"] == 2 and f["malformed"] == 2 and f["changes"] == 6, "%s" % f)
+    check([r[1:] for r in pair.rows()] == [(1, 5, 1.5, 2048)] * samples, "values are those of the messages")
+    log = ends_soon(pair.reader)
+    check("signed or encrypted (IEC 62351-6" in log, log)
+
+
 def missing(pair):
     """What is missing is named."""
     def run(text, before=()):
@@ -652,7 +691,7 @@ def missing(pair):
 
 
 SCENARIOS = {f.__name__: f for f in (exchange, structures, engineering_file, routed, routed_forged, routed_flood, down, restart, always,
-                                     forged, missing)}
+                                     forged, secured, missing)}
 
 
 def main():

@@ -51,6 +51,7 @@ static void a_message_is_read(void **state)
 	assert_null(decode(plain, sizeof(plain), &head, &g));
 	assert_int_equal(head.appid, 2);
 	assert_false(head.simulation || g.simulation || g.needs_commissioning);
+	assert_false(g.secured || apdu_extension(&head));
 	assert_int_equal(g.reference.len, 6);
 	assert_memory_equal(g.reference.at, "A$GO$b", 6);
 	assert_memory_equal(g.dataset.at, "A$d", 3);
@@ -126,7 +127,7 @@ static void damaged_messages_are_refused(void **state)
 		{ 50, 0x8d, "unknown" },
 		{ 58, 2, "numDatSetEntries" },
 		{ 58, 4, "numDatSetEntries" },
-		{ 59, 0xac, "out of order" },
+		{ 59, 0xad, "out of order" },
 		{ 60, 0x0b, "damaged" },
 		{ 60, 0x0d, "damaged" },
 		{ 61, 0x88, "damaged" },       /* a value of no known type */

@@ -65,7 +65,7 @@ static void a_message_without_optional_items_is_read(void **state)
 
 	assert_int_equal(decode(plain, sizeof(plain), &head, &m, &a, &why), 1);
 	assert_int_equal(head.appid, 0x4000);
-	assert_false(head.simulation);
+	assert_false(head.simulation || m.secured || apdu_extension(&head));
 	assert_int_equal(a.id.len, 3);
 	assert_memory_equal(a.id.at, "MU1", 3);
 	assert_int_equal(a.count, 3999);
@@ -85,6 +85,7 @@ static void a_message_with_all_items_is_read(void **state)
 	const char *why;
 
 	assert_int_equal(decode(full, sizeof(full), &head, &m, &a, &why), 1);
+	assert_true(m.secured);
 	assert_true(head.simulation);
 	assert_int_equal(head.reserved1, 0);
 	assert_int_equal(head.reserved2, 7);

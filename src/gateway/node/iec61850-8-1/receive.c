@@ -472,12 +472,21 @@ static bool take_body(struct goose_node *g, const struct goose_carrier *by, cons
 	struct goose_source *s;
 	struct goose message;
 	const char *why = goose_decode(&head->body, &message);
+	struct ber without = head->body;
 
+	/* Some count what stands behind the message as a part of it. */
+	if (why && apdu_extension(head) && apdu_extension(head) < without.len) {
+		without.len -= apdu_extension(head);
+		why = goose_decode(&without, &message);
+	}
 	if (why) {
-		note_malformed(g, by, why);
+		node_figure_add(g->node, GOOSE_FIGURE_SECURED, apdu_extension(head) != 0);
+		note_malformed(g, by, apdu_extension(head) ? apdu_secured : why);
 		return false;
 	}
 	s = find(g, by, head, &message);
+	if (s && (message.secured || apdu_extension(head)))
+		node_figure_add(g->node, GOOSE_FIGURE_UNVERIFIED, 1);
 	if (s)
 		return take_message(g, s, head, &message, by, smp);
 	node_figure_add(g->node, GOOSE_FIGURE_OTHERS, 1);

@@ -457,7 +457,8 @@ static const struct node_figure sv_figures[SV_FIGURES] = {
 	[SV_FIGURE_MESSAGES_RECEIVED] = { "messages_received", "Messages received", NODE_COUNTER },
 	[SV_FIGURE_MESSAGES_SENT] = { "messages_sent", "Messages sent", NODE_COUNTER },
 	[SV_FIGURE_CLIPPED] = { "clipped", "Values that did not fit into their type", NODE_COUNTER },
-	[SV_FIGURE_SECURED] = { "secured", "Routed messages not used because they are signed or encrypted", NODE_COUNTER },
+	[SV_FIGURE_SECURED] = { "secured", "Messages not used because they are signed or encrypted", NODE_COUNTER },
+	[SV_FIGURE_UNVERIFIED] = { "unverified", "Messages used though their signature was not checked", NODE_COUNTER },
 	[SV_FIGURE_ASTRAY] = { "astray", "Samples whose time does not suit smp_rate", NODE_COUNTER },
 };
 

@@ -344,6 +344,7 @@ static const char *decode(struct sv_subscriber *r)
 static void open_message(struct sv_node *v)
 {
 	struct sv_subscriber *r = v->subscriber;
+	unsigned extension;
 	const char *why;
 
 	r->now.arrived_ns = sample_time_to_ns(r->received);
@@ -357,11 +358,20 @@ static void open_message(struct sv_node *v)
 		node_figure_add(v->node, SV_FIGURE_SIMULATED, 1);
 		return;
 	}
+	extension = apdu_extension(&r->head);
 	why = decode(r);
+	/* Some count what stands behind the message as a part of it. */
+	if (why && extension && extension < r->head.body.len) {
+		r->head.body.len -= extension;
+		why = decode(r);
+	}
 	if (why) {
-		note_malformed(v, why);
+		node_figure_add(v->node, SV_FIGURE_SECURED, extension != 0);
+		note_malformed(v, extension ? apdu_secured : why);
 		return;
 	}
+	if (unlikely(extension || r->message.secured))
+		node_figure_add(v->node, SV_FIGURE_UNVERIFIED, 1);
 	node_figure_add(v->node, SV_FIGURE_MESSAGES_RECEIVED, 1);
 	r->open = true;
 }
