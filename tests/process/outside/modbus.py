@@ -4,6 +4,7 @@
 Arguments: scenarios."""
 import os
 import random
+import select
 import shutil
 import socket
 import struct
@@ -503,6 +504,116 @@ def line(kind):
     writer.end()
 
 
+def coils_over_echo(kind):
+    """Coils, by functions for one and for several, of a gateway that is the server at the other end."""
+    near, far = os.openpty(), os.openpty()
+    for end in near + far:
+        tty.setraw(end, termios.TCSANOW)
+
+    def relay():
+        while True:
+            for end in select.select([near[0], far[0]], [], [])[0]:
+                try:
+                    data = os.read(end, 300)
+                    if end == near[0]:
+                        os.write(near[0], data)
+                    os.write(far[0] if end == near[0] else near[0], data)
+                except OSError:
+                    return
+    threading.Thread(target=relay, daemon=True).start()
+    places = "".join('{ name = "c%d"; type = "boolean"; table = "coil"; address = %d; }, ' % (i, i if i < 10 else 40)
+                     for i in range(11)).rstrip(", ")
+    line = 'transport = "rtu"; device = "%s"; baudrate = 115200;'
+    server = Gateway(kind.folder, "coils-server", "nodes = { x = { %s }; };\npaths = ( { in = \"x\"; } );" % node(
+        'mode = "server"; in = { signals = ( %s ); };' % places, line % os.ttyname(far[1])))
+    source = os.path.join(kind.folder, "coils.csv")
+    got = os.path.join(kind.folder, "coils-got.csv")
+    rows = [[(row * 37 + i * i) // (i + 1) % 2 for i in range(11)] for row in range(1, 6)]
+    with open(source, "w") as f:
+        for i, row in enumerate(rows):
+            f.write("%d,0,0.0,%d,%s\n" % (1700000000 + i, i, ",".join(map(str, row))))
+    client = Gateway(kind.folder, "coils-client", """
+nodes = {
+	sig = { type = "file"; uri = "%s"; format = "csv"; in = { signals = "11b"; rate = 2.0; eof = "wait"; }; };
+	x = { %s };
+	f = { type = "file"; uri = "%s"; format = "csv"; out = { flush = true; }; };
+};
+paths = ( { in = "sig"; out = "x"; }, { in = "x"; out = "f"; } );
+""" % (source, node("rate = 50.0; response_timeout = 1.0; in = { signals = ( %s ); }; out = { signals = ( %s ); };" % (
+        places, places), line % os.ttyname(near[1]) + " echo = true;"), got))
+
+    def seen():
+        with open(got) as f:
+            return [[int(float(v)) for v in line.split(",")[4:]] for line in whole_lines(f) if line[0] != "#"]
+    until(lambda: os.path.exists(got) and seen() and seen()[-1] == rows[-1],
+          lambda: "the last values are read: %s" % (log_of(client) + log_of(server)), 30)
+    values = seen()
+    check(all(row in values for row in rows), "all values are read: %s" % rows)
+    s = stats(client)
+    check(not sum(s["losses"].values()) and not s["figures"]["bad_answers"], "nothing is lost: %s" % s)
+    client.end()
+    server.end()
+
+
+def echo(kind):
+    """Lines that echo what is sent: a client reads and writes all kinds of values, also after an echo that was
+    damaged; a server does not take its own answers for requests."""
+    server, damage = modbus_server.Server(), []
+
+    def back(data):
+        return bytes((data[0] ^ damage.pop(),)) + data[1:] if damage else data
+    ends = [os.openpty() for _ in range(3)]
+    for master, slave in ends:
+        tty.setraw(master, termios.TCSANOW)
+        tty.setraw(slave, termios.TCSANOW)
+    for (master, _), way in zip(ends, (bytes, back)):
+        threading.Thread(target=server.serve_line, args=(master, way), daemon=True).start()
+    devices = ['transport = "rtu"; device = "%s"; baudrate = 115200; echo = true;' % os.ttyname(slave) for _, slave in ends]
+    writer = Gateway(kind.folder, "writer", counter(20, OUT % "").replace(
+        'transport = "tcp"; remote = "127.0.0.1"; port = %d;' % PORT, devices[0]) % kind.folder)
+    reader = Gateway(kind.folder, "reader", "nodes = { x = { %s }; };\npaths = ( { in = \"x\"; } );" % node(
+        'rate = 20.0; response_timeout = 0.2; in = { signals = ( { type = "integer"; address = 10; '
+        'integer_registers = 4; } ); };', devices[1]))
+    until(lambda: figure(writer, "confirmed") > 10 and reader.arrived() > 10,
+          lambda: "samples go on: " + log_of(writer) + log_of(reader), 30)
+    arrived = reader.arrived()
+    damage.append(1)
+    until(lambda: figure(reader, "bad_answers") == 1, "the damage is counted")
+    until(lambda: reader.arrived() > arrived + 5 and figure(writer, "confirmed") > 40, "samples go on")
+    check(figure(reader, "bad_answers") == 1 and figure(writer, "bad_answers") == 0, "once")
+    s = account(writer, server, kind.folder)
+    check(not sum(s["losses"].values()), "nothing is lost: %s" % s)
+    check(not server.bad, "requests are good: %s" % server.bad)
+    reader.end()
+    writer.end()
+    coils_over_echo(kind)
+    # A server.
+    gateway = Gateway(kind.folder, "server", "nodes = { x = { %s }; };\npaths = ( { in = \"x\"; } );" % node(
+        'mode = "server"; in = { signals = ( { type = "integer"; address = 10; integer_registers = 1; } ); };', devices[2]))
+    line = ends[2][0]
+
+    def ask(pdu, answer):
+        frame = bytes((7,)) + pdu
+        wanted = bytes((7,)) + answer
+        wanted += modbus_server.crc(wanted)
+        os.write(line, frame + modbus_server.crc(frame))
+        got = b""
+        while len(got) < len(wanted):
+            check(select.select([line], [], [], 20)[0], "it answers: %s" % log_of(gateway))
+            got += os.read(line, 300)
+        check(got == wanted, "%s: %s" % (pdu.hex(), got.hex()))
+        os.write(line, got)
+    until(lambda: gateway.ask("/node/x")["state"] in ("connected", "pending-connect"), "it runs")
+    for i in range(1, 20):
+        write = struct.pack(">BHH", 6, 10, i)
+        ask(write, write)
+        ask(struct.pack(">BHH", 3, 10, 1), struct.pack(">BBH", 3, 2, i))
+        until(lambda: gateway.arrived() == i, lambda: "each request is carried out once: %d" % gateway.arrived())
+    check(not select.select([line], [], [], 0.2)[0], "it does not answer itself")
+    check(not figure(gateway, "malformed"), "figures: %s" % stats(gateway)["figures"])
+    gateway.end()
+
+
 STRANGER = """
 import sys
 from pymodbus.datastore import ModbusSequentialDataBlock, ModbusServerContext, ModbusSlaveContext
@@ -549,4 +660,4 @@ paths = ( { in = "r"; out = "x"; }, { in = "y"; out = "f"; } );
 
 
 if __name__ == "__main__":
-    servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, descriptors, line, stranger)})
+    servers.main(Modbus, {f.__name__: f for f in (values, restart, exceptions, strange, end, descriptors, line, echo, stranger)})

@@ -129,8 +129,9 @@ class Server:
 
     # ---- serial lines ----
 
-    def serve_line(self, fd):
-        """Frames on a serial line, one at a time; a request has its length in it."""
+    def serve_line(self, fd, echo=None):
+        """Frames on a serial line, one at a time; a request has its length in it. `echo`: what comes goes back
+        as this function makes it, before anything is answered."""
         data = b""
         while True:
             ready, _, _ = select.select([fd], [], [], 0.05)
@@ -138,7 +139,10 @@ class Server:
                 data = b""      # the silence between frames
                 continue
             try:
-                data += os.read(fd, 300)
+                more = os.read(fd, 300)
+                if echo:
+                    os.write(fd, echo(more))
+                data += more
             except OSError:
                 return
             if len(data) < 8:

@@ -116,6 +116,7 @@ static int exchange(struct modbus_node *m, const struct modbus_op *op, uint16_t 
 
 static int call(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[])
 {
+	double timeout_s = m->response_timeout_s;
 	bool hurry;
 	int ret;
 
@@ -124,9 +125,11 @@ static int call(struct modbus_node *m, const struct modbus_op *op, uint16_t regs
 	m->busy = true;
 	m->requests++;
 	pthread_mutex_unlock(&m->gate);
-	set_timeouts(m, hurry ? MIN(HURRY_S, m->response_timeout_s) : m->response_timeout_s);
+	timeout_s = hurry ? MIN(HURRY_S, timeout_s) : timeout_s;
+	set_timeouts(m, timeout_s);
 	errno = 0;
-	ret = exchange(m, op, regs);
+	ret = m->echo && m->transport == MODBUS_RTU ?
+		      modbus_exchange_echoed(m, op, regs, timeout_s) : exchange(m, op, regs);
 	ret = ret == (int)op->count ? 0 : -(errno ?: EPROTO);
 	pthread_mutex_lock(&m->gate);
 	m->busy = false;

@@ -69,6 +69,7 @@ struct modbus_node {
 	/* Settings */
 	int mode, transport, parity, write;
 	const char *remote, *device;
+	bool echo;                  /* the line gives back what is sent */
 	int64_t port, unit, baudrate, data_bits, stop_bits, max_block_size;
 	double rate, response_timeout_s, reconnect_s, min_block_usage;
 	struct modbus_side in, out;
@@ -149,6 +150,10 @@ int modbus_request(struct modbus_node *m, const struct modbus_op *op, uint16_t r
 int modbus_look(struct modbus_node *m);
 /* The node stops: a request without an answer ends soon. */
 void modbus_hurry(struct modbus_node *m);
+
+/* echo.c: as a call of libmodbus to read or write: the number of values, or -1 with errno. */
+int modbus_exchange_echoed(struct modbus_node *m, const struct modbus_op *op, uint16_t regs[],
+			   double timeout_s);
 
 /* turn.c */
 int modbus_send(struct outside *o, struct outbox_message *msg);

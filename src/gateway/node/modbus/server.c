@@ -68,6 +68,8 @@ struct modbus_server {
 
 	/* The serial line. */
 	int line;               /* -1: it is not open */
+	uint8_t echo[MODBUS_RTU_BYTES]; /* what was sent, and comes back */
+	size_t echo_at, echo_len;
 	struct backoff retry;
 	bool heard, said_closed;
 	uint8_t in[MODBUS_RTU_BYTES];
@@ -368,6 +370,7 @@ static void open_line(struct modbus_server *v)
 		return;
 	}
 	v->line = modbus_get_socket(v->m->ctx);
+	v->echo_at = v->echo_len = 0;
 	backoff_reset(&v->retry);
 	if (v->said_closed)
 		log_info("%s: %s is open", v->m->outside.node->name, v->m->device);
@@ -389,6 +392,28 @@ static void answer_line(struct modbus_server *v, const struct modbus_frame *f)
 	len = modbus_rtu_encode(f->unit, len, bytes);
 	if (write(v->line, bytes, len) != (ssize_t)len)
 		fault_note(&v->faults, FAULT_DROPPED, 1, "the line takes no answer");
+	if (!v->m->echo)
+		return;
+	memcpy(v->echo, bytes, len);
+	v->echo_at = 0;
+	v->echo_len = len;
+}
+
+/* Leaves out the node's own answer of `len` bytes that have come. How many are left. */
+static size_t drop_echo(struct modbus_server *v, uint8_t *bytes, size_t len)
+{
+	size_t own = MIN(len, v->echo_len - v->echo_at);
+
+	if (!own)
+		return len;
+	if (memcmp(bytes, v->echo + v->echo_at, own)) {
+		v->echo_len = v->echo_at = 0;
+		fault_note(&v->faults, FAULT_MALFORMED, 1, "the line does not echo what was sent (echo)");
+		return len;
+	}
+	v->echo_at += own;
+	memmove(bytes, bytes + own, len - own);
+	return len - own;
 }
 
 /* Takes frames of what has come; `silence`: nothing came behind it. */
@@ -421,7 +446,7 @@ static void turn_line(struct modbus_server *v, short revents, uint64_t now_ns)
 	if (revents) {
 		n = read(v->line, v->in + v->filled, sizeof(v->in) - v->filled);
 		if (n > 0) {
-			v->filled += (size_t)n;
+			v->filled += drop_echo(v, v->in + v->filled, (size_t)n);
 			v->quiet_at_ns = now_ns + v->silence_ns;
 			serve_line(v, false);
 		} else if (!n || (errno != EAGAIN && errno != EINTR)) {
