@@ -3,6 +3,7 @@
 #include "gateway/part/peers.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +39,10 @@ static bool parse_network(struct peer_network *h, const char *text)
 		return false;
 	most = 128 - before;
 	bits = slash ? strtol(slash + 1, &end, 10) : (long)most;
-	if (slash && (!slash[1] || *end))
+	if (slash && (!isdigit((unsigned char)slash[1]) || *end))
 		return false;
 	h->bits = before + (unsigned)bits;
-	return bits >= 0 && bits <= (long)most;
+	return bits <= (long)most;
 }
 
 int peers_parse(struct peers *p, struct config *c, const json_t *at, const json_t *list)
@@ -88,18 +89,14 @@ static bool begins_with(const uint8_t *a, const uint8_t *b, unsigned bits)
 	       (!rest || !((a[bits / 8] ^ b[bits / 8]) >> (8 - rest)));
 }
 
-bool peers_have(const struct peers *p, const struct socket_address *from)
+bool peers_have(const struct peers *p, const struct sockaddr *from)
 {
 	uint8_t address[16];
 
 	if (peers_are_all(p))
 		return true;
-	if (from->sa.sa_family == AF_INET6) {
-		memcpy(address, &from->in6.sin6_addr, sizeof(address));
-	} else {
-		memcpy(address, mapped, sizeof(mapped));
-		memcpy(address + sizeof(mapped), &from->in4.sin_addr, 4);
-	}
+	if (!socket_address_ip(from, address))
+		return false;
 	for (unsigned i = 0; i < p->count; i++)
 		if (begins_with(address, p->networks[i].address, p->networks[i].bits))
 			return true;

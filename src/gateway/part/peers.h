@@ -29,7 +29,7 @@ static inline bool peers_are_all(const struct peers *p)
 	return !p->networks;
 }
 
-/* An address of IPv4 or IPv6. */
-bool peers_have(const struct peers *p, const struct socket_address *from);
+/* Only addresses of IPv4 and IPv6 can be in a list. */
+bool peers_have(const struct peers *p, const struct sockaddr *from);
 
 #endif

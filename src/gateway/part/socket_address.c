@@ -350,6 +350,21 @@ bool socket_address_equal(const struct socket_address *a,
 	return false;
 }
 
+bool socket_address_ip(const struct sockaddr *a, uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (a->sa_family == AF_INET6) {
+		memcpy(ip, &((const struct sockaddr_in6 *)a)->sin6_addr, 16);
+	} else if (a->sa_family == AF_INET) {
+		memcpy(ip, mapped, sizeof(mapped));
+		memcpy(ip + sizeof(mapped), &((const struct sockaddr_in *)a)->sin_addr, 4);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 bool socket_address_is_multicast(const struct socket_address *a)
 {
 	struct socket_address p = plain(a);

@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -96,6 +97,10 @@ int socket_address_resolve_all(int layer, const char *text, int family,
  * eth the hardware address, for unix the name. */
 bool socket_address_equal(const struct socket_address *a,
 			  const struct socket_address *b, bool port);
+
+/* Sets `ip` to the address of the host, one of IPv4 mapped to IPv6. False: `a` is of another
+ * family. */
+bool socket_address_ip(const struct sockaddr *a, uint8_t ip[16]);
 
 bool socket_address_is_multicast(const struct socket_address *a);
 

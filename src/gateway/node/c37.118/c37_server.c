@@ -278,7 +278,7 @@ static void adopt(struct c37_server *v, int fd, const struct socket_address *fro
 	unsigned i;
 
 	socket_address_print(from, text);
-	if (!peers_have(&v->node->out.peers, from)) {
+	if (!peers_have(&v->node->out.peers, &from->sa)) {
 		close(fd);
 		fault_note(&v->node->faults, FAULT_FOREIGN, 1,
 			   "%s is turned away, out.peers does not have it", text);

@@ -124,7 +124,7 @@ static void take_one(struct c37_udp *u, size_t len, const struct socket_address 
 	const char *why = "it is not complete";
 	size_t skip;
 
-	if (!peers_have(&u->node->out.peers, from)) {
+	if (!peers_have(&u->node->out.peers, &from->sa)) {
 		fault_note(&u->node->faults, FAULT_FOREIGN, 1,
 			   "a datagram from %s, which out.peers does not have",
 			   socket_address_print(from, text));

@@ -118,7 +118,7 @@ void station_connections_free(struct station *s)
 static struct station_group *group_of(struct station *s, const struct socket_address *peer)
 {
 	for (unsigned i = 0; i < s->redundancy_count; i++)
-		if (peers_have(&s->redundancy[i].peers, peer))
+		if (peers_have(&s->redundancy[i].peers, &peer->sa))
 			return &s->redundancy[i].group;
 	return NULL;
 }

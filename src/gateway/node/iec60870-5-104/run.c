@@ -69,7 +69,7 @@ static void accept_one(struct station *s, uint64_t now_ns)
 			s->accept_ns = now_ns + LISTENER_PAUSE_NS;
 		return;
 	}
-	allowed = peers_have(&s->peers, &peer);
+	allowed = peers_have(&s->peers, &peer.sa);
 	if (!allowed || !c) {
 		node_figure_add(s->node, STATION_TURNED_AWAY, 1);
 		fault_note(&s->faults, allowed ? FAULT_DROPPED : FAULT_FOREIGN, 1,

@@ -60,6 +60,19 @@ const char *ib_mode_name(enum ib_mode mode)
 	return names[mode];
 }
 
+bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *caller)
+{
+	return peers_have(&ib->peers, &caller->route.addr.dst_addr);
+}
+
+struct caller_ip ib_peer_ip(const struct rdma_cm_id *id)
+{
+	struct caller_ip ip = { 0 };
+
+	socket_address_ip(&id->route.addr.dst_addr, ip.bytes);
+	return ip;
+}
+
 static int no_adapter(struct infiniband *ib, const char *what, int err)
 {
 	log_error("%s: no RDMA adapter %s: %s; `busbar devices -v` lists adapters and their addresses",

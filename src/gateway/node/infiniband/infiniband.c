@@ -173,6 +173,17 @@ static void check_address(struct config *c, const json_t *group, const char *tex
 			    text);
 }
 
+static void check_peers(struct infiniband *ib, struct config *c)
+{
+	const json_t *group = ib->node->in.cfg, *list = ib->in.peers;
+
+	if (list && (!json_is_array(list) || !json_array_size(list)))
+		config_fail(c, group, "peers",
+			    "expected a list of addresses of hosts and networks, such as ( \"10.0.0.2\", \"10.1.0.0/16\" )");
+	else
+		peers_parse(&ib->peers, c, group, list);
+}
+
 static void check_depths(struct config *c, const json_t *group, int64_t *max_wrs,
 			 int64_t *cq_size)
 {
@@ -256,7 +267,7 @@ static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
 			    "needs in.address (where to listen), out.address (the peer) or both");
 	check_address(c, n->in.cfg, ib->in.address);
 	check_address(c, n->out.cfg, ib->out.address);
-	ib_peers_check(ib, c);
+	check_peers(ib, c);
 	check_depths(c, n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
 	check_depths(c, n->out.cfg, &ib->out.max_wrs, &ib->out.cq_size);
 	check_subtraction(n, c);
@@ -397,6 +408,7 @@ static void infiniband_destroy(struct node *n)
 	struct infiniband *ib = ib_of(n);
 
 	ib_device_close(ib);
+	peers_free(&ib->peers);
 	ib_registrar_destroy(&ib->registrar);
 }
 

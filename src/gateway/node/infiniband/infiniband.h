@@ -7,7 +7,7 @@
  * device.c      adapter, protection domain, addresses, queue pairs
  * cm.c          the management thread
  * connect.c     what it does: connecting, accepting, reconnecting
- * peers.c callers.c   the hosts that may call, and the calls that may take a place
+ * callers.c     which calls may take a place
  * lookup.c      whether the peer of a UD or UC node is still there
  * channel.c     the channel from the side of that thread
  * read.c sleep.c write.c registered.c   the data path
@@ -31,14 +31,13 @@
 #include "gateway/node/infiniband/channel.h"
 #include "gateway/node/infiniband/registered.h"
 #include "gateway/part/backoff.h"
+#include "gateway/part/peers.h"
 #include "gateway/part/socket_address.h"
 #include "util/clock.h"
 
 #define MS (NSEC_PER_SEC / 1000)
 /* Addresses of a name that are tried; more are left out. */
 #define IB_ADDRESSES_MAX 8
-/* Entries of in.peers. */
-#define IB_PEERS_MAX 64u
 
 enum ib_mode {
 	IB_RC,
@@ -64,15 +63,9 @@ enum ib_polling {
 	IB_POLLING_EVENT,    /* sleeps at once */
 };
 
-/* A host or a network that may call. */
-struct ib_peer {
-	uint8_t ip[16]; /* IPv4 addresses mapped to IPv6 */
-	unsigned bits;
-};
-
 struct ib_config_in {
 	const char *address;
-	const json_t *peers;        /* NULL: all may call */
+	const json_t *peers;        /* as configured */
 	int polling;                /* enum ib_polling */
 	int64_t spin_us;
 	int64_t max_wrs, cq_size;
@@ -98,8 +91,7 @@ struct infiniband {
 	struct ib_config_out out;
 	enum ib_mode mode;
 	enum rdma_port_space space;
-	struct ib_peer peers[IB_PEERS_MAX];
-	unsigned peer_count;
+	struct peers peers;             /* who may call */
 
 	/* From prepare to destroy. */
 	struct rdma_event_channel *events;
@@ -160,9 +152,6 @@ int ib_qp_create(struct infiniband *ib);
 /* Closes the channel and takes the queue pair away again, if there is one. */
 void ib_qp_destroy(struct infiniband *ib);
 
-/* peers.c */
-/* Parses in.peers and reports wrong entries. */
-void ib_peers_check(struct infiniband *ib, struct config *c);
 bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *caller);
 /* The address of the other end; zero when it is none of IP. */
 struct caller_ip ib_peer_ip(const struct rdma_cm_id *id);

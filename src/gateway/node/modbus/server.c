@@ -324,7 +324,7 @@ static void accept_one(struct modbus_server *v, uint64_t now_ns)
 		return;
 	}
 	socket_address_print(&from, text);
-	if (!peers_have(&v->m->peers, &from)) {
+	if (!peers_have(&v->m->peers, &from.sa)) {
 		turn_away(v, fd, FAULT_FOREIGN, text, "peers does not have it");
 		return;
 	}
