@@ -49,20 +49,14 @@ static void table_release(struct ib_table *t)
 int ib_channel_init(struct ib_channel *ch, const struct ib_channel_config *cfg)
 {
 	memset(ch, 0, sizeof(*ch));
-	ch->name = cfg->name;
-	ch->node = cfg->node;
+	ch->cfg = *cfg;
 	ch->notify_fd = cfg->notify_fd;
 	ch->wake_fd = wakeup_open_signal();
 	if (ch->wake_fd < 0)
 		return ch->wake_fd;
 	ch->rx.threshold = cfg->rx_threshold;
 	ch->rx.ud = cfg->ud;
-	ch->rx.events = cfg->events;
-	ch->rx.spin_ns = cfg->spin_ns;
-	ch->rx.signals = cfg->signals;
-	ch->rx.keys.registrar = cfg->registrar;
-	ch->tx.keys.registrar = cfg->registrar;
-	ch->tx.signal_every = cfg->signal_every;
+	ch->rx.keys.registrar = ch->tx.keys.registrar = cfg->registrar;
 	ch->rx.spares = calloc(cfg->rx_depth, sizeof(*ch->rx.spares));
 	ch->rx.pending = calloc(cfg->rx_depth, sizeof(*ch->rx.pending));
 	if (ch->rx.spares && ch->rx.pending && table_init(&ch->rx.table, cfg->rx_depth) &&
@@ -99,17 +93,12 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	/* Pending samples stay and are handed out first. */
 	shut(ch, IB_RX_OPEN | IB_RX_PENDING, &ch->reading);
 	shut(ch, IB_TX_OPEN, &ch->writing);
-	ch->rx.qp = ch->tx.qp = q->qp;
-	ch->rx.cq = q->recv_cq;
-	ch->rx.armed = false;
-	ch->tx.cq = q->send_cq;
-	ch->rx.grh = q->grh;
+	ch->q = *q;
 	ib_keys_forget(&ch->rx.keys);
 	ib_keys_forget(&ch->tx.keys);
-	ch->tx.inline_limit = q->inline_limit;
-	ch->tx.size_max = q->size_max;
+	ch->rx.armed = false;
 	ch->tx.unsignaled = 0;
-	ch->tx.probing = false;
+	ch->tx.flushing = false;
 	atomic_store(&ch->error, 0);
 	atomic_store(&ch->filled, false);
 	atomic_fetch_or(&ch->control, IB_RX_OPEN);
@@ -136,75 +125,45 @@ void ib_channel_close_tx(struct ib_channel *ch)
 	shut(ch, IB_TX_OPEN, &ch->writing);
 }
 
-/* Takes what is in the receive queue's completions; returns how many. */
-static int drain_rx(struct ib_channel *ch)
+/* Keeps what has been received for the reader. */
+static void drain_rx(struct ib_channel *ch)
 {
 	struct ib_rx *rx = &ch->rx;
-	struct timespec now;
-	int n;
+	int n = ibv_poll_cq(ch->q.recv_cq, IB_BATCH, rx->wc);
+	const struct timespec now = clock_realtime();
 
-	n = ibv_poll_cq(rx->cq, IB_BATCH, rx->wc);
-	now = clock_realtime();
 	for (int i = 0; i < n; i++) {
-		struct ibv_wc *wc = &rx->wc[i];
-		struct sample *s = ib_table_take(&rx->table, wc->wr_id);
+		struct sample *s = ib_table_take(&rx->table, rx->wc[i].wr_id);
 
-		if (!s)
-			continue;
-		if (wc->status == IBV_WC_SUCCESS &&
-		    ib_rx_accept(ch, s, wc, now))
+		if (s && ib_rx_accept(ch, s, &rx->wc[i], now))
 			rx->pending[rx->pending_count++] = s;
-		else
+		else if (s)
 			sample_put(s);
 	}
-	return n;
-}
-
-/* The same for the send queue; *flushed when the owner's request is back. */
-static int drain_tx(struct ib_channel *ch, bool *flushed)
-{
-	struct ib_tx *tx = &ch->tx;
-	int n = ibv_poll_cq(tx->cq, IB_BATCH, tx->wc);
-
-	for (int i = 0; i < n; i++) {
-		struct ibv_wc *wc = &tx->wc[i];
-		struct sample *s = ib_table_take(&tx->table, wc->wr_id);
-
-		if (wc->status != IBV_WC_SUCCESS &&
-		    wc->wr_id != IB_WR_ID_FLUSH)
-			ib_count_fault(ch, IB_COUNT_FAILED);
-		if (wc->wr_id == IB_WR_ID_FLUSH ||
-		    wc->status != IBV_WC_SUCCESS)
-			*flushed = true;
-		if (s)
-			sample_put(s);
-	}
-	return n;
 }
 
 void ib_channel_drain(struct ib_channel *ch, uint64_t timeout_ns)
 {
 	uint64_t deadline = clock_now_ns() + timeout_ns;
 	struct ib_rx *rx = &ch->rx;
-	bool flushed;
-	int n;
 
 	if (rx->pending_first) {
 		memmove(rx->pending, rx->pending + rx->pending_first,
 			rx->pending_count * sizeof(*rx->pending));
 		rx->pending_first = 0;
 	}
-	do {
-		n = drain_rx(ch);
-		n = MAX(n, drain_tx(ch, &flushed));
-		if (n <= 0)
-			sched_yield();
-	} while ((ib_table_used(&rx->table) || ib_table_used(&ch->tx.table)) &&
-		 clock_now_ns() < deadline);
+	for (;;) {
+		drain_rx(ch);
+		ib_tx_collect(ch);
+		if ((!ib_table_used(&rx->table) && !ib_table_used(&ch->tx.table)) ||
+		    clock_now_ns() >= deadline)
+			return;
+		sched_yield();
+	}
 }
 
-/* A request that is answered by the peer's adapter and seen by nobody there: a
- * write of zero bytes. Not for UD, which has no writes. */
+/* Posts a request that is answered by the peer's adapter and seen by nobody there: a write
+ * of zero bytes. Not for UD, which has no writes. */
 static bool post_flush(struct ib_channel *ch)
 {
 	struct ibv_send_wr wr = {
@@ -213,53 +172,51 @@ static bool post_flush(struct ib_channel *ch)
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 
-	return ibv_post_send(ch->tx.qp, &wr, &bad) == 0;
+	if (!ch->tx.flushing) {
+		ch->tx.flushed = false;
+		ch->tx.flushing = !ibv_post_send(ch->q.qp, &wr, &bad);
+	}
+	return ch->tx.flushing;
 }
 
 bool ib_channel_flush(struct ib_channel *ch, uint64_t timeout_ns)
 {
 	uint64_t deadline = clock_now_ns() + timeout_ns;
+
 	/* Inline requests give no completion, so something signaled has to go
 	 * behind them. UD requests need no answer. */
-	bool posted = ch->rx.ud, flushed = posted;
-
+	ch->tx.flushing = ch->tx.flushed = ch->rx.ud;
 	do {
-		if (!posted)
-			posted = post_flush(ch);
-		if (drain_tx(ch, &flushed) <= 0)
-			sched_yield();
-		if (flushed && ib_table_used(&ch->tx.table) == 0)
+		post_flush(ch);
+		ib_tx_collect(ch);
+		if (ch->tx.flushed && ib_table_used(&ch->tx.table) == 0)
 			return true;
+		sched_yield();
 	} while (clock_now_ns() < deadline);
 	return false;
 }
 
 int ib_channel_probe(struct ib_channel *ch)
 {
-	struct ibv_wc wc;
-	int n;
-
-	if (!ch->tx.probing && !post_flush(ch))
+	if (!post_flush(ch))
 		return -EIO;
-	ch->tx.probing = true;
-	n = ibv_poll_cq(ch->tx.cq, 1, &wc);
-	if (n == 0)
+	ib_tx_collect(ch);
+	if (!ch->tx.flushed)
 		return 0;
-	ch->tx.probing = false;
-	return n > 0 && wc.status == IBV_WC_SUCCESS ? 1 : -EIO;
+	ch->tx.flushing = false;
+	return atomic_load(&ch->error) ? -EIO : 1;
 }
 
 void ib_channel_detach(struct ib_channel *ch)
 {
 	struct ib_rx *rx = &ch->rx;
 
-	ib_rx_acknowledge(rx);
+	ib_rx_acknowledge(ch);
 	table_release(&rx->table);
 	table_release(&ch->tx.table);
 	sample_put_many(rx->spares, rx->spare_count);
 	rx->spare_count = 0;
-	rx->qp = ch->tx.qp = NULL;
-	rx->cq = ch->tx.cq = NULL;
+	ch->q = (struct ib_channel_qp){ 0 };
 	ch->tx.ah = NULL;
 	if (rx->pending_count) {
 		atomic_fetch_or(&ch->control, IB_RX_PENDING);

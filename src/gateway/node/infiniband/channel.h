@@ -83,19 +83,12 @@ struct ib_counters {
 };
 
 struct ib_rx {
-	struct ibv_qp *qp;
-	struct ibv_cq *cq;
-	/* Of a reader that may sleep; NULL: it polls for ever. Non-blocking. */
-	struct ibv_comp_channel *events;
-	uint64_t spin_ns;             /* without data, before it sleeps */
-	bool armed;                   /* of ib_channel_sleep(): an event will come */
+	bool armed;                   /* the next completion gives an event */
+	bool ud;
 	unsigned unacked;             /* events taken */
+	unsigned threshold;           /* fill up to here before polling */
 	struct ib_table table;
 	struct ib_keys keys;
-	unsigned threshold;           /* fill up to here before polling */
-	bool ud;
-	struct ibv_sge grh;           /* where UD puts the routing header */
-	struct signal_list *signals;  /* borrowed; may be NULL */
 	/* Empty samples that are to be posted before any other. */
 	struct sample **spares;
 	unsigned spare_count;
@@ -108,31 +101,51 @@ struct ib_rx {
 };
 
 struct ib_tx {
-	struct ibv_qp *qp;
-	struct ibv_cq *cq;
 	struct ib_table table;
 	struct ib_keys keys;
-	size_t inline_limit;          /* bytes; 0: never inline */
-	unsigned signal_every;        /* the n-th unsignaled one is signaled */
 	unsigned unsignaled;          /* since the last signaled one */
-	size_t size_max;              /* largest message, 0: any */
 	struct ibv_ah *ah;            /* UD: the peer */
 	uint32_t remote_qpn, remote_qkey;
-	bool probing;                 /* ib_channel_probe() waits for its answer */
+	bool flushing;                /* the owner's request is posted */
+	bool flushed;                 /* it is back */
 	struct ibv_wc wc[IB_BATCH];
 	struct ibv_send_wr wr[IB_BATCH];
 	struct ibv_sge sge[IB_BATCH];
 };
 
+struct ib_channel_config {
+	const char *name;                /* for messages */
+	struct node *node;               /* whose figures count too; NULL in tests */
+	struct ib_registrar *registrar;
+	struct signal_list *signals;     /* borrowed; may be NULL */
+	unsigned rx_depth, rx_threshold;
+	unsigned tx_depth;
+	unsigned signal_every;           /* the n-th unsignaled one is signaled */
+	bool ud;
+	int notify_fd;                   /* eventfd of the owner, -1: none */
+	/* Of a reader that may sleep; borrowed, non-blocking. NULL: it polls for ever. */
+	struct ibv_comp_channel *events;
+	uint64_t spin_ns;                /* without data, before it sleeps */
+};
+
+/* What a queue pair that was just made brings along. */
+struct ib_channel_qp {
+	struct ibv_qp *qp;
+	struct ibv_cq *recv_cq, *send_cq;
+	size_t inline_limit;             /* bytes; 0: never inline */
+	size_t size_max;                 /* largest message, 0: any */
+	struct ibv_sge grh;              /* where UD puts the routing header */
+};
+
 struct ib_channel {
-	const char *name;             /* for messages */
-	struct node *node;            /* whose figures count too; may be NULL */
+	struct ib_channel_config cfg;
+	struct ib_channel_qp q;       /* those of the present queue pair */
 	int wake_fd;                  /* eventfd: the reader waits here */
+	int notify_fd;                /* eventfd of the owner, -1: none */
 	atomic_bool polled;           /* somebody waits for the descriptors, and
 				       * read must not */
 	bool awaited;                 /* of the reader: read must not wait, it
 				       * uses ib_channel_sleep() */
-	int notify_fd;                /* eventfd of the owner, -1: none */
 	struct ib_counters counters;
 	atomic_int error;             /* first enum ibv_wc_status, or -errno */
 	atomic_bool filled;           /* the receive queue was full enough */
@@ -143,29 +156,6 @@ struct ib_channel {
 	struct ib_rx rx;
 	cache_aligned atomic_uint writing;
 	struct ib_tx tx;
-};
-
-struct ib_channel_config {
-	const char *name;
-	struct node *node;               /* NULL: none, in tests */
-	struct ib_registrar *registrar;
-	struct signal_list *signals;
-	unsigned rx_depth, rx_threshold;
-	unsigned tx_depth;
-	unsigned signal_every;
-	bool ud;
-	int notify_fd;
-	struct ibv_comp_channel *events; /* borrowed; NULL: never sleep */
-	uint64_t spin_ns;
-};
-
-/* What a queue pair that was just made brings along. */
-struct ib_channel_qp {
-	struct ibv_qp *qp;
-	struct ibv_cq *recv_cq, *send_cq;
-	size_t inline_limit;
-	size_t size_max;
-	struct ibv_sge grh;
 };
 
 /* channel.c: by the owner only */
@@ -223,11 +213,14 @@ void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns);
 bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 		  const struct ibv_wc *wc, struct timespec now);
 
+/* write.c: takes completions, and releases their samples. By whoever is inside, or by the
+ * owner of a closed channel. */
+void ib_tx_collect(struct ib_channel *ch);
+
 /* sleep.c: the reader that may sleep; inside a direction only */
 /* Since when the reader has found nothing. */
 struct ib_idle {
 	unsigned polls;
-	bool armed;                   /* and polled once behind that */
 	uint64_t since_ns;            /* 0: not measured yet */
 };
 
@@ -237,7 +230,7 @@ void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle);
  * poll makes a descriptor readable. */
 void ib_rx_arm(struct ib_channel *ch);
 /* The completion queue may be destroyed after this. */
-void ib_rx_acknowledge(struct ib_rx *rx);
+void ib_rx_acknowledge(struct ib_channel *ch);
 /* From the reader's thread, see poll_fds in node.h. */
 int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max);
 
@@ -306,8 +299,8 @@ static inline uint64_t ib_count(_Atomic uint64_t *counter, uint64_t n)
 /* The number before. */
 static inline uint64_t ib_count_fault(struct ib_channel *ch, enum ib_figure fault)
 {
-	if (ch->node)
-		node_figure_add(ch->node, fault, 1);
+	if (ch->cfg.node)
+		node_figure_add(ch->cfg.node, fault, 1);
 	return ib_count(&ch->counters.faults[fault], 1);
 }
 

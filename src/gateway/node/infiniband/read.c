@@ -26,8 +26,9 @@
 #define RX_SPIN_FIRST 256
 #define RX_SPIN_NEXT 64
 
-static bool rx_prepare(struct ib_rx *rx, unsigned i, struct sample *s)
+static bool rx_prepare(struct ib_channel *ch, unsigned i, struct sample *s)
 {
+	struct ib_rx *rx = &ch->rx;
 	struct ibv_sge *sge = &rx->sge[2 * i];
 	struct ibv_recv_wr *wr = &rx->wr[i];
 	uint32_t lkey;
@@ -38,7 +39,7 @@ static bool rx_prepare(struct ib_rx *rx, unsigned i, struct sample *s)
 	if (wr->wr_id == IB_WR_ID_NONE)
 		return false;
 	if (rx->ud)
-		*sge++ = rx->grh;
+		*sge++ = ch->q.grh;
 	*sge = (struct ibv_sge){
 		.addr = (uintptr_t)sample_wire(s),
 		.length = (uint32_t)sample_wire_size(s->capacity),
@@ -53,31 +54,32 @@ static bool rx_prepare(struct ib_rx *rx, unsigned i, struct sample *s)
 }
 
 /* Posts smps[0..cnt) in one chain; returns how many were accepted. */
-static unsigned rx_post_chain(struct ib_rx *rx, struct sample *smps[],
+static unsigned rx_post_chain(struct ib_channel *ch, struct sample *smps[],
 			      unsigned cnt)
 {
+	struct ib_rx *rx = &ch->rx;
 	struct ibv_recv_wr *bad = NULL;
 	unsigned n = 0, posted;
 
-	while (n < cnt && rx_prepare(rx, n, smps[n]))
+	while (n < cnt && rx_prepare(ch, n, smps[n]))
 		n++;
 	if (n == 0)
 		return 0;
 	posted = n;
-	if (unlikely(ibv_post_recv(rx->qp, rx->wr, &bad)))
+	if (unlikely(ibv_post_recv(ch->q.qp, rx->wr, &bad)))
 		posted = bad ? (unsigned)(bad - rx->wr) : 0;
 	for (unsigned i = posted; i < n; i++)
 		ib_table_take(&rx->table, rx->wr[i].wr_id);
 	return posted;
 }
 
-static unsigned rx_post(struct ib_rx *rx, struct sample *smps[], unsigned cnt)
+static unsigned rx_post(struct ib_channel *ch, struct sample *smps[], unsigned cnt)
 {
 	unsigned done = 0;
 
 	while (done < cnt) {
 		unsigned n = MIN(cnt - done, IB_BATCH);
-		unsigned posted = rx_post_chain(rx, smps + done, n);
+		unsigned posted = rx_post_chain(ch, smps + done, n);
 
 		done += posted;
 		if (posted < n)
@@ -86,9 +88,10 @@ static unsigned rx_post(struct ib_rx *rx, struct sample *smps[], unsigned cnt)
 	return done;
 }
 
-static void rx_post_spares(struct ib_rx *rx)
+static void rx_post_spares(struct ib_channel *ch)
 {
-	unsigned posted = rx_post(rx, rx->spares, rx->spare_count);
+	struct ib_rx *rx = &ch->rx;
+	unsigned posted = rx_post(ch, rx->spares, rx->spare_count);
 
 	rx->spare_count -= posted;
 	if (unlikely(rx->spare_count && posted))
@@ -97,14 +100,14 @@ static void rx_post_spares(struct ib_rx *rx)
 }
 
 /* Below the threshold: keeps what the queue takes, hands back the rest. */
-static unsigned rx_fill(struct ib_rx *rx, struct sample *smps[], unsigned cnt,
+static unsigned rx_fill(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 			unsigned *release)
 {
 	unsigned posted = 0;
 
-	rx_post_spares(rx);
-	if (rx->spare_count == 0)
-		posted = rx_post(rx, smps, cnt);
+	rx_post_spares(ch);
+	if (ch->rx.spare_count == 0)
+		posted = rx_post(ch, smps, cnt);
 	*release = cnt - posted;
 	memmove(smps, smps + posted, *release * sizeof(*smps));
 	return posted;
@@ -126,13 +129,13 @@ bool ib_rx_accept(struct ib_channel *ch, struct sample *s,
 		     (len - SAMPLE_WIRE_HEADER) % sizeof(union signal_data))) {
 		if (ib_count_fault(ch, IB_COUNT_MALFORMED) == 0)
 			log_warn("%s: dropped a message of %u bytes: a sample has 24 plus 8 for each value, here at most %u values; further ones are only counted",
-				 ch->name, len, s->capacity);
+				 ch->cfg.name, len, s->capacity);
 		return false;
 	}
 	s->length = (uint32_t)((len - SAMPLE_WIRE_HEADER) /
 			       sizeof(union signal_data));
 	s->received = now;
-	s->signals = ch->rx.signals;
+	s->signals = ch->cfg.signals;
 	s->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN |
 		   SAMPLE_HAS_RECEIVED | SAMPLE_HAS_DATA;
 	return true;
@@ -185,7 +188,7 @@ static bool rx_may_poll(struct ib_channel *ch, struct ib_idle *idle)
 		idle->polls = RX_SPIN_FIRST;
 		rx_yield(ch);
 	}
-	if (ch->rx.events)
+	if (ch->cfg.events)
 		ib_rx_rest(ch, idle);
 	return true;
 }
@@ -198,7 +201,7 @@ static inline int rx_poll(struct ib_channel *ch, struct sample *smps[], int max,
 	int n;
 
 	STAMP_READ(ch, IB_READ_ENTERED);
-	n = ibv_poll_cq(rx->cq, max, rx->wc);
+	n = ibv_poll_cq(ch->q.recv_cq, max, rx->wc);
 	STAMP_READ(ch, IB_READ_POLLED);
 	*valid = 0;
 	if (likely(n > 0)) {
@@ -208,7 +211,7 @@ static inline int rx_poll(struct ib_channel *ch, struct sample *smps[], int max,
 		if (likely(atomic_load_explicit(&ch->control,
 						memory_order_relaxed) &
 			   IB_RX_OPEN))
-			rx_post_spares(rx);
+			rx_post_spares(ch);
 		STAMP_READ(ch, IB_READ_REFILLED);
 	} else if (unlikely(n < 0)) {
 		ib_channel_break(ch, IB_RX_OPEN, n);
@@ -224,6 +227,7 @@ static unsigned rx_exchange(struct ib_channel *ch, struct sample *smps[],
 	struct ib_idle idle = { 0 };
 	unsigned valid;
 
+	ch->rx.armed = false;
 	do {
 		rx_poll(ch, smps, max, &valid);
 		if (likely(valid))
@@ -283,7 +287,7 @@ int ib_channel_read(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 	if (unlikely(rx->pending_count)) {
 		received = rx_pending(ch, smps, cnt);
 	} else if (ib_table_used(&rx->table) < rx->threshold &&
-		   rx_fill(rx, smps, cnt, release)) {
+		   rx_fill(ch, smps, cnt, release)) {
 		/* Nothing is polled before the queue is full enough. */
 	} else if (unlikely(ib_table_used(&rx->table) == 0)) {
 		/* Takes nothing and holds nothing: nothing can ever arrive. */

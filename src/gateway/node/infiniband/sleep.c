@@ -27,92 +27,83 @@
 
 #define ACKNOWLEDGE_EVERY 256
 
-void ib_rx_acknowledge(struct ib_rx *rx)
+void ib_rx_acknowledge(struct ib_channel *ch)
 {
-	if (rx->unacked)
-		ibv_ack_cq_events(rx->cq, rx->unacked);
-	rx->unacked = 0;
+	if (ch->rx.unacked)
+		ibv_ack_cq_events(ch->q.recv_cq, ch->rx.unacked);
+	ch->rx.unacked = 0;
 }
 
 /* Non-blocking: when there is none, nothing has changed. */
 static void take_event(struct ib_channel *ch)
 {
-	struct ib_rx *rx = &ch->rx;
 	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(rx->events, &cq, &context)) {
+	if (ibv_get_cq_event(ch->cfg.events, &cq, &context)) {
 		if (errno != EAGAIN && errno != EINTR)
 			ib_channel_break(ch, IB_RX_OPEN, -errno);
 		return;
 	}
-	if (++rx->unacked == ACKNOWLEDGE_EVERY)
-		ib_rx_acknowledge(rx);
+	if (++ch->rx.unacked == ACKNOWLEDGE_EVERY)
+		ib_rx_acknowledge(ch);
 }
 
 static void arm(struct ib_channel *ch)
 {
-	int err = ibv_req_notify_cq(ch->rx.cq, 0);
+	int err = ibv_req_notify_cq(ch->q.recv_cq, 0);
 
 	if (unlikely(err))
 		ib_channel_break(ch, IB_RX_OPEN, -abs(err));
+	ch->rx.armed = true;
 }
 
-static void sleep_until_event(struct ib_channel *ch, uint64_t longest_ns)
+/* Arms; or sleeps, if a poll behind the arming has found nothing. */
+static void arm_or_sleep(struct ib_channel *ch, uint64_t longest_ns)
 {
 	const struct timespec longest = timespec_from_ns(longest_ns);
 	struct pollfd fds[] = {
-		{ .fd = ch->rx.events->fd, .events = POLLIN },
+		{ .fd = ch->cfg.events->fd, .events = POLLIN },
 		{ .fd = ch->wake_fd, .events = POLLIN },
 	};
 
+	if (!ch->rx.armed) {
+		arm(ch);
+		return;
+	}
+	ch->rx.armed = false;
 	pthread_cleanup_push(ib_leave_cancelled, &ch->reading);
 	/* A thread that wants the reader to leave writes wake_fd. */
 	ppoll(fds, ARRAY_SIZE(fds), &longest, NULL);
 	if (fds[1].revents)
 		wakeup_drain(ch->wake_fd);
-	if (fds[0].revents) {
+	if (fds[0].revents)
 		take_event(ch);
-		ch->rx.armed = false;
-	}
 	pthread_cleanup_pop(0);
 }
 
 void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
 {
-	struct ib_rx *rx = &ch->rx;
-
-	if (rx->spin_ns) {
+	if (ch->cfg.spin_ns) {
 		uint64_t now = clock_now_ns();
 
 		if (!idle->since_ns)
 			idle->since_ns = now;
-		if (now - idle->since_ns < rx->spin_ns)
+		if (now - idle->since_ns < ch->cfg.spin_ns)
 			return;
 	}
-	/* Armed already: then the poll ahead of this call was the second. */
-	if (idle->armed)
-		sleep_until_event(ch, UINT64_MAX);
-	else
-		arm(ch);
-	idle->armed = !idle->armed;
+	arm_or_sleep(ch, UINT64_MAX);
 }
 
 void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
 {
-	struct ib_rx *rx = &ch->rx;
 	uint64_t now = clock_now_ns();
 
 	if (until_ns <= now || !ib_enter(&ch->reading, &ch->control, IB_RX_OPEN))
 		return;
-	if (rx->pending_count || ib_table_used(&rx->table) < rx->threshold) {
-		/* The next read has work to do. */
-	} else if (!rx->armed) {
-		arm(ch);
-		rx->armed = true;
-	} else {
-		sleep_until_event(ch, until_ns - now);
-	}
+	/* Otherwise the next read has work to do. */
+	if (!ch->rx.pending_count && ib_table_used(&ch->rx.table) >= ch->rx.threshold)
+		arm_or_sleep(ch, until_ns - now);
 	ib_leave(&ch->reading);
 }
 
@@ -126,14 +117,14 @@ void ib_rx_arm(struct ib_channel *ch)
 
 int ib_channel_poll_fds(struct ib_channel *ch, int fds[], int max)
 {
-	bool possible = ch->rx.events && max >= 2;
+	bool possible = ch->cfg.events && max >= 2;
 
 	/* Completions from before the wait must not be missed. */
 	if (atomic_exchange(&ch->polled, possible) != possible && possible)
 		wakeup_post(ch->wake_fd);
 	if (!possible)
 		return 0;
-	fds[0] = ch->rx.events->fd;
+	fds[0] = ch->cfg.events->fd;
 	fds[1] = ch->wake_fd;
 	return 2;
 }

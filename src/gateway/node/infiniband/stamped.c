@@ -10,8 +10,10 @@
 
 static bool rx_accept_stamped(struct ib_channel *ch, struct sample *s,
 			      const struct ibv_wc *wc, struct timespec now);
+static void tx_collect_stamped(struct ib_channel *ch);
 
 #define ib_rx_accept rx_accept_stamped
+#define ib_tx_collect tx_collect_stamped
 #define ib_channel_read ib_channel_read_stamped
 #define ib_channel_write ib_channel_write_stamped
 

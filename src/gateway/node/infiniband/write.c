@@ -21,7 +21,7 @@ static void tx_unsendable(struct ib_channel *ch, const struct sample *s,
 {
 	if (ib_count_fault(ch, IB_COUNT_UNSENDABLE) == 0)
 		log_warn("%s: cannot send a sample of %u values: %s; further ones are only counted",
-			 ch->name, s->length, why);
+			 ch->cfg.name, s->length, why);
 }
 
 static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
@@ -32,7 +32,7 @@ static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
 	struct ibv_send_wr *wr = &tx->wr[i];
 	struct ibv_sge *sge = &tx->sge[i];
 
-	if (unlikely(tx->size_max && size > tx->size_max)) {
+	if (unlikely(ch->q.size_max && size > ch->q.size_max)) {
 		tx_unsendable(ch, s, "a UD message must fit into one packet");
 		return false;
 	}
@@ -40,7 +40,7 @@ static bool tx_prepare(struct ib_channel *ch, unsigned i, struct sample *s,
 		.addr = (uintptr_t)sample_wire(s),
 		.length = (uint32_t)size,
 	};
-	if (size <= tx->inline_limit && ++*unsignaled < tx->signal_every) {
+	if (size <= ch->q.inline_limit && ++*unsignaled < ch->cfg.signal_every) {
 		wr->send_flags = IBV_SEND_INLINE;
 		wr->wr_id = IB_WR_ID_NONE;
 	} else {
@@ -87,7 +87,7 @@ static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
 		return 0;
 	posted = n;
 	STAMP_WRITE(ch, IB_WRITE_PREPARED);
-	err = ibv_post_send(tx->qp, tx->wr, &bad);
+	err = ibv_post_send(ch->q.qp, tx->wr, &bad);
 	STAMP_WRITE(ch, IB_WRITE_POSTED);
 	if (unlikely(err)) {
 		/* ENOMEM is a full queue, all else one that cannot send. */
@@ -112,7 +112,7 @@ static unsigned tx_post_chain(struct ib_channel *ch, struct sample *smps[],
  * Takes up to `max` completions; their samples go to smps[]. Returns how many
  * samples that are.
  */
-static unsigned tx_collect(struct ib_channel *ch, struct sample *smps[],
+static unsigned tx_take(struct ib_channel *ch, struct sample *smps[],
 			   unsigned max)
 {
 	struct ib_tx *tx = &ch->tx;
@@ -120,7 +120,7 @@ static unsigned tx_collect(struct ib_channel *ch, struct sample *smps[],
 
 	while (taken < max) {
 		unsigned want = MIN(max - taken, IB_BATCH);
-		int n = ibv_poll_cq(tx->cq, (int)want, tx->wc);
+		int n = ibv_poll_cq(ch->q.send_cq, (int)want, tx->wc);
 
 		if (unlikely(n < 0)) {
 			ib_channel_break(ch, IB_TX_OPEN, n);
@@ -131,13 +131,17 @@ static unsigned tx_collect(struct ib_channel *ch, struct sample *smps[],
 			struct sample *s;
 
 			if (unlikely(wc->status != IBV_WC_SUCCESS)) {
-				ib_count_fault(ch, IB_COUNT_FAILED);
+				if (wc->wr_id != IB_WR_ID_FLUSH)
+					ib_count_fault(ch, IB_COUNT_FAILED);
 				ib_channel_break(ch, IB_TX_OPEN, wc->status);
+				tx->flushed = true;
 			}
 			/* Flushed inline requests come back too. */
 			s = ib_table_take(&tx->table, wc->wr_id);
-			if (s)
+			if (likely(s))
 				smps[taken++] = s;
+			else if (wc->wr_id == IB_WR_ID_FLUSH)
+				tx->flushed = true;
 		}
 		if ((unsigned)n < want)
 			break;
@@ -145,16 +149,11 @@ static unsigned tx_collect(struct ib_channel *ch, struct sample *smps[],
 	return taken;
 }
 
-/*
- * The queue was full and smps[] has no place for a completion (a call with one
- * sample, for instance). Adapters free a place in the queue when its completion
- * is polled, so polling must not depend on posting.
- */
-static void tx_make_room(struct ib_channel *ch)
+void ib_tx_collect(struct ib_channel *ch)
 {
 	struct sample *done[IB_BATCH];
 
-	sample_put_many(done, tx_collect(ch, done, IB_BATCH));
+	sample_put_many(done, tx_take(ch, done, IB_BATCH));
 }
 
 int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
@@ -184,11 +183,13 @@ int ib_channel_write(struct ib_channel *ch, struct sample *smps[], unsigned cnt,
 	if (unlikely(accepted < cnt)) {
 		if (full)
 			ib_count_fault(ch, IB_COUNT_QUEUE_FULL);
+		/* smps[] has no place for a completion, but adapters free a place in the queue
+		 * only when its completion is polled. */
 		if (back == cnt)
-			tx_make_room(ch);
+			ib_tx_collect(ch);
 	}
 	STAMP_WRITE(ch, IB_WRITE_SORTED);
-	*release = back + tx_collect(ch, smps + back, cnt - back);
+	*release = back + tx_take(ch, smps + back, cnt - back);
 	STAMP_WRITE(ch, IB_WRITE_COLLECTED);
 	ib_leave(&ch->writing);
 	return (int)accepted;
