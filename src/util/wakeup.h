@@ -10,11 +10,12 @@
  * that came from a peer is posted to only when the peer is of the same user (hca/share/peers.h).
  * Draining and taking never block, whatever the flags are.
  *
- * Nothing here takes a lock. Only wakeup_wait() is a cancellation point.
+ * Nothing here takes a lock. Only wakeup_wait() and wakeup_poll() are cancellation points.
  */
 #ifndef UTIL_WAKEUP_H
 #define UTIL_WAKEUP_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +31,11 @@ int wakeup_post(int fd);
 /* Takes all of a signal of one's own; how many posts that were, 0: none. Only who opened it
  * may call this, one thread at a time. */
 uint64_t wakeup_drain(int fd);
+
+/* Waits as poll() for one of fds[0] to fds[count - 1], at the longest until `until_ns` of
+ * clock_now_ns() (UINT64_MAX: for ever). fds[0] is a signal of one's own for POLLIN, which is
+ * drained. May return without reason. */
+void wakeup_poll(struct pollfd fds[], unsigned count, uint64_t until_ns);
 
 /* Takes one event of a counter if there is one: true. A kernel before 5.8 cannot read an
  * eventfd without waiting: there nothing is taken from one that blocks. */

@@ -63,7 +63,8 @@ int listener_accept(int listener, struct socket_address *peer, struct fault_coun
 void listener_watch_peer(int fd, const char *node)
 {
 	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, node, "TCP_NODELAY");
-	/* A host that went down does not end its connections. */
+	/* A host that went down does not end its connections. So the kernel probes the peer, and
+	 * does not repeat for ever what it has sent. */
 	socket_option_try(fd, SOL_SOCKET, SO_KEEPALIVE, 1, node, "SO_KEEPALIVE");
 	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10, node, "TCP_KEEPIDLE");
 	socket_option_try(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5, node, "TCP_KEEPINTVL");

@@ -20,8 +20,8 @@ int listener_open(const struct socket_address *own, const char *node, const char
 #define LISTENER_PAUSE_NS 50000000
 int listener_accept(int listener, struct socket_address *peer, struct fault_counters *f);
 
-/* For a connection whose client may be silent for long: sends without delay, and ends when the host
- * of the client does not answer for about 30 s. */
+/* For a connection whose peer may be silent for long: sends without delay, and ends when the host
+ * of the peer does not answer for about 30 s. */
 void listener_watch_peer(int fd, const char *node);
 
 #endif

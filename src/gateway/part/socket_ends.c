@@ -48,11 +48,9 @@ void socket_ends_interrupt(struct node *n)
 void socket_ends_sleep(struct node *n, uint64_t until_ns)
 {
 	struct socket_ends *e = n->private_data;
-	uint64_t now = clock_now_ns();
 
-	if (e->reader && until_ns > now)
-		socket_wait_sleep(&e->wait, e->fd,
-				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
+	if (e->reader && until_ns > clock_now_ns())
+		socket_wait_sleep(&e->wait, e->fd, until_ns);
 }
 
 int socket_ends_poll_fds(struct node *n, int fds[], int max)

@@ -3,11 +3,12 @@
 #include "gateway/part/socket_wait.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include "gateway/plugin/node.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/spin.h"
 #include "util/wakeup.h"
 
@@ -74,16 +75,31 @@ bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle)
 	return true;
 }
 
-void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t timeout_ns)
+void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t until_ns)
 {
 	struct pollfd fds[] = {
-		{ .fd = fd, .events = POLLIN },
 		{ .fd = w->wake_fd, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
 	};
 
-	struct timespec t = timespec_from_ns(timeout_ns);
+	wakeup_poll(fds, ARRAY_SIZE(fds), until_ns);
+}
 
-	ppoll(fds, 2, timeout_ns == UINT64_MAX ? NULL : &t, NULL);
-	if (fds[1].revents)
-		socket_wait_clear(w);
+int socket_wait_read(struct socket_wait *w, struct node *n, struct sample *smps[], unsigned cnt,
+		     int (*take)(struct node *n, struct sample *smps[], unsigned cnt))
+{
+	for (;;) {
+		int ret = take(n, smps, cnt);
+
+		if (ret > 0)
+			return ret;
+		if (socket_wait_interrupted(w))
+			return -EINTR;
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (n->in.awaited)
+			return 0;
+		if (ret)
+			n->type->sleep(n, UINT64_MAX);
+	}
 }

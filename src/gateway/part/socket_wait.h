@@ -18,6 +18,9 @@ enum socket_polling {
 	POLLING_ADAPTIVE,
 };
 
+struct node;
+struct sample;
+
 struct socket_wait {
 	int polling;
 	uint64_t spin_ns;
@@ -61,8 +64,16 @@ static inline bool socket_wait_interrupted(struct socket_wait *w)
 /* True: ask again; false: it is time to sleep. */
 bool socket_wait_spin(struct socket_wait *w, struct socket_idle *idle);
 
-/* Sleeps until `fd` is readable, an interruption, or for `timeout_ns` (UINT64_MAX: for
- * ever); does not look which. */
-void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t timeout_ns);
+/* Sleeps until `fd` is readable, an interruption, or until `until_ns` of clock_now_ns()
+ * (UINT64_MAX: for ever); does not look which. */
+void socket_wait_sleep(struct socket_wait *w, int fd, uint64_t until_ns);
+
+/*
+ * read() of a node-type that has sleep() (node.h), for a path that does not wait for descriptors.
+ * `take` takes up to `cnt` samples without waiting and returns their number; 0: it is to be called
+ * again; -EAGAIN: nothing is there; or another negative errno.
+ */
+int socket_wait_read(struct socket_wait *w, struct node *n, struct sample *smps[], unsigned cnt,
+		     int (*take)(struct node *n, struct sample *smps[], unsigned cnt));
 
 #endif

@@ -185,13 +185,8 @@ static const struct c37_session_ops session_ops = {
 
 static void wait_for(struct c37_client *l, struct pollfd fds[3], unsigned count, uint64_t until_ns)
 {
-	uint64_t now = clock_now_ns(), left = until_ns > now ? until_ns - now : 0;
-	struct timespec t = timespec_from_ns(left);
-
 	fds[0] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
-	ppoll(fds, count, until_ns == UINT64_MAX ? NULL : &t, NULL);
-	if (fds[0].revents)
-		wakeup_drain(l->wake_fd);
+	wakeup_poll(fds, count, until_ns);
 }
 
 static int connect_to(struct c37_client *l, int kind, const struct socket_address *a,

@@ -221,13 +221,14 @@ static bool take_arrival(struct can_node *c, struct sample *s)
 	return s && !r.remote && take_message(c, &r, s);
 }
 
-/* Takes samples until there are `cnt`, or nothing is there. Their number, or a negative errno when
- * there are none; -EAGAIN: nothing was there. */
-static int take(struct can_node *c, struct sample *smps[], unsigned cnt)
+/* Takes samples until there are `cnt`, or nothing is there. As socket_wait_read() asks. */
+static int take(struct node *node, struct sample *smps[], unsigned cnt)
 {
+	struct can_node *c = node->private_data;
 	unsigned n = 0;
 	int ret = 0;
 
+	look(c);
 	for (unsigned frames = 0; n < cnt && frames < FRAMES_MAX; frames++) {
 		ret = c->ops->receive(c->fd, &c->arrival);
 		if (ret)
@@ -238,43 +239,27 @@ static int take(struct can_node *c, struct sample *smps[], unsigned cnt)
 		note_absence(c, -ret);
 		ret = -EAGAIN;
 	}
+	show(c);
 	return n ? (int)n : ret;
 }
 
 void can_node_sleep(struct node *n, uint64_t until_ns)
 {
 	struct can_node *c = n->private_data;
-	uint64_t now = clock_now_ns();
 
 	if (!atomic_load(&c->up))
 		until_ns = MIN(until_ns, atomic_load(&c->retry_ns));
-	if (until_ns > now)
-		socket_wait_sleep(&c->wait, c->fd,
-				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
+	if (until_ns > clock_now_ns())
+		socket_wait_sleep(&c->wait, c->fd, until_ns);
 }
 
 int can_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct can_node *c = n->private_data;
-	int ret;
 
 	if (unlikely(!can_reads(c)))
 		return -ENODATA;
-	for (;;) {
-		look(c);
-		ret = take(c, smps, cnt);
-		show(c);
-		if (ret > 0)
-			return ret;
-		if (socket_wait_interrupted(&c->wait))
-			return -EINTR;
-		if (ret && ret != -EAGAIN)
-			return ret;
-		if (n->in.awaited)
-			return 0;
-		if (ret)
-			can_node_sleep(n, UINT64_MAX);
-	}
+	return socket_wait_read(&c->wait, n, smps, cnt, take);
 }
 
 /* ---- writing ---- */

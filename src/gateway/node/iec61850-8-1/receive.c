@@ -585,8 +585,9 @@ static int take_routed(struct goose_node *g, struct sample *smp)
 
 /* Takes samples until there are `cnt`, or nothing is there. Their number; -EAGAIN: nothing was
  * there; 0: other frames were; or another negative errno. */
-static int take(struct goose_node *g, struct sample *smps[], unsigned cnt)
+static int take(struct node *node, struct sample *smps[], unsigned cnt)
 {
+	struct goose_node *g = node->private_data;
 	struct goose_receiver *r = g->receiver;
 	unsigned n = 0, frames;
 	int ret = 0;
@@ -645,7 +646,7 @@ static int read_polled(struct goose_node *g, struct sample *smps[], unsigned cnt
 	/* One that ran early by the other clock is set again. */
 	if (read(r->timer_fd, &times, sizeof(times)) > 0)
 		r->armed_ns = UINT64_MAX;
-	ret = take(g, smps, cnt);
+	ret = take(g->node, smps, cnt);
 	arm(g);
 	/* The rest of a datagram, which makes no descriptor readable. */
 	if (r->payloads.len)
@@ -653,22 +654,15 @@ static int read_polled(struct goose_node *g, struct sample *smps[], unsigned cnt
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-static void sleep_until(struct goose_node *g, uint64_t until_ns)
-{
-	uint64_t now = clock_now_ns(), end = next_end_ns(g);
-
-	until_ns = MIN(until_ns, end);
-	if (until_ns > now && !g->receiver->payloads.len)
-		socket_wait_sleep(&g->wait, fd_of(g),
-				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
-}
-
 void goose_sleep(struct node *n, uint64_t until_ns)
 {
 	struct goose_node *g = n->private_data;
 
-	if (g->receiver)
-		sleep_until(g, until_ns);
+	if (!g->receiver)
+		return;
+	until_ns = MIN(until_ns, next_end_ns(g));
+	if (until_ns > clock_now_ns() && !g->receiver->payloads.len)
+		socket_wait_sleep(&g->wait, fd_of(g), until_ns);
 }
 
 int goose_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
@@ -679,20 +673,7 @@ int goose_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *re
 		return -ENODATA;
 	if (atomic_load_explicit(&g->wait.polled, memory_order_relaxed))
 		return read_polled(g, smps, cnt);
-	for (;;) {
-		int ret = take(g, smps, cnt);
-
-		if (ret > 0)
-			return ret;
-		if (socket_wait_interrupted(&g->wait))
-			return -EINTR;
-		if (ret && ret != -EAGAIN)
-			return ret;
-		if (n->in.awaited)
-			return 0;
-		if (ret)
-			sleep_until(g, UINT64_MAX);
-	}
+	return socket_wait_read(&g->wait, n, smps, cnt, take);
 }
 
 int goose_poll_fds(struct node *n, int fds[], int max)

@@ -410,11 +410,9 @@ static int sv_start(struct node *n)
 static void sv_sleep(struct node *n, uint64_t until_ns)
 {
 	struct sv_node *v = n->private_data;
-	uint64_t now = clock_now_ns();
 
-	if (v->subscriber && until_ns > now)
-		socket_wait_sleep(&v->wait, sv_in_fd(v),
-				  until_ns == UINT64_MAX ? until_ns : until_ns - now);
+	if (v->subscriber && until_ns > clock_now_ns())
+		socket_wait_sleep(&v->wait, sv_in_fd(v), until_ns);
 }
 
 static void sv_interrupt(struct node *n)

@@ -468,8 +468,9 @@ static int take_routed(struct sv_node *v)
 
 /* Takes samples until there are `cnt`, or nothing is there. Their number, or a negative errno
  * when there are none; -EAGAIN: nothing was there. */
-static int take(struct sv_node *v, struct sample *smps[], unsigned cnt)
+static int take(struct node *node, struct sample *smps[], unsigned cnt)
 {
+	struct sv_node *v = node->private_data;
 	struct sv_subscriber *r = v->subscriber;
 	unsigned n = take_samples(v, smps, cnt), frames;
 	int ret = 0;
@@ -503,7 +504,7 @@ static int read_polled(struct sv_node *v, struct sample *smps[], unsigned cnt)
 	int ret;
 
 	socket_wait_clear(&v->wait);
-	ret = take(v, smps, cnt);
+	ret = take(v->node, smps, cnt);
 	if (v->subscriber->open || v->subscriber->payloads.len)
 		socket_wait_kick(&v->wait); /* not seen at the socket any more */
 	return ret == -EAGAIN ? 0 : ret;
@@ -512,25 +513,12 @@ static int read_polled(struct sv_node *v, struct sample *smps[], unsigned cnt)
 int sv_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct sv_node *v = n->private_data;
-	int ret;
 
 	if (unlikely(!v->subscriber))
 		return -ENODATA;
 	if (atomic_load_explicit(&v->wait.polled, memory_order_relaxed))
 		return read_polled(v, smps, cnt);
-	for (;;) {
-		ret = take(v, smps, cnt);
-		if (ret > 0)
-			return ret;
-		if (socket_wait_interrupted(&v->wait))
-			return -EINTR;
-		if (ret && ret != -EAGAIN)
-			return ret;
-		if (n->in.awaited)
-			return 0;
-		if (ret)
-			socket_wait_sleep(&v->wait, sv_in_fd(v), UINT64_MAX);
-	}
+	return socket_wait_read(&v->wait, n, smps, cnt, take);
 }
 
 int sv_poll_fds(struct node *n, int fds[], int max)

@@ -24,46 +24,62 @@
 /* How long start waits for the first attempt. */
 #define FIRST_NS NSEC_PER_SEC
 /* Between two looks for the answer to a probe. */
-#define PROBE_MS 20
+#define PROBE_NS (20 * MS)
+/* Between two looks whether the state may be published. */
+#define STATE_NS MS
 
-static int poll_timeout_ms(struct infiniband *ib)
+/* Sets the node's state. False: it is too early, since the super-node sets STARTED first. */
+static bool publish_state(struct infiniband *ib)
+{
+	static const enum node_state states[] = {
+		[IB_IDLE] = NODE_STARTED,
+		[IB_RESOLVING] = NODE_STARTED,
+		[IB_CONNECTING] = NODE_PENDING_CONNECT,
+		[IB_ACCEPTING] = NODE_PENDING_CONNECT,
+		[IB_CONNECTED] = NODE_CONNECTED,
+		[IB_FAILED] = NODE_STARTED,
+	};
+	enum node_state state = states[ib->phase];
+
+	if (!node_is_running(ib->node))
+		return state == NODE_STARTED;
+	if (node_state(ib->node) != state)
+		node_set_state(ib->node, state);
+	return true;
+}
+
+/* When there is something to do without an event. */
+static uint64_t next_ns(struct infiniband *ib)
 {
 	const uint64_t times[] = { ib->retry.at_ns, ib->lookup_at_ns, ib_accept_until_ns(ib) };
-	uint64_t now = clock_now_ns(), next = 0;
+	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
-		if (times[i] && (!next || times[i] < next))
-			next = times[i];
-	if (!ib_state_publish(ib))
-		return 1;
+		if (times[i])
+			next = MIN(next, times[i]);
 	if (ib->probing)
-		return PROBE_MS;
-	if (!next)
-		return -1;
-	return next <= now ? 0 : (int)((next - now) / MS) + 1;
+		next = clock_now_ns() + PROBE_NS;
+	return publish_state(ib) ? next : clock_now_ns() + STATE_NS;
 }
 
 static void serve(struct infiniband *ib)
 {
+	static const char *(*const checks[])(struct infiniband *) = {
+		ib_break_check, ib_accept_check, ib_probe_check, ib_lookup_check,
+	};
+	const char *why;
 	struct pollfd fds[] = {
 		{ .fd = ib->wake_fd, .events = POLLIN },
 		{ .fd = ib->events->fd, .events = POLLIN },
 	};
 
-	if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(ib)) < 0 &&
-	    errno != EINTR) {
-		log_error("%s: poll: %s", ib->node->name, strerror(errno));
-		ib_give_up(ib);
-	}
-	if (fds[0].revents)
-		wakeup_drain(ib->wake_fd);
+	wakeup_poll(fds, ARRAY_SIZE(fds), next_ns(ib));
 	/* Events first: they tell more about the cause. */
 	while (ib->phase != IB_FAILED && ib_event_handle(ib))
 		;
-	ib_break_handle(ib);
-	ib_accept_handle(ib);
-	ib_probe_handle(ib);
-	ib_lookup_handle(ib);
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+		if ((why = checks[i](ib)))
+			ib_lost(ib, why);
 	if (backoff_is_due(&ib->retry, clock_now_ns()))
 		ib_connection_attempt(ib);
 }
@@ -104,7 +120,7 @@ static void *manage(void *arg)
 		ib_connection_attempt(ib);
 	while (!atomic_load(&ib->stop) && ib->phase != IB_FAILED)
 		serve(ib);
-	ib_state_publish(ib);
+	publish_state(ib);
 	say_goodbye(ib);
 	return NULL;
 }

@@ -67,25 +67,6 @@ static struct rdma_conn_param conn_param(void)
 	};
 }
 
-bool ib_state_publish(struct infiniband *ib)
-{
-	static const enum node_state states[] = {
-		[IB_IDLE] = NODE_STARTED,
-		[IB_RESOLVING] = NODE_STARTED,
-		[IB_CONNECTING] = NODE_PENDING_CONNECT,
-		[IB_ACCEPTING] = NODE_PENDING_CONNECT,
-		[IB_CONNECTED] = NODE_CONNECTED,
-		[IB_FAILED] = NODE_STARTED,
-	};
-	enum node_state state = states[ib->phase];
-
-	if (!node_is_running(ib->node))
-		return state == NODE_STARTED;
-	if (node_state(ib->node) != state)
-		node_set_state(ib->node, state);
-	return true;
-}
-
 void ib_connection_drop(struct infiniband *ib)
 {
 	if (!ib->conn)
@@ -220,6 +201,11 @@ int ib_call(struct infiniband *ib, struct rdma_cm_id **id)
 				 (int)ib->out.resolution_timeout_ms);
 }
 
+const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	return rdma_resolve_route(id, (int)ib->out.resolution_timeout_ms) ? strerror(errno) : NULL;
+}
+
 void ib_connection_attempt(struct infiniband *ib)
 {
 	int err;
@@ -248,26 +234,23 @@ static void wait_filled(struct infiniband *ib)
 		nanosleep(&pause, NULL);
 }
 
-static void on_addr_resolved(struct infiniband *ib)
+/* What follows an event of the present attempt. These return the reason if it fails, else NULL. */
+static const char *on_addr_resolved(struct infiniband *ib)
 {
-	if (ib_qp_create(ib)) {
-		fall_back(ib, "no queue pair");
-		return;
-	}
-	if (rdma_resolve_route(ib->conn, (int)ib->out.resolution_timeout_ms))
-		fall_back(ib, strerror(errno));
+	if (ib_qp_create(ib))
+		return "no queue pair";
+	return ib_resolve_route(ib, ib->conn);
 }
 
-static void on_route_resolved(struct infiniband *ib)
+static const char *on_route_resolved(struct infiniband *ib)
 {
 	struct rdma_conn_param param = conn_param();
 
 	wait_filled(ib);
-	if (rdma_connect(ib->conn, &param)) {
-		fall_back(ib, strerror(errno));
-		return;
-	}
+	if (rdma_connect(ib->conn, &param))
+		return strerror(errno);
 	ib->phase = IB_CONNECTING;
+	return NULL;
 }
 
 static void connected(struct infiniband *ib)
@@ -296,21 +279,18 @@ static void connected(struct infiniband *ib)
 	sem_post(&ib->first_attempt);
 }
 
-static void on_established(struct infiniband *ib, struct rdma_ud_param *ud)
+static const char *on_established(struct infiniband *ib, struct rdma_ud_param *ud)
 {
 	if (ib->mode == IB_UD) {
 		ib->ah = ibv_create_ah(ib->registrar.pd, &ud->ah_attr);
-		if (!ib->ah) {
-			fall_back(ib, "no address handle for the peer");
-			return;
-		}
+		if (!ib->ah)
+			return "no address handle for the peer";
 		ib->remote_qpn = ud->qp_num;
 		ib_lookup_schedule(ib);
-		ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
-	} else {
-		ib_channel_open_tx(ib->channel, NULL, 0, 0);
 	}
+	ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
 	connected(ib);
+	return NULL;
 }
 
 static struct log_limit calls; /* lines about callers */
@@ -333,20 +313,18 @@ static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
 	struct rdma_conn_param param = conn_param();
 
 	ib->conn = id;
-	ib->phase = IB_ACCEPTING;
 	ib->retry.at_ns = 0;
 	if (ib_qp_create(ib)) {
 		rdma_reject(id, NULL, 0);
-		ib->phase = IB_IDLE; /* nothing to disconnect */
 		fall_back(ib, "no queue pair");
 		return;
 	}
 	wait_filled(ib);
 	if (rdma_accept(id, &param)) {
-		ib->phase = IB_IDLE;
 		fall_back(ib, strerror(errno));
 		return;
 	}
+	ib->phase = IB_ACCEPTING;
 	ib->accepted_ns = clock_now_ns();
 	/* In UD that was all, and who asked stays unknown: receive only. */
 	if (ib->mode == IB_UD)
@@ -376,12 +354,12 @@ uint64_t ib_accept_until_ns(const struct infiniband *ib)
 	return ib->phase == IB_ACCEPTING ? ib->accepted_ns + ACCEPT_NS : 0;
 }
 
-void ib_accept_handle(struct infiniband *ib)
+const char *ib_accept_check(struct infiniband *ib)
 {
 	if (ib->phase != IB_ACCEPTING || clock_now_ns() < ib_accept_until_ns(ib))
-		return;
+		return NULL;
 	drop_unconfirmed(ib, " in time");
-	fall_back(ib, "no answer");
+	return "no answer";
 }
 
 /* May the call be accepted, in place of one that is not confirmed if there is one? */
@@ -519,23 +497,24 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 {
 	const char *why = end_reason(ib, e);
 
-	if (why)
-		ib_lost(ib, why);
-	else if (e->event == RDMA_CM_EVENT_ADDR_RESOLVED)
-		on_addr_resolved(ib);
+	if (e->event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		why = on_addr_resolved(ib);
 	else if (e->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
-		on_route_resolved(ib);
+		why = on_route_resolved(ib);
 	else if (e->event == RDMA_CM_EVENT_ESTABLISHED)
-		on_established(ib, &e->param.ud);
-	else if (e->event != RDMA_CM_EVENT_TIMEWAIT_EXIT &&
+		why = on_established(ib, &e->param.ud);
+	else if (!why && e->event != RDMA_CM_EVENT_TIMEWAIT_EXIT &&
 		 e->event != RDMA_CM_EVENT_ADDR_CHANGE)
 		log_warn("%s: unexpected event %s", ib->node->name,
 			 rdma_event_str(e->event));
+	if (why)
+		ib_lost(ib, why);
 }
 
 bool ib_event_handle(struct infiniband *ib)
 {
 	struct rdma_cm_event *event, copy;
+	const char *why;
 
 	if (rdma_get_cm_event(ib->events, &event))
 		return false;
@@ -551,40 +530,33 @@ bool ib_event_handle(struct infiniband *ib)
 		on_connect_request(ib, copy.id);
 	else if (copy.id == ib->conn)
 		on_conn_event(ib, &copy);
-	else if (copy.id == ib->lookup)
-		ib_lookup_event(ib, &copy);
+	else if (copy.id == ib->lookup && (why = ib_lookup_event(ib, &copy)))
+		ib_lost(ib, why);
 	return true;
 }
 
-void ib_break_handle(struct infiniband *ib)
+const char *ib_break_check(struct infiniband *ib)
 {
 	int error = atomic_load(&ib->channel->error);
-	const char *why;
 
 	if (!error || !ib->conn)
-		return;
+		return NULL;
 	if (error < 0)
-		why = strerror(-error);
-	else if (error == IBV_WC_LOC_LEN_ERR)
-		why = "the peer sent a sample with more values than in.signals has here";
-	else if (error == IBV_WC_REM_INV_REQ_ERR)
-		why = "the peer has no room for so many values, see its in.signals";
-	else if (error == IBV_WC_RETRY_EXC_ERR)
-		why = "the peer does not answer any more";
-	else
-		why = ibv_wc_status_str((enum ibv_wc_status)error);
-	ib_lost(ib, why);
+		return strerror(-error);
+	if (error == IBV_WC_LOC_LEN_ERR)
+		return "the peer sent a sample with more values than in.signals has here";
+	if (error == IBV_WC_REM_INV_REQ_ERR)
+		return "the peer has no room for so many values, see its in.signals";
+	if (error == IBV_WC_RETRY_EXC_ERR)
+		return "the peer does not answer any more";
+	return ibv_wc_status_str((enum ibv_wc_status)error);
 }
 
-void ib_probe_handle(struct infiniband *ib)
+const char *ib_probe_check(struct infiniband *ib)
 {
-	int answer;
+	int answer = ib->probing ? ib_channel_probe(ib->channel) : 0;
 
-	if (!ib->probing)
-		return;
-	answer = ib_channel_probe(ib->channel);
 	if (answer)
 		ib->probing = false;
-	if (answer < 0)
-		ib_lost(ib, "the peer does not answer any more, and somebody calls");
+	return answer < 0 ? "the peer does not answer any more, and somebody calls" : NULL;
 }

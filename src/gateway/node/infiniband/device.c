@@ -223,8 +223,7 @@ static int open_device(struct infiniband *ib)
 	ib->events = rdma_create_event_channel();
 	if (!ib->events)
 		return no_adapter(ib, "can be used", errno);
-	fcntl(ib->events->fd, F_SETFL,
-	      fcntl(ib->events->fd, F_GETFL) | O_NONBLOCK);
+	fcntl(ib->events->fd, F_SETFL, O_NONBLOCK);
 	if (ib_id_create(ib, &ib->device_id))
 		return no_adapter(ib, "can be used", errno);
 	ret = choose_device(ib);

@@ -294,17 +294,11 @@ static int infiniband_prepare(struct node *n)
 
 static int open_events(struct infiniband *ib)
 {
-	int flags;
-
 	if (ib->in.polling == IB_POLLING_BUSY)
 		return 0;
 	ib->recv_events = ibv_create_comp_channel(ib->verbs);
-	if (ib->recv_events) {
-		flags = fcntl(ib->recv_events->fd, F_GETFL);
-		if (flags >= 0 && !fcntl(ib->recv_events->fd, F_SETFL,
-					 flags | O_NONBLOCK))
-			return 0;
-	}
+	if (ib->recv_events && !fcntl(ib->recv_events->fd, F_SETFL, O_NONBLOCK))
+		return 0;
 	if (ib->in.polling == IB_POLLING_AUTO) {
 		log_warn("%s: the adapter offers no events: %s; in.polling is busy",
 			 ib->node->name, strerror(errno));

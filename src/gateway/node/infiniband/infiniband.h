@@ -157,32 +157,33 @@ bool ib_peer_may_call(const struct infiniband *ib, const struct rdma_cm_id *call
 struct caller_ip ib_peer_ip(const struct rdma_cm_id *id);
 
 /* connect.c: by the management thread only */
-/* Sets the node's state. False: it is too early, since the super-node sets STARTED first. */
-bool ib_state_publish(struct infiniband *ib);
 /* 0, also when it listens already. Logs errors. */
 int ib_listen(struct infiniband *ib);
 void ib_listen_end(struct infiniband *ib);
 /* Makes an identifier on which the peer's address is being resolved. 0, or -1 with errno; *id
  * stays NULL when there is none. */
 int ib_call(struct infiniband *ib, struct rdma_cm_id **id);
+/* The next step of a call. NULL, or why it fails. */
+const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id);
 void ib_connection_attempt(struct infiniband *ib);
 /* Ends and destroys whatever connection there is. */
 void ib_connection_drop(struct infiniband *ib);
+/* The connection broke, or an attempt for one failed. */
+void ib_lost(struct infiniband *ib, const char *why);
 /* There will never be a connection (any more). */
 void ib_give_up(struct infiniband *ib);
 /* One event; false when there is none (any more). */
 bool ib_event_handle(struct infiniband *ib);
-/* Looks whether the data path met an error. */
-void ib_break_handle(struct infiniband *ib);
 /* When the time ends that a caller has to confirm; 0: none has to. */
 uint64_t ib_accept_until_ns(const struct infiniband *ib);
-/* Looks whether a caller has confirmed in time. */
-void ib_accept_handle(struct infiniband *ib);
-/* Looks for the answer of a peer that is doubted. */
-void ib_probe_handle(struct infiniband *ib);
-
-/* The connection broke, or an attempt for one failed. */
-void ib_lost(struct infiniband *ib, const char *why);
+/*
+ * Checks between events. They return why the connection or the attempt is to end, NULL: it is not.
+ * ib_break_check(): the data path met an error. ib_accept_check(): a caller has not confirmed in
+ * time. ib_probe_check(): a peer that is doubted does not answer.
+ */
+const char *ib_break_check(struct infiniband *ib);
+const char *ib_accept_check(struct infiniband *ib);
+const char *ib_probe_check(struct infiniband *ib);
 
 /* lookup.c: likewise */
 /* Is the caller the peer of the present UC connection, which has been silent since it first
@@ -190,9 +191,10 @@ void ib_lost(struct infiniband *ib, const char *why);
 bool ib_peer_is_back(struct infiniband *ib, struct rdma_cm_id *caller);
 void ib_lookup_schedule(struct infiniband *ib);
 void ib_lookup_drop(struct infiniband *ib);
-/* Starts one when it is time. */
-void ib_lookup_handle(struct infiniband *ib);
-void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e);
+/* Begins a lookup when it is time. As the checks above. */
+const char *ib_lookup_check(struct infiniband *ib);
+/* An event of the lookup. Likewise. */
+const char *ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e);
 
 /* cm.c */
 int ib_cm_start(struct infiniband *ib);

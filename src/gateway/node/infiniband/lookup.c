@@ -63,47 +63,38 @@ void ib_lookup_drop(struct infiniband *ib)
 	ib->lookup_at_ns = 0;
 }
 
-/* The peer is there: look again later. */
-static void answered(struct infiniband *ib)
+const char *ib_lookup_check(struct infiniband *ib)
 {
-	ib_lookup_drop(ib);
+	uint64_t now = clock_now_ns();
+
+	if (!ib->lookup_at_ns || now < ib->lookup_at_ns)
+		return NULL;
 	ib_lookup_schedule(ib);
+	if (ib->lookup)
+		return now - ib->lookup_since_ns > UNANSWERED_NS ?
+			       "the peer does not answer any more" : NULL;
+	ib->lookup_since_ns = now;
+	return ib_call(ib, &ib->lookup) && ib->lookup ? strerror(errno) : NULL;
 }
 
-void ib_lookup_handle(struct infiniband *ib)
-{
-	if (!ib->lookup_at_ns || clock_now_ns() < ib->lookup_at_ns)
-		return;
-	ib_lookup_schedule(ib);
-	if (ib->lookup) {
-		if (clock_now_ns() - ib->lookup_since_ns > UNANSWERED_NS)
-			ib_lost(ib, "the peer does not answer any more");
-		return;
-	}
-	ib->lookup_since_ns = clock_now_ns();
-	if (ib_call(ib, &ib->lookup) && ib->lookup)
-		ib_lost(ib, strerror(errno));
-}
-
-void ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e)
+const char *ib_lookup_event(struct infiniband *ib, const struct rdma_cm_event *e)
 {
 	struct rdma_conn_param param = {
 		.qp_num = ib->conn ? ib->conn->qp->qp_num : 0,
 	};
-	int err = 0;
+	bool established = e->event == RDMA_CM_EVENT_ESTABLISHED;
 
 	if (e->event == RDMA_CM_EVENT_ADDR_RESOLVED)
-		err = rdma_resolve_route(ib->lookup, (int)ib->out.resolution_timeout_ms);
-	else if (e->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
-		err = rdma_connect(ib->lookup, &param);
-	else if (e->event == RDMA_CM_EVENT_ESTABLISHED &&
-		 e->param.ud.qp_num != ib->remote_qpn)
-		ib_lost(ib, "the peer was started anew");
-	else if (e->event == RDMA_CM_EVENT_ESTABLISHED ||
-		 (e->event == RDMA_CM_EVENT_UNREACHABLE && e->status == SIDR_REJECTED))
-		answered(ib);
-	else
-		ib_lost(ib, "nobody listens there any more");
-	if (err)
-		ib_lost(ib, strerror(errno));
+		return ib_resolve_route(ib, ib->lookup);
+	if (e->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		return rdma_connect(ib->lookup, &param) ? strerror(errno) : NULL;
+	if (established && e->param.ud.qp_num != ib->remote_qpn)
+		return "the peer was started anew";
+	if (!established &&
+	    (e->event != RDMA_CM_EVENT_UNREACHABLE || e->status != SIDR_REJECTED))
+		return "nobody listens there any more";
+	/* It is there: look again later. */
+	ib_lookup_drop(ib);
+	ib_lookup_schedule(ib);
+	return NULL;
 }

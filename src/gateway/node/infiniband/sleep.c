@@ -17,7 +17,6 @@
 #define LOG_ROOM "gateway/infiniband"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -59,12 +58,11 @@ static void arm(struct ib_channel *ch)
 }
 
 /* Arms; or sleeps, if a poll behind the arming has found nothing. */
-static void arm_or_sleep(struct ib_channel *ch, uint64_t longest_ns)
+static void arm_or_sleep(struct ib_channel *ch, uint64_t until_ns)
 {
-	const struct timespec longest = timespec_from_ns(longest_ns);
 	struct pollfd fds[] = {
-		{ .fd = ch->cfg.events->fd, .events = POLLIN },
 		{ .fd = ch->wake_fd, .events = POLLIN },
+		{ .fd = ch->cfg.events->fd, .events = POLLIN },
 	};
 
 	if (!ch->rx.armed) {
@@ -73,11 +71,9 @@ static void arm_or_sleep(struct ib_channel *ch, uint64_t longest_ns)
 	}
 	ch->rx.armed = false;
 	pthread_cleanup_push(ib_leave_cancelled, &ch->reading);
-	/* A thread that wants the reader to leave writes wake_fd. */
-	ppoll(fds, ARRAY_SIZE(fds), &longest, NULL);
+	/* A thread that wants the reader to leave posts wake_fd. */
+	wakeup_poll(fds, ARRAY_SIZE(fds), until_ns);
 	if (fds[1].revents)
-		wakeup_drain(ch->wake_fd);
-	if (fds[0].revents)
 		take_event(ch);
 	pthread_cleanup_pop(0);
 }
@@ -97,13 +93,11 @@ void ib_rx_rest(struct ib_channel *ch, struct ib_idle *idle)
 
 void ib_channel_sleep(struct ib_channel *ch, uint64_t until_ns)
 {
-	uint64_t now = clock_now_ns();
-
-	if (until_ns <= now || !ib_enter(&ch->reading, &ch->control, IB_RX_OPEN))
+	if (until_ns <= clock_now_ns() || !ib_enter(&ch->reading, &ch->control, IB_RX_OPEN))
 		return;
 	/* Otherwise the next read has work to do. */
 	if (!ch->rx.pending_count && ib_table_used(&ch->rx.table) >= ch->rx.threshold)
-		arm_or_sleep(ch, until_ns - now);
+		arm_or_sleep(ch, until_ns);
 	ib_leave(&ch->reading);
 }
 

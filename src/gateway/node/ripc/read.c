@@ -162,18 +162,12 @@ void ripc_node_sleep(struct node *n, uint64_t until_ns)
 {
 	struct ripc_node *r = n->private_data;
 	struct pollfd fds[] = {
-		{ .fd = r->fd, .events = POLLIN },
 		{ .fd = r->wake_fd, .events = POLLIN },
+		{ .fd = r->fd, .events = POLLIN },
 	};
-	uint64_t now = clock_now_ns();
-	struct timespec t;
 
-	if (!r->reader || until_ns <= now)
-		return;
-	t = timespec_from_ns(until_ns == UINT64_MAX ? 0 : until_ns - now);
-	ppoll(fds, 2, until_ns == UINT64_MAX ? NULL : &t, NULL);
-	if (fds[1].revents)
-		clear(r);
+	if (r->reader && until_ns > clock_now_ns())
+		wakeup_poll(fds, ARRAY_SIZE(fds), until_ns);
 }
 
 int ripc_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)

@@ -370,19 +370,16 @@ static void *run(void *arg)
 	struct rtp_node *r = arg;
 	struct rtcp *t = r->rtcp;
 	struct pollfd fds[] = {
-		{ .fd = t->fd, .events = POLLIN },
 		{ .fd = t->wake_fd, .events = POLLIN },
+		{ .fd = t->fd, .events = POLLIN },
 	};
 
 	while (!atomic_load(&t->ending)) {
-		uint64_t now = clock_now_ns();
-		struct timespec wait = timespec_from_ns(t->next_ns > now ? t->next_ns - now : 0);
+		uint64_t now;
 
-		ppoll(fds, 2, &wait, NULL);
-		if (fds[1].revents)
-			wakeup_drain(t->wake_fd);
+		wakeup_poll(fds, ARRAY_SIZE(fds), t->next_ns);
 		if (receive(r) == RX_BURST)
-			poll(fds + 1, 1, REST_MS);
+			poll(fds, 1, REST_MS);
 		send_due_bye(r);
 		now = clock_now_ns();
 		if (now >= t->next_ns)

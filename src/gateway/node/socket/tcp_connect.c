@@ -8,7 +8,6 @@
 #include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,27 +39,6 @@ static void tell_state(struct tcp *st)
 		return;
 	st->shown = state;
 	node_set_state(n, state);
-}
-
-/* A host that went down does not end its connections. So the kernel probes the peer, and
- * does not repeat for ever what it has sent. */
-static void set_options(const struct tcp *st, int fd)
-{
-	static const struct {
-		int level, option, value;
-		const char *name;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY" },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE" },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE" },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL" },
-		{ IPPROTO_TCP, TCP_KEEPCNT, 3, "TCP_KEEPCNT" },
-		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 30000, "TCP_USER_TIMEOUT" },
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
-		socket_option_try(fd, options[i].level, options[i].option, options[i].value,
-				  name_of(st), options[i].name);
 }
 
 static int watch(int epoll_fd, int fd, uint32_t events, uint64_t data)
@@ -145,7 +123,7 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 		close(fd);
 		return false;
 	}
-	set_options(st, fd);
+	listener_watch_peer(fd, name_of(st));
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
 	*c = (struct tcp_connection){

@@ -25,14 +25,10 @@
 
 void ws_link_wait(struct ws_link *l, short events, uint64_t until_ns)
 {
-	uint64_t now = clock_now_ns(), left = until_ns > now ? until_ns - now : 0;
-	struct timespec t = timespec_from_ns(left);
 	struct pollfd fds[] = { { .fd = l->wake_fd, .events = POLLIN },
 				{ .fd = l->socket.fd, .events = events } };
 
-	ppoll(fds, 2, until_ns == UINT64_MAX ? NULL : &t, NULL);
-	if (fds[0].revents)
-		wakeup_drain(l->wake_fd);
+	wakeup_poll(fds, ARRAY_SIZE(fds), until_ns);
 }
 
 void ws_link_close(struct ws_link *l)
