@@ -258,12 +258,11 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 	return due;
 }
 
-/* Descriptors of the connections, then of the listener and of who wakes the thread. */
-/* The number of descriptors up to the last one that is used: poll() refuses more than the process may
- * open. */
-static nfds_t fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
+/* Descriptors of who wakes the thread, of the listener and of the connections. Returns the number
+ * up to the last one that is used: poll() refuses more than the process may open. */
+static unsigned fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
 {
-	nfds_t count = FD_CONNECTIONS;
+	unsigned count = FD_CONNECTIONS;
 
 	fds[FD_WAKE] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
 	fds[FD_LISTENER] = (struct pollfd){ .fd = s->accept_ns > now_ns ? -1 : s->listener,
@@ -303,18 +302,13 @@ static bool is_over(const struct station *s, uint64_t now_ns)
 
 static void wait_for_events(struct station *s, struct pollfd *fds, uint64_t until_ns)
 {
-	uint64_t now = clock_now_ns();
-	int ms = until_ns == IEC104_NEVER ? -1 : until_ns <= now ? 0 :
-		 (int)MIN((until_ns - now + MS - 1) / MS, UINT64_C(3600000));
-
-	nfds_t count = fill(s, fds, now);
+	unsigned count = fill(s, fds, clock_now_ns());
 
 	s->asleep = true;
 	pthread_mutex_unlock(&s->lock);
-	poll(fds, count, ms);
+	wakeup_poll(fds, count, until_ns);
 	pthread_mutex_lock(&s->lock);
 	s->asleep = false;
-	wakeup_drain(s->wake_fd);
 }
 
 /* Closes what is left. With the lock. */

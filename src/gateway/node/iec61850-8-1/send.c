@@ -124,7 +124,6 @@ static void *repeat(void *arg)
 	while (!g->ending) {
 		struct pollfd p = { .fd = g->wake_fd, .events = POLLIN };
 		uint64_t now = clock_now_ns(), next = UINT64_MAX;
-		struct timespec t;
 
 		for (unsigned i = 0; i < g->out.sink_count; i++) {
 			send_due(g, &g->out.sinks[i], now);
@@ -132,10 +131,7 @@ static void *repeat(void *arg)
 		}
 		g->planned_ns = next;
 		pthread_mutex_unlock(&g->lock);
-		now = clock_now_ns();
-		t = timespec_from_ns(next > now ? next - now : 0);
-		ppoll(&p, 1, next == UINT64_MAX ? NULL : &t, NULL);
-		wakeup_drain(g->wake_fd);
+		wakeup_poll(&p, 1, next);
 		pthread_mutex_lock(&g->lock);
 	}
 	pthread_mutex_unlock(&g->lock);

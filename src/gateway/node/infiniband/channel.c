@@ -9,7 +9,6 @@
 #include "gateway/node/infiniband/channel.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -265,8 +264,7 @@ void ib_channel_wait(struct ib_channel *ch, int timeout_ms)
 	struct pollfd pfd = { .fd = ch->wake_fd, .events = POLLIN };
 
 	/* Left over from an earlier wake-up, or the one that is waited for. */
-	if (poll(&pfd, 1, timeout_ms) > 0)
-		wakeup_drain(ch->wake_fd);
+	wakeup_poll(&pfd, 1, clock_now_ns() + (uint64_t)timeout_ms * 1000000);
 	atomic_fetch_and(&ch->control, ~(unsigned)IB_INTERRUPT);
 	/* What came since the caller looked: nobody reads before a descriptor
 	 * is readable, so that has to stay as it was. */

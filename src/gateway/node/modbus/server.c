@@ -470,12 +470,11 @@ static void tell_state(struct modbus_server *v)
 	node_set_state(v->m->outside.node, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
 }
 
-/* Descriptors of the clients, then of the listener or the line, and of who wakes the thread. */
-/* The number of descriptors up to the last one that is used: poll() refuses more than the process may
- * open. */
-static nfds_t fill(struct modbus_server *v, uint64_t now_ns)
+/* Descriptors of who wakes the thread, of the listener or the line, and of the clients. Returns the
+ * number up to the last one that is used: poll() refuses more than the process may open. */
+static unsigned fill(struct modbus_server *v, uint64_t now_ns)
 {
-	nfds_t count = FD_CLIENTS;
+	unsigned count = FD_CLIENTS;
 
 	v->fds[FD_WAKE] = (struct pollfd){ .fd = v->wake_fd, .events = POLLIN };
 	v->fds[FD_SOURCE] = (struct pollfd){ .fd = v->listener, .events = POLLIN };
@@ -496,7 +495,7 @@ static nfds_t fill(struct modbus_server *v, uint64_t now_ns)
 static void wait_for_events(struct modbus_server *v)
 {
 	uint64_t now = clock_now_ns(), until = UINT64_MAX;
-	nfds_t count = fill(v, now);
+	unsigned count = fill(v, now);
 
 	if (!v->told)
 		until = now + STATE_NS;
@@ -506,9 +505,7 @@ static void wait_for_events(struct modbus_server *v)
 		until = MIN(until, v->quiet_at_ns);
 	if (v->m->transport == MODBUS_RTU && v->line < 0)
 		until = MIN(until, v->retry.at_ns);
-	poll(v->fds, count, until == UINT64_MAX ? -1 : until <= now ? 0 :
-	     (int)MIN((until - now + MS - 1) / MS, UINT64_C(3600000)));
-	wakeup_drain(v->wake_fd);
+	wakeup_poll(v->fds, count, until);
 }
 
 static void *run(void *server)

@@ -7,44 +7,13 @@
 #include "gateway/node/ripc/ripc.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/clock.h"
 #include "util/log.h"
 
 /* Messages without items, one after the other, before others have their turn. */
 #define EMPTY_MAX 64
-
-void ripc_node_kick(struct ripc_node *r)
-{
-	const uint64_t one = 1;
-
-	if (write(r->wake_fd, &one, sizeof(one)) < 0) {
-		/* Full: it is readable, which is all we want. */
-	}
-}
-
-static void clear(struct ripc_node *r)
-{
-	uint64_t count;
-
-	if (read(r->wake_fd, &count, sizeof(count)) < 0) {
-		/* Nobody had written. */
-	}
-}
-
-/* Has somebody asked the reader to return since it last did? */
-static bool interrupted(struct ripc_node *r)
-{
-	unsigned now = atomic_load_explicit(&r->interrupts, memory_order_acquire);
-
-	if (likely(now == r->obeyed))
-		return false;
-	r->obeyed = now;
-	return true;
-}
 
 /* Where an item lies. Senders of a single line often omit its end. */
 static const char *item_at(struct ripc_node *r, size_t *bytes)
@@ -145,8 +114,9 @@ static int receive(struct ripc_node *r)
 }
 
 /* As many messages as fill the samples. */
-static int take_and_receive(struct ripc_node *r, struct sample *smps[], unsigned cnt)
+static int take_and_receive(struct node *node, struct sample *smps[], unsigned cnt)
 {
+	struct ripc_node *r = node->private_data;
 	unsigned n = take(r, smps, cnt);
 	int ret = 0;
 
@@ -161,48 +131,35 @@ static int take_and_receive(struct ripc_node *r, struct sample *smps[], unsigned
 void ripc_node_sleep(struct node *n, uint64_t until_ns)
 {
 	struct ripc_node *r = n->private_data;
-	struct pollfd fds[] = {
-		{ .fd = r->wake_fd, .events = POLLIN },
-		{ .fd = r->fd, .events = POLLIN },
-	};
 
 	if (r->reader && until_ns > clock_now_ns())
-		wakeup_poll(fds, ARRAY_SIZE(fds), until_ns);
+		socket_wait_sleep(&r->wait, r->fd, until_ns);
 }
 
 int ripc_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct ripc_node *r = n->private_data;
-	bool polled = atomic_load_explicit(&r->polled, memory_order_relaxed);
+	bool polled = atomic_load_explicit(&r->wait.polled, memory_order_relaxed);
 	int ret;
 
 	if (unlikely(!r->reader))
 		return -ENODATA;
-	if (polled)
-		clear(r);
-	for (;;) {
-		if (!polled && interrupted(r))
-			return -EINTR;
-		ret = take_and_receive(r, smps, cnt);
-		if (polled && r->rx.held)
-			ripc_node_kick(r); /* not seen at the service's descriptor any more */
-		if (ret != -EAGAIN)
-			return ret;
-		if (polled || n->in.awaited)
-			return 0;
-		ripc_node_sleep(n, UINT64_MAX);
-	}
+	if (!polled)
+		return socket_wait_read(&r->wait, n, smps, cnt, take_and_receive);
+	socket_wait_clear(&r->wait);
+	ret = take_and_receive(n, smps, cnt);
+	if (r->rx.held)
+		socket_wait_kick(&r->wait); /* not seen at the service's descriptor any more */
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 int ripc_node_poll_fds(struct node *n, int fds[], int max)
 {
 	struct ripc_node *r = n->private_data;
-	bool possible = max >= 2 && r->reader;
 
-	atomic_store(&r->polled, possible);
-	if (!possible)
+	if (!socket_wait_set_polled(&r->wait, max >= 2 && r->reader))
 		return 0;
 	fds[0] = r->fd;
-	fds[1] = r->wake_fd;
+	fds[1] = r->wait.wake_fd;
 	return 2;
 }

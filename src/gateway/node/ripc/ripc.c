@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "util/log.h"
 
@@ -78,7 +76,7 @@ static int ripc_node_init(struct node *n)
 	struct ripc_node *r = n->private_data;
 
 	r->node = n;
-	r->fd = r->wake_fd = -1;
+	r->fd = r->wait.wake_fd = -1;
 	pthread_mutex_init(&r->tx.lock, NULL);
 	pthread_cond_init(&r->tx.changed, NULL);
 	return 0;
@@ -205,9 +203,7 @@ static int ripc_node_stop(struct node *n)
 	r->service = NULL;
 	r->instance = NULL;
 	r->fd = -1; /* was the service's */
-	if (r->wake_fd >= 0)
-		close(r->wake_fd);
-	r->wake_fd = -1;
+	socket_wait_close(&r->wait);
 	fault_finish(&r->faults);
 	return 0;
 }
@@ -243,17 +239,12 @@ static int open_service(struct ripc_node *r)
 static int ripc_node_start(struct node *n)
 {
 	struct ripc_node *r = n->private_data;
-	int ret = 0;
+	int ret = socket_wait_open(&r->wait);
 
 	r->faults.node = n;
-	r->obeyed = atomic_load(&r->interrupts);
-	atomic_store(&r->polled, false);
-	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->wake_fd < 0) {
-		ret = -errno;
+	if (ret)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
-	}
-	if (!ret)
+	else
 		ret = open_service(r);
 	if (!ret && can_write(n))
 		ret = ripc_tx_start(r);
@@ -272,8 +263,7 @@ static void ripc_node_interrupt(struct node *n)
 {
 	struct ripc_node *r = n->private_data;
 
-	atomic_fetch_add_explicit(&r->interrupts, 1, memory_order_release);
-	ripc_node_kick(r);
+	socket_wait_interrupt(&r->wait);
 }
 
 static void ripc_node_print(struct node *n, char *buf, size_t size)

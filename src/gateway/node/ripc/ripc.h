@@ -19,6 +19,7 @@
 
 #include "gateway/part/backoff.h"
 #include "gateway/part/fault.h"
+#include "gateway/part/socket_wait.h"
 #include "gateway/plugin/format.h"
 #include "gateway/plugin/node.h"
 
@@ -70,10 +71,8 @@ struct ripc_node {
 	/* From start to stop. */
 	struct ripc *instance;
 	struct ripc_service *service;
-	int fd, wake_fd;
-	atomic_bool polled;      /* a path waits for the descriptors itself */
-	atomic_uint interrupts;
-	unsigned obeyed;         /* of the reader */
+	int fd;                  /* of the service */
+	struct socket_wait wait;
 	struct fault_counters faults;
 	struct ripc_rx rx;
 	struct ripc_tx tx;
@@ -83,8 +82,6 @@ struct ripc_node {
 int ripc_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
 void ripc_node_sleep(struct node *n, uint64_t until_ns);
 int ripc_node_poll_fds(struct node *n, int fds[], int max);
-/* Makes the wake-up descriptor readable. */
-void ripc_node_kick(struct ripc_node *r);
 
 /* write.c */
 int ripc_tx_start(struct ripc_node *r); /* logs; 0 or a negative errno */
