@@ -48,7 +48,7 @@ int dial_wait(int fd, short events, const struct dial_limit *l)
 	return check(l);
 }
 
-static int await(int fd, const struct dial_limit *l)
+int dial_await(int fd, const struct dial_limit *l)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	socklen_t len = sizeof(int);
@@ -77,7 +77,7 @@ int dial_connect(int fd, const struct sockaddr *to, socklen_t len, const struct 
 	int ret = 0;
 
 	if (connect(fd, to, len))
-		ret = errno == EINPROGRESS ? await(fd, l) : -errno;
+		ret = errno == EINPROGRESS ? dial_await(fd, l) : -errno;
 	return !ret && dial_is_own(fd) ? -ECONNREFUSED : ret;
 }
 

@@ -24,6 +24,9 @@ struct dial_limit {
  * -ETIMEDOUT. */
 int dial_wait(int fd, short events, const struct dial_limit *l);
 
+/* Waits for the end of a connect() that is in progress. 0, its negative errno, or as above. */
+int dial_await(int fd, const struct dial_limit *l);
+
 /* A port for outgoing connections may be the one that is called: then a socket reaches itself. */
 bool dial_is_own(int fd);
 

@@ -8,7 +8,6 @@
 #include "gateway/node/socket/tcp.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -153,29 +152,19 @@ static void schedule(struct tcp *st)
 		     clock_now_ns());
 }
 
-/* Waits for the end of connect(). 0 or a negative errno. */
+/* Waits for the end of connect(), and tells the node's state meanwhile. 0 or a negative errno. */
 static int wait_connected(struct tcp *st, int fd)
 {
-	struct pollfd fds[] = { { .fd = fd, .events = POLLOUT },
-				{ .fd = st->wake_fd, .events = POLLIN } };
-	uint64_t end_ns = clock_now_ns() + ATTEMPT_NS, now;
-	socklen_t len = sizeof(int);
-	int err = 0;
+	struct dial_limit limit = { 0, &st->stop, st->wake_fd };
+	uint64_t end_ns = clock_now_ns() + ATTEMPT_NS;
+	int ret;
 
-	while (!fds[0].revents) {
-		now = clock_now_ns();
-		if (atomic_load(&st->stop))
-			return -ECANCELED;
-		if (now >= end_ns)
-			return -ETIMEDOUT;
+	do {
 		tell_state(st);
-		poll(fds, 2, st->shown ? (int)((end_ns - now) / MS) + 1 : STATE_MS);
-		if (fds[1].revents)
-			wakeup_drain(st->wake_fd);
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		return -errno;
-	return -err;
+		limit.until_ns = st->shown ? end_ns : MIN(end_ns, clock_now_ns() + STATE_MS * MS);
+		ret = dial_await(fd, &limit);
+	} while (ret == -ETIMEDOUT && limit.until_ns < end_ns);
+	return ret;
 }
 
 /* Binds the socket to in.address, if there is one. 0, or a negative errno with *why. */
