@@ -98,7 +98,6 @@ void ib_channel_open_rx(struct ib_channel *ch, const struct ib_channel_qp *q)
 	ch->rx.armed = false;
 	ch->tx.unsignaled = 0;
 	ch->tx.flushing = false;
-	atomic_store(&ch->error, 0);
 	atomic_store(&ch->filled, false);
 	atomic_fetch_or(&ch->control, IB_RX_OPEN);
 	wakeup_post(ch->wake_fd);
@@ -217,6 +216,8 @@ void ib_channel_detach(struct ib_channel *ch)
 	rx->spare_count = 0;
 	ch->q = (struct ib_channel_qp){ 0 };
 	ch->tx.ah = NULL;
+	/* What was flushed came back with one, too. */
+	atomic_store(&ch->error, 0);
 	if (rx->pending_count) {
 		atomic_fetch_or(&ch->control, IB_RX_PENDING);
 		wakeup_post(ch->wake_fd);
@@ -239,24 +240,6 @@ unsigned ib_channel_held(const struct ib_channel *ch)
 {
 	return ib_table_used(&ch->rx.table) + ib_table_used(&ch->tx.table) +
 	       ch->rx.spare_count + ch->rx.pending_count;
-}
-
-void ib_channel_interrupt(struct ib_channel *ch)
-{
-	atomic_fetch_or(&ch->control, IB_INTERRUPT);
-	wakeup_post(ch->wake_fd);
-}
-
-void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
-{
-	int none = 0;
-
-	atomic_fetch_and(&ch->control, ~bits);
-	if (bits & IB_RX_OPEN)
-		wakeup_post(ch->wake_fd);
-	/* Only the first one tells a cause, and only once. */
-	if (atomic_compare_exchange_strong(&ch->error, &none, error))
-		wakeup_post(ch->notify_fd);
 }
 
 void ib_channel_wait(struct ib_channel *ch, int timeout_ms)

@@ -194,11 +194,11 @@ void ib_channel_release_all(struct ib_channel *ch);
 /* Samples that the channel owns now; exact only while nobody is inside. */
 unsigned ib_channel_held(const struct ib_channel *ch);
 
-/* channel.c: from any thread; async-signal-safe */
+/* sleep.c: from any thread; async-signal-safe */
 void ib_channel_interrupt(struct ib_channel *ch);
 /* From a data thread: something broke; closes `bits` and tells the owner. */
 void ib_channel_break(struct ib_channel *ch, unsigned bits, int error);
-/* Reader, outside of a call: waits for data to become possible. */
+/* channel.c: the reader, outside of a call, waits for data to become possible. */
 void ib_channel_wait(struct ib_channel *ch, int timeout_ms);
 
 /* read.c, write.c: the algorithms; see node.h for smps, cnt and release */

@@ -3,7 +3,7 @@
  * The management thread of an infiniband node: it waits for events of the
  * connection manager, for the data path's report of an error and for the time
  * of the next attempt, and alone creates, connects, accepts and destroys. What
- * it then does stands in connect.c.
+ * it then does stands in connect.c, accept.c and lookup.c.
  */
 #define LOG_ROOM "gateway/infiniband"
 
@@ -62,6 +62,31 @@ static uint64_t next_ns(struct infiniband *ib)
 	return publish_state(ib) ? next : clock_now_ns() + STATE_NS;
 }
 
+/* One event; false when there is none (any more). */
+static bool handle_event(struct infiniband *ib)
+{
+	struct rdma_cm_event *event, copy;
+	const char *why;
+
+	if (rdma_get_cm_event(ib->events, &event))
+		return false;
+	/*
+	 * Acknowledged first: an identifier cannot be destroyed while an event
+	 * of it is not. Private data would be gone then, but is not used.
+	 */
+	copy = *event;
+	rdma_ack_cm_event(event);
+	log_debug("%s: event %s, status %d", ib->node->name,
+		  rdma_event_str(copy.event), copy.status);
+	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		ib_request(ib, copy.id);
+	else if (copy.id == ib->conn)
+		ib_conn_event(ib, &copy);
+	else if (copy.id == ib->lookup && (why = ib_lookup_event(ib, &copy)))
+		ib_lost(ib, why);
+	return true;
+}
+
 static void serve(struct infiniband *ib)
 {
 	static const char *(*const checks[])(struct infiniband *) = {
@@ -75,7 +100,7 @@ static void serve(struct infiniband *ib)
 
 	wakeup_poll(fds, ARRAY_SIZE(fds), next_ns(ib));
 	/* Events first: they tell more about the cause. */
-	while (ib->phase != IB_FAILED && ib_event_handle(ib))
+	while (ib->phase != IB_FAILED && handle_event(ib))
 		;
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
 		if ((why = checks[i](ib)))

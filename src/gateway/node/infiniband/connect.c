@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of an infiniband node: attempts, answers, losses, and what every
- * event of the connection manager leads to. All in the management thread, see
- * cm.c.
+ * Connections of an infiniband node: attempts, losses, and what each event of a
+ * connection leads to. All in the management thread, see cm.c.
  *
  * A node with out.address is active: it tries to reach its peer, and goes on
  * trying every out.reconnect_interval, so that either end may start first and a
  * peer that comes back is connected again. With out.use_fallback it listens
  * from its first failure on, as a node without out.address does from the start.
- *
- * One connection at a time. A request that comes while there is one is
- * rejected. A call that the caller has not confirmed yet is no connection, as any host could
- * have sent its request: callers.h says when it gives way to a newer call. When two active
- * nodes call each other at the same moment, the one with the larger address gives way.
  *
  * What happens is logged once for every change, not for every attempt.
  */
@@ -28,13 +22,9 @@
 #include "gateway/plugin/services.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/log_limit.h"
 
 /* For the reader to fill the receive queue before the peer may send. */
 #define FILL_NS (2 * NSEC_PER_SEC)
-/* The time that a caller has to confirm, for a round trip and to make its queue pair. The times
- * in its request are not used, as any host could have written them. */
-#define ACCEPT_NS (5 * NSEC_PER_SEC)
 
 /* Of rejections: nobody listens, not for this service type, the other end refused. */
 #define REJECT_NO_LISTENER 8
@@ -43,20 +33,16 @@
 /* The same of a datagram lookup. */
 #define SIDR_UNSUPPORTED 1
 
-struct host_text {
-	char text[INET6_ADDRSTRLEN];
-};
-
-static struct host_text host_of(struct rdma_cm_id *id)
+struct ib_host_text ib_host_of(struct rdma_cm_id *id)
 {
-	struct host_text host = { "a peer" };
+	struct ib_host_text host = { "a peer" };
 
 	getnameinfo(rdma_get_peer_addr(id), sizeof(struct sockaddr_storage), host.text,
 		    sizeof(host.text), NULL, 0, NI_NUMERICHOST);
 	return host;
 }
 
-static struct rdma_conn_param conn_param(void)
+struct rdma_conn_param ib_conn_param(void)
 {
 	/* A receiver that is late is waited for, as long as it lives. */
 	return (struct rdma_conn_param){
@@ -142,8 +128,7 @@ static bool call_next_address(struct infiniband *ib, const char *why)
 	return true;
 }
 
-/* The call that was accepted ends, and the caller has not confirmed it. */
-static void note_unconfirmed(struct infiniband *ib)
+void ib_note_unconfirmed(struct infiniband *ib)
 {
 	struct caller_ip ip;
 
@@ -162,7 +147,7 @@ static void fall_back(struct infiniband *ib, const char *why)
 	if (calling && call_next_address(ib, why))
 		return;
 	node_figure_add(ib->node, IB_COUNT_UNREACHABLE, calling);
-	note_unconfirmed(ib);
+	ib_note_unconfirmed(ib);
 	ib_connection_drop(ib);
 	sem_post(&ib->first_attempt);
 	schedule(ib);
@@ -189,23 +174,6 @@ static void fall_back(struct infiniband *ib, const char *why)
 			 listening ? ib->in.address : "");
 }
 
-int ib_call(struct infiniband *ib, struct rdma_cm_id **id)
-{
-	struct socket_address from = ib->local;
-
-	from.in4.sin_port = 0; /* in.address's port is the listener's */
-	if (ib_id_create(ib, id))
-		return -1;
-	return rdma_resolve_addr(*id, ib->has_local ? &from.sa : NULL,
-				 &ib->remotes[ib->remote_at].sa,
-				 (int)ib->out.resolution_timeout_ms);
-}
-
-const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	return rdma_resolve_route(id, (int)ib->out.resolution_timeout_ms) ? strerror(errno) : NULL;
-}
-
 void ib_connection_attempt(struct infiniband *ib)
 {
 	int err;
@@ -218,11 +186,7 @@ void ib_connection_attempt(struct infiniband *ib)
 		fall_back(ib, strerror(errno));
 }
 
-/*
- * Gives the reader time to post receive requests, so that the first samples of
- * the peer find a place.
- */
-static void wait_filled(struct infiniband *ib)
+void ib_wait_filled(struct infiniband *ib)
 {
 	uint64_t deadline = clock_now_ns() + FILL_NS;
 	const struct timespec pause = { .tv_nsec = 500000 };
@@ -244,16 +208,16 @@ static const char *on_addr_resolved(struct infiniband *ib)
 
 static const char *on_route_resolved(struct infiniband *ib)
 {
-	struct rdma_conn_param param = conn_param();
+	struct rdma_conn_param param = ib_conn_param();
 
-	wait_filled(ib);
+	ib_wait_filled(ib);
 	if (rdma_connect(ib->conn, &param))
 		return strerror(errno);
 	ib->phase = IB_CONNECTING;
 	return NULL;
 }
 
-static void connected(struct infiniband *ib)
+void ib_connected(struct infiniband *ib)
 {
 	bool called = ib->phase == IB_ACCEPTING;
 	struct caller_ip ip = ib_peer_ip(ib->conn);
@@ -265,7 +229,7 @@ static void connected(struct infiniband *ib)
 			 (double)(clock_now_ns() - ib->lost_at_ns) / MS);
 	ib->lost_at_ns = 0;
 	log_info("%s: connected to %s%s over %s (%s, qp 0x%x)%s", ib->node->name,
-		 called ? host_of(ib->conn).text : ib->out.address,
+		 called ? ib_host_of(ib->conn).text : ib->out.address,
 		 called ? ", which called" : "",
 		 ibv_get_device_name(ib->verbs->device),
 		 ib_mode_name(ib->mode), ib->conn->qp->qp_num, again);
@@ -289,150 +253,8 @@ static const char *on_established(struct infiniband *ib, struct rdma_ud_param *u
 		ib_lookup_schedule(ib);
 	}
 	ib_channel_open_tx(ib->channel, ib->ah, ud->qp_num, ud->qkey);
-	connected(ib);
+	ib_connected(ib);
 	return NULL;
-}
-
-static struct log_limit calls; /* lines about callers */
-
-/* Another UD sender for the queue pair that is there. */
-static void accept_more(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	struct rdma_conn_param param = conn_param();
-
-	param.qp_num = ib->conn->qp->qp_num;
-	if (rdma_accept(id, &param))
-		log_limited(LOG_WARN, &calls, clock_now_ns(),
-			    "%s: cannot answer another UD peer: %s", ib->node->name,
-			    strerror(errno));
-	rdma_destroy_id(id);
-}
-
-static void accept_first(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	struct rdma_conn_param param = conn_param();
-
-	ib->conn = id;
-	ib->retry.at_ns = 0;
-	if (ib_qp_create(ib)) {
-		rdma_reject(id, NULL, 0);
-		fall_back(ib, "no queue pair");
-		return;
-	}
-	wait_filled(ib);
-	if (rdma_accept(id, &param)) {
-		fall_back(ib, strerror(errno));
-		return;
-	}
-	ib->phase = IB_ACCEPTING;
-	ib->accepted_ns = clock_now_ns();
-	/* In UD that was all, and who asked stays unknown: receive only. */
-	if (ib->mode == IB_UD)
-		connected(ib);
-}
-
-static void refuse(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	rdma_reject(id, NULL, 0);
-	rdma_destroy_id(id);
-	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
-}
-
-/* Drops the call that was accepted and that the caller has not confirmed. */
-static void drop_unconfirmed(struct infiniband *ib, const char *why)
-{
-	log_limited(LOG_WARN, &calls, clock_now_ns(),
-		    "%s: the call of %s is dropped: it was not confirmed%s",
-		    ib->node->name, host_of(ib->conn).text, why);
-	node_figure_add(ib->node, IB_COUNT_REJECTED, 1);
-	note_unconfirmed(ib);
-	ib_connection_drop(ib);
-}
-
-uint64_t ib_accept_until_ns(const struct infiniband *ib)
-{
-	return ib->phase == IB_ACCEPTING ? ib->accepted_ns + ACCEPT_NS : 0;
-}
-
-const char *ib_accept_check(struct infiniband *ib)
-{
-	if (ib->phase != IB_ACCEPTING || clock_now_ns() < ib_accept_until_ns(ib))
-		return NULL;
-	drop_unconfirmed(ib, " in time");
-	return "no answer";
-}
-
-/* May the call be accepted, in place of one that is not confirmed if there is one? */
-static bool may_take_place(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	bool taken = ib->phase == IB_ACCEPTING;
-	struct caller_ip ip = ib_peer_ip(id), holder;
-
-	if (taken)
-		holder = ib_peer_ip(ib->conn);
-	return callers_may_take(&ib->callers, &ip, taken ? &holder : NULL, ib->accepted_ns,
-				clock_now_ns());
-}
-
-/* Of two nodes that call each other, the one with the larger address gives way. */
-static bool gives_way(const struct infiniband *ib, const struct rdma_cm_id *caller)
-{
-	const struct socket_address *own = &ib->local, *peer = &ib->remotes[ib->remote_at];
-	struct caller_ip called = ib_peer_ip(ib->conn), from = ib_peer_ip(caller);
-	bool v6 = own->sa.sa_family == AF_INET6;
-	int order = own->sa.sa_family - peer->sa.sa_family;
-
-	if (memcmp(&called, &from, sizeof(from)))
-		return false;
-	if (!order)
-		order = v6 ? memcmp(&own->in6.sin6_addr, &peer->in6.sin6_addr, 16) :
-			     memcmp(&own->in4.sin_addr, &peer->in4.sin_addr, 4);
-	/* The port stands at the same place in both, in network order. */
-	return (order ? order : memcmp(&own->in4.sin_port, &peer->in4.sin_port, 2)) > 0;
-}
-
-static void on_connect_request(struct infiniband *ib, struct rdma_cm_id *id)
-{
-	bool calling = ib->phase == IB_RESOLVING || ib->phase == IB_CONNECTING;
-
-	if (!ib_peer_may_call(ib, id)) {
-		log_limited(LOG_WARN, &calls, clock_now_ns(),
-			    "%s: %s called and was rejected: in.peers does not list it",
-			    ib->node->name, host_of(id).text);
-		refuse(ib, id);
-		return;
-	}
-	if (ib->mode == IB_UD && ib->phase == IB_CONNECTED && !ib->ah) {
-		accept_more(ib, id);
-		return;
-	}
-	if ((ib->phase == IB_IDLE || ib->phase == IB_ACCEPTING) && !may_take_place(ib, id)) {
-		log_debug("%s: rejected %s, another caller has precedence", ib->node->name,
-			  host_of(id).text);
-		refuse(ib, id);
-		return;
-	}
-	if (ib->phase == IB_ACCEPTING)
-		drop_unconfirmed(ib, " before another one came");
-	if (calling && gives_way(ib, id)) {
-		ib_connection_drop(ib);
-		calling = false;
-	}
-	if (ib_peer_is_back(ib, id))
-		ib_lost(ib, "the peer calls anew and sends nothing");
-	if (calling || ib->conn) {
-		log_debug("%s: rejected a second peer", ib->node->name);
-		refuse(ib, id);
-		/*
-		 * It may be the first one, back after its host went down: who
-		 * only receives does not notice that. Who sends does.
-		 */
-		if (ib->phase == IB_CONNECTED && ib->mode == IB_RC &&
-		    !ib->node->is_destination)
-			ib->probing = true;
-		return;
-	}
-	accept_first(ib, id);
 }
 
 void ib_lost(struct infiniband *ib, const char *why)
@@ -493,7 +315,7 @@ static const char *end_reason(const struct infiniband *ib, const struct rdma_cm_
 	}
 }
 
-static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
+void ib_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 {
 	const char *why = end_reason(ib, e);
 
@@ -509,30 +331,6 @@ static void on_conn_event(struct infiniband *ib, struct rdma_cm_event *e)
 			 rdma_event_str(e->event));
 	if (why)
 		ib_lost(ib, why);
-}
-
-bool ib_event_handle(struct infiniband *ib)
-{
-	struct rdma_cm_event *event, copy;
-	const char *why;
-
-	if (rdma_get_cm_event(ib->events, &event))
-		return false;
-	/*
-	 * Acknowledged first: an identifier cannot be destroyed while an event
-	 * of it is not. Private data would be gone then, but is not used.
-	 */
-	copy = *event;
-	rdma_ack_cm_event(event);
-	log_debug("%s: event %s, status %d", ib->node->name,
-		  rdma_event_str(copy.event), copy.status);
-	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		on_connect_request(ib, copy.id);
-	else if (copy.id == ib->conn)
-		on_conn_event(ib, &copy);
-	else if (copy.id == ib->lookup && (why = ib_lookup_event(ib, &copy)))
-		ib_lost(ib, why);
-	return true;
 }
 
 const char *ib_break_check(struct infiniband *ib)

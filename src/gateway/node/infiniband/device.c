@@ -53,6 +53,23 @@ int ib_id_create(struct infiniband *ib, struct rdma_cm_id **id)
 	return rdma_create_id2(ib->events, id, ib, ib->space, IBV_QPT_UC);
 }
 
+int ib_call(struct infiniband *ib, struct rdma_cm_id **id)
+{
+	struct socket_address from = ib->local;
+
+	from.in4.sin_port = 0; /* in.address's port is the listener's */
+	if (ib_id_create(ib, id))
+		return -1;
+	return rdma_resolve_addr(*id, ib->has_local ? &from.sa : NULL,
+				 &ib->remotes[ib->remote_at].sa,
+				 (int)ib->out.resolution_timeout_ms);
+}
+
+const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id)
+{
+	return rdma_resolve_route(id, (int)ib->out.resolution_timeout_ms) ? strerror(errno) : NULL;
+}
+
 const char *ib_mode_name(enum ib_mode mode)
 {
 	static const char *const names[] = { "RC", "UC", "UD" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Node-type infiniband: keys, checks and callbacks. Gateway section 4; the keys
+ * Node-type infiniband: keys and callbacks. Gateway section 4; the keys
  * and defaults are those that laboratories have in their files.
  */
 #define LOG_ROOM "gateway/infiniband"
@@ -18,11 +18,8 @@
 #include "util/log.h"
 #include "util/wakeup.h"
 
-#define WRS_MAX 32768      /* no adapter has deeper queues */
-#define WRS_LARGE 8192     /* beyond, not every adapter goes along */
-#define SUBTRACTION 16     /* default of buffer_subtraction */
-#define UD_SIZE_MAX 4096   /* largest MTU there is */
-#define WAIT_MS 100        /* of a read without a connection */
+#define WRS_MAX 32768 /* no adapter has deeper queues */
+#define WAIT_MS 100   /* of a read without a connection */
 
 #define IN(field) offsetof(struct infiniband, in.field)
 #define OUT(field) offsetof(struct infiniband, out.field)
@@ -59,14 +56,6 @@ static const struct config_key keys[] = {
 	  .help = "File into which the node writes, when it stops, the times of the parts of its last reads and writes; for the benchmarks" },
 };
 
-static const char *const polling_names[] = {
-	[IB_POLLING_AUTO] = "auto",
-	[IB_POLLING_BUSY] = "busy",
-	[IB_POLLING_ADAPTIVE] = "adaptive",
-	[IB_POLLING_EVENT] = "event",
-	NULL,
-};
-
 static const struct config_key in_keys[] = {
 	{ .name = "address", .type = CONFIG_STRING, .offset = IN(address),
 	  .help = "Local address HOST:PORT; selects the adapter, and where to listen" },
@@ -82,7 +71,7 @@ static const struct config_key in_keys[] = {
 	  .offset = IN(buffer_subtraction), .min = 0, .max = WRS_MAX,
 	  .help = "The receive queue is filled up to max_wrs minus this before data is taken; at least twice and by default 16 or twice in.vectorize" },
 	{ .name = "polling", .type = CONFIG_ENUM, .offset = IN(polling),
-	  .fallback = "auto", .names = polling_names,
+	  .fallback = "auto", .names = ib_polling_names,
 	  .help = "How reading waits: auto (as seems best), busy (asks the adapter without end, takes a processor), event (sleeps until the adapter tells) or adaptive (busy for in.spin, then event)" },
 	{ .name = "spin", .type = CONFIG_INT, .offset = IN(spin_us),
 	  .fallback = "50", .min = 0, .max = 1000000,
@@ -159,132 +148,6 @@ static int infiniband_reverse(struct node *n)
 	ib->in.address = ib->out.address;
 	ib->out.address = address;
 	return 0;
-}
-
-static void check_address(struct config *c, const json_t *group, const char *text)
-{
-	char why[SOCKET_WHY_MAX];
-
-	/* Unlike a socket: no empty host, no port 0 and no name of a port. */
-	if (text && (*text == ':' || socket_address_check(LAYER_TCP_SERVER, text, why) ||
-		     atoi(strrchr(text, ':') + 1) == 0))
-		config_fail(c, group, "address",
-			    "'%.80s' is no address, expected HOST:PORT, [IPV6]:PORT or *:PORT",
-			    text);
-}
-
-static void check_peers(struct infiniband *ib, struct config *c)
-{
-	const json_t *group = ib->node->in.cfg, *list = ib->in.peers;
-
-	if (list && (!json_is_array(list) || !json_array_size(list)))
-		config_fail(c, group, "peers",
-			    "expected a list of addresses of hosts and networks, such as ( \"10.0.0.2\", \"10.1.0.0/16\" )");
-	else
-		peers_parse(&ib->peers, c, group, list);
-}
-
-static void check_depths(struct config *c, const json_t *group, int64_t *max_wrs,
-			 int64_t *cq_size)
-{
-	int64_t rounded = 1;
-
-	while (rounded < *max_wrs)
-		rounded *= 2;
-	if (rounded != *max_wrs)
-		config_warn(c, group, "max_wrs", "%lld is no power of two, using %lld",
-			    (long long)*max_wrs, (long long)rounded);
-	*max_wrs = rounded;
-	if (rounded > WRS_LARGE)
-		config_warn(c, group, "max_wrs",
-			    "%lld is more than %d, which many adapters do not offer",
-			    (long long)rounded, WRS_LARGE);
-	if (*cq_size < rounded) {
-		/* A completion queue that overflows ends the connection. */
-		config_warn(c, group, "cq_size", "%lld is less than max_wrs, using %lld",
-			    (long long)*cq_size, (long long)rounded);
-		*cq_size = rounded;
-	}
-}
-
-static void check_subtraction(struct node *n, struct config *c)
-{
-	struct infiniband *ib = ib_of(n);
-	int64_t vectorize = MAX(n->in.vectorize, 1);
-
-	if (ib->in.buffer_subtraction == 0)
-		ib->in.buffer_subtraction =
-			MIN(MAX(SUBTRACTION, 2 * vectorize),
-			    MAX(ib->in.max_wrs / 2, 2 * vectorize));
-	if (ib->in.buffer_subtraction < 2 * vectorize)
-		config_fail(c, n->in.cfg, "buffer_subtraction",
-			    "%lld is too small, expected at least %lld (twice in.vectorize)",
-			    (long long)ib->in.buffer_subtraction,
-			    (long long)(2 * vectorize));
-	else if (ib->in.buffer_subtraction >= ib->in.max_wrs - vectorize)
-		config_fail(c, n->in.cfg, "buffer_subtraction",
-			    "%lld is too large, expected less than %lld (in.max_wrs %lld minus in.vectorize); or raise in.max_wrs",
-			    (long long)ib->in.buffer_subtraction,
-			    (long long)(ib->in.max_wrs - vectorize),
-			    (long long)ib->in.max_wrs);
-}
-
-static void check_ud_size(struct config *c, const struct node_direction *d)
-{
-	const unsigned most = (UD_SIZE_MAX - SAMPLE_WIRE_HEADER) /
-			      sizeof(union signal_data);
-
-	if (d->signals && d->signals->count > most)
-		config_fail(c, d->cfg, "signals",
-			    "%u values do not fit into one packet, with UD at most %u do",
-			    d->signals->count, most);
-}
-
-/* A reader that sleeps by itself does so between two stamps. */
-static void check_budget(struct infiniband *ib, struct config *c, json_t *cfg)
-{
-	if (ib->budget_path && !*ib->budget_path)
-		config_fail(c, cfg, "budget", "expected the name of a file");
-	else if (ib->budget_path && (ib->in.polling == IB_POLLING_EVENT ||
-				     ib->in.polling == IB_POLLING_ADAPTIVE))
-		config_fail(c, cfg, "budget",
-			    "needs in.polling = \"auto\" or \"busy\", not \"%s\"",
-			    polling_names[ib->in.polling]);
-}
-
-static int infiniband_check(struct node *n, struct config *c, json_t *cfg)
-{
-	struct infiniband *ib = ib_of(n);
-	unsigned before = config_errors(c);
-
-	if (ib->mode == IB_UC && !ib_uc_available())
-		config_fail(c, cfg,
-			    json_object_get(cfg, "rdma_transport_mode") ?
-				    "rdma_transport_mode" : "rdma_port_space",
-			    "UC needs a librdmacm.so.1 with rdma_create_id2(), and the one that is loaded has none; busbar's own has it (see LD_LIBRARY_PATH), else RC and UD are possible");
-	if (!ib->in.address && !ib->out.address)
-		config_fail(c, cfg, NULL,
-			    "needs in.address (where to listen), out.address (the peer) or both");
-	check_address(c, n->in.cfg, ib->in.address);
-	check_address(c, n->out.cfg, ib->out.address);
-	check_peers(ib, c);
-	check_depths(c, n->in.cfg, &ib->in.max_wrs, &ib->in.cq_size);
-	check_depths(c, n->out.cfg, &ib->out.max_wrs, &ib->out.cq_size);
-	check_subtraction(n, c);
-	check_budget(ib, c, cfg);
-	if (ib->out.periodic_signaling == 0)
-		ib->out.periodic_signaling = ib->out.max_wrs / 2;
-	if (ib->out.periodic_signaling > ib->out.max_wrs / 2)
-		config_fail(c, n->out.cfg, "periodic_signaling",
-			    "%lld is more than half of out.max_wrs (%lld): a completion is taken one period late, so the send queue would run full; expected at most %lld",
-			    (long long)ib->out.periodic_signaling,
-			    (long long)ib->out.max_wrs,
-			    (long long)ib->out.max_wrs / 2);
-	if (ib->mode == IB_UD) {
-		check_ud_size(c, &n->in);
-		check_ud_size(c, &n->out);
-	}
-	return config_errors(c) > before ? -EINVAL : 0;
 }
 
 static int infiniband_prepare(struct node *n)
@@ -510,7 +373,7 @@ static void infiniband_print(struct node *n, char *buf, size_t size)
 		 ib->in.address ? ib->in.address : "none",
 		 (long long)ib->in.max_wrs,
 		 (long long)(ib->in.max_wrs - ib->in.buffer_subtraction),
-		 polling_names[ib->in.polling],
+		 ib_polling_names[ib->in.polling],
 		 ib->out.address ? ib->out.address : "none",
 		 (long long)ib->out.max_wrs,
 		 (long long)(ib->out.send_inline ? ib->out.max_inline_data : 0),
@@ -548,7 +411,7 @@ const struct node_type node_infiniband = {
 	.init = infiniband_init,
 	.destroy = infiniband_destroy,
 	.parse = infiniband_parse,
-	.check = infiniband_check,
+	.check = ib_check,
 	.prepare = infiniband_prepare,
 	.start = infiniband_start,
 	.stop = infiniband_stop,

@@ -3,10 +3,12 @@
  * The infiniband node-type: samples over a queue pair that the RDMA connection
  * manager sets up. Private to this folder.
  *
- * infiniband.c  configuration and the callbacks of the node-type
+ * infiniband.c  keys and the callbacks of the node-type
+ * check.c       checks of the settings
  * device.c      adapter, protection domain, addresses, queue pairs
  * cm.c          the management thread
- * connect.c     what it does: connecting, accepting, reconnecting
+ * connect.c     what it does: connecting, reconnecting
+ * accept.c      and answering those who call
  * callers.c     which calls may take a place
  * lookup.c      whether the peer of a UD or UC node is still there
  * channel.c     the channel from the side of that thread
@@ -61,6 +63,11 @@ enum ib_polling {
 	IB_POLLING_BUSY,     /* polls for ever */
 	IB_POLLING_ADAPTIVE, /* polls for a while, then sleeps */
 	IB_POLLING_EVENT,    /* sleeps at once */
+};
+
+/* An address without its port, or "a peer". */
+struct ib_host_text {
+	char text[INET6_ADDRSTRLEN];
 };
 
 struct ib_config_in {
@@ -138,11 +145,21 @@ struct infiniband {
 	bool no_inline;                 /* the adapter does not offer it */
 };
 
+/* check.c */
+extern const char *const ib_polling_names[];
+/* As check() of a node-type. */
+int ib_check(struct node *n, struct config *c, json_t *cfg);
+
 /* device.c */
 /* Has the librdmacm that this process runs with the means for UC? */
 bool ib_uc_available(void);
 /* An identifier for the node's service on ib->events. 0, or -1 with errno. */
 int ib_id_create(struct infiniband *ib, struct rdma_cm_id **id);
+/* Makes an identifier on which the peer's address is being resolved. 0, or -1 with errno; *id
+ * stays NULL when there is none. */
+int ib_call(struct infiniband *ib, struct rdma_cm_id **id);
+/* The next step of a call. NULL, or why it fails. */
+const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id);
 const char *ib_mode_name(enum ib_mode mode);
 /* Adapter, protection domain and what depends on them; logs errors. */
 int ib_device_open(struct infiniband *ib);
@@ -160,11 +177,6 @@ struct caller_ip ib_peer_ip(const struct rdma_cm_id *id);
 /* 0, also when it listens already. Logs errors. */
 int ib_listen(struct infiniband *ib);
 void ib_listen_end(struct infiniband *ib);
-/* Makes an identifier on which the peer's address is being resolved. 0, or -1 with errno; *id
- * stays NULL when there is none. */
-int ib_call(struct infiniband *ib, struct rdma_cm_id **id);
-/* The next step of a call. NULL, or why it fails. */
-const char *ib_resolve_route(struct infiniband *ib, struct rdma_cm_id *id);
 void ib_connection_attempt(struct infiniband *ib);
 /* Ends and destroys whatever connection there is. */
 void ib_connection_drop(struct infiniband *ib);
@@ -172,18 +184,32 @@ void ib_connection_drop(struct infiniband *ib);
 void ib_lost(struct infiniband *ib, const char *why);
 /* There will never be a connection (any more). */
 void ib_give_up(struct infiniband *ib);
-/* One event; false when there is none (any more). */
-bool ib_event_handle(struct infiniband *ib);
-/* When the time ends that a caller has to confirm; 0: none has to. */
-uint64_t ib_accept_until_ns(const struct infiniband *ib);
+/* The host at the other end, for messages. */
+struct ib_host_text ib_host_of(struct rdma_cm_id *id);
+struct rdma_conn_param ib_conn_param(void);
+/* Gives the reader time to post receive requests, so that the first samples of the peer find a
+ * place. */
+void ib_wait_filled(struct infiniband *ib);
+void ib_connected(struct infiniband *ib);
+/* Remembers the host whose call was accepted, if it has not confirmed it. The call ends. */
+void ib_note_unconfirmed(struct infiniband *ib);
+/* An event of the connection or of an attempt. */
+void ib_conn_event(struct infiniband *ib, struct rdma_cm_event *e);
 /*
  * Checks between events. They return why the connection or the attempt is to end, NULL: it is not.
- * ib_break_check(): the data path met an error. ib_accept_check(): a caller has not confirmed in
- * time. ib_probe_check(): a peer that is doubted does not answer.
+ * ib_break_check(): the data path met an error. ib_probe_check(): a peer that is doubted does not
+ * answer.
  */
 const char *ib_break_check(struct infiniband *ib);
-const char *ib_accept_check(struct infiniband *ib);
 const char *ib_probe_check(struct infiniband *ib);
+
+/* accept.c: likewise */
+/* Answers one who calls; takes the identifier over. */
+void ib_request(struct infiniband *ib, struct rdma_cm_id *id);
+/* When the time ends that a caller has to confirm; 0: none has to. */
+uint64_t ib_accept_until_ns(const struct infiniband *ib);
+/* As the checks above: a caller has not confirmed in time. */
+const char *ib_accept_check(struct infiniband *ib);
 
 /* lookup.c: likewise */
 /* Is the caller the peer of the present UC connection, which has been silent since it first

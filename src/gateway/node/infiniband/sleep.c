@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a reader waits that does not poll for ever: by completion events, and by
- * wake_fd for all that is no completion. See in.polling.
+ * wake_fd for all that is no completion; and what wakes it. See in.polling.
  *
  * Arming looks at new completions only, so the order is: an empty poll, arm, a
  * second empty poll, sleep. A completion that comes before the arming is found
@@ -25,6 +25,24 @@
 #include "util/wakeup.h"
 
 #define ACKNOWLEDGE_EVERY 256
+
+void ib_channel_interrupt(struct ib_channel *ch)
+{
+	atomic_fetch_or(&ch->control, IB_INTERRUPT);
+	wakeup_post(ch->wake_fd);
+}
+
+void ib_channel_break(struct ib_channel *ch, unsigned bits, int error)
+{
+	int none = 0;
+
+	atomic_fetch_and(&ch->control, ~bits);
+	if (bits & IB_RX_OPEN)
+		wakeup_post(ch->wake_fd);
+	/* Only the first one tells a cause, and only once. */
+	if (atomic_compare_exchange_strong(&ch->error, &none, error))
+		wakeup_post(ch->notify_fd);
+}
 
 void ib_rx_acknowledge(struct ib_channel *ch)
 {
