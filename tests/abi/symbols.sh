@@ -31,18 +31,24 @@ for node in $(comm -13 "$work/our-nodes" "$work/their-nodes"); do
 done
 
 # Other private nodes than the system's one may have their default elsewhere.
-while read -r symbol; do
-	node=${symbol##*@}
-	grep -qx -- "$node" "$work/our-nodes" || continue
-	if ! grep -qxF -- "$symbol" "$work/ours"; then
-		case $node in
-		*PRIVATE*)
-			grep -qxF -- "${symbol%%@*}@$node" "$work/ours" && continue ;;
-		esac
-		echo "missing: $symbol"
-		failed=1
-	fi
-done <"$work/theirs"
+awk -v nodes="$work/our-nodes" -v ours="$work/ours" '
+	BEGIN {
+		while ((getline line <nodes) > 0)
+			have_node[line] = 1
+		while ((getline line <ours) > 0)
+			have[line] = 1
+	}
+	{
+		node = name = $0
+		sub(/.*@/, "", node)
+		sub(/@.*/, "", name)
+		if (node in have_node && !($0 in have) && !(node ~ /PRIVATE/ && (name "@" node) in have))
+			print "missing: " $0
+	}' "$work/theirs" >"$work/missing"
+if [ -s "$work/missing" ]; then
+	cat "$work/missing"
+	failed=1
+fi
 
 # A function there is a function here, and data is data: the loader would not say.
 kinds()
@@ -63,15 +69,17 @@ if [ -s "$work/other-kinds" ]; then
 fi
 
 # What is ours alone carries our node, or one that the system's has not (yet).
-comm -23 "$work/ours" "$work/theirs" | while read -r symbol; do
-	node=${symbol##*@}
-	case $node in
-	BUSBAR_1 | *PRIVATE*) continue ;;
-	esac
-	if grep -qx -- "$node" "$work/their-nodes"; then
-		echo "not in $theirs: $symbol"
-	fi
-done >"$work/extra"
+comm -23 "$work/ours" "$work/theirs" | awk -v nodes="$work/their-nodes" -v file="$theirs" '
+	BEGIN {
+		while ((getline line <nodes) > 0)
+			theirs[line] = 1
+	}
+	{
+		node = $0
+		sub(/.*@/, "", node)
+		if (node != "BUSBAR_1" && node !~ /PRIVATE/ && node in theirs)
+			print "not in " file ": " $0
+	}' >"$work/extra"
 if [ -s "$work/extra" ]; then
 	cat "$work/extra"
 	failed=1

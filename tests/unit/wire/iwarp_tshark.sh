@@ -16,17 +16,44 @@ show() {
 	tshark -r "$dir/pcapng" --disable-protocol rpcordma --disable-protocol smb_direct "$@" \
 		2>/dev/null
 }
-# fields FILTER FIELD...
+m=iwarp_mpa d=iwarp_ddp r=iwarp_rdma a=iwarp_rdma.atomic t=iwarp_rdma.term
+# One run of tshark shows these fields of all frames, as its start takes half a second.
+show -T fields -E header=y -E aggregator=+ \
+	-e tcp.port -e $d -e $m.key.req -e $m.key.rep -e $m.marker_flag -e $m.crc_flag \
+	-e $m.rej_flag -e $m.res -e $m.rev -e $m.pdlength -e $m.privatedata -e $m.ulpdulength \
+	-e $d.tagged_flag -e $d.last_flag -e $d.dv -e $r.version -e $r.opcode -e $d.stag \
+	-e $d.tagged_offset -e $r.inval_stag -e $d.qn -e $d.msn -e $d.mo -e $r.sinkstag \
+	-e $r.sinkto -e $r.rdmardsz -e $r.srcstag -e $r.srcto -e $a.opcode -e $a.request_identifier \
+	-e $a.remote_stag -e $a.remote_tagged_offset -e $a.add_data -e $a.add_mask -e $a.swap_data \
+	-e $a.swap_mask -e $a.compare_data -e $a.compare_mask -e $a.original_request_identifier \
+	-e $a.original_remote_data_value -e ${t}_layer -e ${t}_etype_rdma -e ${t}_etype_ddp \
+	-e ${t}_etype_llp -e ${t}_errcode_rdma -e ${t}_errcode_ddp_tagged \
+	-e ${t}_errcode_ddp_untagged -e ${t}_errcode_llp -e ${t}_hdrct_m -e $r.hdrct_d \
+	-e $r.hdrct_r -e ${t}_ddp_seg_len -e ${t}_ddp_h -e tcp.srcport \
+	-e $m.marker_fpduptr >"$dir/shown"
+# fields CONDITION FIELD...: of the frames with CONDITION, one NAME~REGULAR_EXPRESSION or two with a
+# comma between them.
 fields() {
-	filter=$1
-	shift
-	args=
-	for field; do args="$args -e $field"; done
-	# shellcheck disable=SC2086
-	show -Y "$filter" -T fields -E separator=, -E aggregator=+ $args
+	awk -F '\t' -v wanted="$*" '
+		NR == 1 {
+			for (i = 1; i <= NF; i++)
+				column[$i] = i
+			n = split(wanted, field, " ")
+			conditions = split(field[1], condition, ",")
+			next
+		}
+		{
+			for (i = 1; i <= conditions; i++) {
+				split(condition[i], pair, "~")
+				if ($column[pair[1]] !~ pair[2])
+					next
+			}
+			for (i = 2; i <= n; i++)
+				printf "%s%s", $column[field[i]], i < n ? "," : "\n"
+		}' "$dir/shown"
 }
 failed=0
-# expect WHAT FILTER FIELD...: standard input is what tshark shall print.
+# expect WHAT CONDITION FIELD...: standard input is what tshark shall print.
 expect() {
 	what=$1
 	shift
@@ -38,15 +65,14 @@ expect() {
 	}
 }
 
-m=iwarp_mpa d=iwarp_ddp r=iwarp_rdma
-expect 'frames of MPA' "$m.req or $m.rep" $m.key.req $m.key.rep $m.marker_flag $m.crc_flag \
+expect 'frames of MPA' $m.pdlength~. $m.key.req $m.key.rep $m.marker_flag $m.crc_flag \
 	$m.rej_flag $m.res $m.rev $m.pdlength $m.privatedata <<'END'
 4d504120494420526571204672616d65,,0,1,0,0x10,2,9,8010c00868656c6c6f
 ,4d504120494420526570204672616d65,0,1,0,0x10,2,4,80088010
 4d504120494420526571204672616d65,,1,1,0,0x10,2,9,8010c00868656c6c6f
 ,4d504120494420526570204672616d65,1,1,0,0x10,2,4,80088010
 END
-expect 'headers of DDP' "tcp.port == 5001 and $d" $m.ulpdulength $d.tagged_flag $d.last_flag \
+expect 'headers of DDP' tcp.port~5001,$d~. $m.ulpdulength $d.tagged_flag $d.last_flag \
 	$d.dv $r.version $r.opcode $d.stag $d.tagged_offset $r.inval_stag $d.qn $d.msn \
 	$d.mo <<'END'
 14,1,1,1,1,0x00,0x00000001,0x0000000000000000,,,,
@@ -71,12 +97,11 @@ expect 'headers of DDP' "tcp.port == 5001 and $d" $m.ulpdulength $d.tagged_flag 
 64+64,1+1,0+0,1+1,1+1,0x00+0x00,0x00000071+0x00000072,0x0000000000000000+0x0000000000000000,,,,
 1014,1,0,1,1,0x00,0x00000073,0x0000000000000000,,,,
 END
-expect 'READ request' "$r.opcode == 1" $r.sinkstag $r.sinkto $r.rdmardsz $r.srcstag \
+expect 'READ request' $r.opcode~0x01 $r.sinkstag $r.sinkto $r.rdmardsz $r.srcstag \
 	$r.srcto <<'END'
 0x01020304,0x1112131415161718,4096,0x21222324,0x3132333435363738
 END
-a=$r.atomic
-expect 'atomics' "$r.opcode == 10 or $r.opcode == 11" $a.opcode $a.request_identifier \
+expect 'atomics' "$r.opcode~0x0[ab]" $a.opcode $a.request_identifier \
 	$a.remote_stag $a.remote_tagged_offset $a.add_data $a.add_mask $a.swap_data \
 	$a.swap_mask $a.compare_data $a.compare_mask $a.original_request_identifier \
 	$a.original_remote_data_value <<'END'
@@ -84,8 +109,7 @@ expect 'atomics' "$r.opcode == 10 or $r.opcode == 11" $a.opcode $a.request_ident
 2,78,16909060,1230066625199609624,,,3,0x0000000000000004,5,0x0000000000000006,,
 ,,,,,,,,,,77,99
 END
-t=$r.term
-expect 'TERMINATE' "$r.opcode == 7" ${t}_layer ${t}_etype_rdma ${t}_etype_ddp ${t}_etype_llp \
+expect 'TERMINATE' $r.opcode~0x07 ${t}_layer ${t}_etype_rdma ${t}_etype_ddp ${t}_etype_llp \
 	${t}_errcode_rdma ${t}_errcode_ddp_tagged ${t}_errcode_ddp_untagged ${t}_errcode_llp \
 	${t}_hdrct_m $r.hdrct_d $r.hdrct_r ${t}_ddp_seg_len <<'END'
 0x02,,,0x00,,,,0x02,0,0,0,
@@ -95,13 +119,13 @@ expect 'TERMINATE' "$r.opcode == 7" ${t}_layer ${t}_etype_rdma ${t}_etype_ddp ${
 0x00,0x01,,,0x02,,,,1,1,1,002e
 0x00,0x02,,,0x06,,,,0,0,0,
 END
-expect 'headers in a TERMINATE of DDP' "${t}_layer == 1" ${t}_ddp_h <<'END'
+expect 'headers in a TERMINATE of DDP' ${t}_layer~0x01 ${t}_ddp_h <<'END'
 c140000000610000000000000000
 414100000000000000010000000500000000
 END
 
 # Where the markers of each FPDU stand, from the lengths alone.
-fields "tcp.port == 5002 and $d" tcp.srcport $m.ulpdulength $m.marker_fpduptr >"$dir/markers"
+fields tcp.port~5002,$d~. tcp.srcport $m.ulpdulength $m.marker_fpduptr >"$dir/markers"
 awk -F, '
 	{
 		content = 2 + $2
