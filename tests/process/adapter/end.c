@@ -16,6 +16,7 @@ enum {
 	DEFAULT_CQE = 256,
 	DEFAULT_BYTES = 1 << 16,
 	FREE_ABOVE = 64 << 20,
+	LARGE_BUFFER = 64 << 20,
 };
 
 static const int all_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -105,6 +106,9 @@ static void *map_buffer(uint64_t bytes)
 
 	if (at != MAP_FAILED && munmap(at + own, FREE_ABOVE))
 		return MAP_FAILED;
+	/* Page by page, the kernel takes longer to map a large one than the adapter to copy it. */
+	if (at != MAP_FAILED && own >= LARGE_BUFFER)
+		madvise(at, own, MADV_HUGEPAGE);
 	return at;
 }
 

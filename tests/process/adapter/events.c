@@ -571,8 +571,9 @@ static int send_in_bursts(struct end *e, struct soak *soak)
 
 static void the_three_poll_sequence_loses_nothing(struct pair *p)
 {
+	/* A receiver sleeps oftener for a quarter of them over packets than for all over memory. */
 	struct soak out = { .seed = (uint32_t)now_ms() | 1,
-			    .messages = MESSAGES };
+			    .messages = transport_under_test()->waits ? MESSAGES / 4 : MESSAGES };
 	struct soak in = out;
 	int ret;
 

@@ -9,7 +9,7 @@
 
 #include "pair.h"
 
-/* Both buffers, of which the sender's is mostly never touched. */
+/* Twice both buffers. */
 #define NEEDED_KB (UINT64_C(4) << 20)
 #define GIB (UINT64_C(1) << 30)
 
