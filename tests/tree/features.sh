@@ -22,17 +22,28 @@ names() {
 		inside { gsub(/[ ",]/, ""); print }'
 }
 
-# The words of all first columns, one on each line.
+# is_line WORD LINES: one of the lines is the word.
+newline='
+'
+is_line() {
+	case $newline$2$newline in
+	*"$newline$1$newline"*) ;;
+	*) return 1 ;;
+	esac
+}
+
+# The words of all first columns, and the types in examples, one on each line.
 rows=$(awk -F'|' '/^\|/ { print $2 }' docs/features/*.md | tr -c 'a-zA-Z0-9_.\n-' '\n')
+types=$(grep -rhoE 'type *[=:] *"[^"]+"' examples | cut -d '"' -f 2 | sort -u)
 
 for list in nodes hooks formats; do
 	kind=${list%s}
 	for name in $(names "$list"); do
 		count=$((count + 1))
 		[ -f "man/busbar-$kind-$name.7.scd" ] || fail "$kind $name has no manual page"
-		echo "$rows" | grep -qxF -- "$name" || fail "$kind $name has no row in docs/features"
+		is_line "$name" "$rows" || fail "$kind $name has no row in docs/features"
 		[ "$kind" = node ] || continue
-		grep -rqE "type *[=:] *\"$name\"" examples || fail "$kind $name is in no example"
+		is_line "$name" "$types" || fail "$kind $name is in no example"
 	done
 done
 # Figures of node-types: each is one row of a table of struct node_figure.
