@@ -92,29 +92,6 @@ const char *analyzer_trigger_name(enum analyzer_trigger trigger)
 	return triggers[trigger].name;
 }
 
-const char *analyzer_opcode_name(uint8_t opcode)
-{
-	static const char *const names[IB_OPERATION_MASK + 1] = {
-		[IB_SEND_FIRST] = "SEND first", [IB_SEND_MIDDLE] = "SEND middle",
-		[IB_SEND_LAST] = "SEND last", [IB_SEND_LAST_IMM] = "SEND last imm",
-		[IB_SEND_ONLY] = "SEND", [IB_SEND_ONLY_IMM] = "SEND imm",
-		[IB_WRITE_FIRST] = "WRITE first", [IB_WRITE_MIDDLE] = "WRITE middle",
-		[IB_WRITE_LAST] = "WRITE last", [IB_WRITE_LAST_IMM] = "WRITE last imm",
-		[IB_WRITE_ONLY] = "WRITE", [IB_WRITE_ONLY_IMM] = "WRITE imm",
-		[IB_READ_REQUEST] = "READ request", [IB_READ_RESPONSE_FIRST] = "READ response first",
-		[IB_READ_RESPONSE_MIDDLE] = "READ response middle",
-		[IB_READ_RESPONSE_LAST] = "READ response last",
-		[IB_READ_RESPONSE_ONLY] = "READ response", [IB_ACKNOWLEDGE] = "ACK",
-		[IB_ATOMIC_ACKNOWLEDGE] = "atomic response", [IB_COMPARE_SWAP] = "compare and swap",
-		[IB_FETCH_ADD] = "fetch and add", [IB_SEND_LAST_INVALIDATE] = "SEND last inv",
-		[IB_SEND_ONLY_INVALIDATE] = "SEND inv", [IB_FLUSH] = "FLUSH",
-		[IB_ATOMIC_WRITE] = "atomic WRITE",
-	};
-	const char *name = names[opcode & IB_OPERATION_MASK];
-
-	return name ? name : "unknown operation";
-}
-
 static const struct {
 	const char *key, *text;
 } gaps[] = {

@@ -13,7 +13,6 @@ const char *analyzer_side_key(enum analyzer_side side);
 const char *analyzer_confidence_key(enum analyzer_confidence confidence);
 const char *analyzer_trigger_key(enum analyzer_trigger trigger);
 const char *analyzer_trigger_name(enum analyzer_trigger trigger);
-const char *analyzer_opcode_name(uint8_t opcode);          /* "READ request" */
 /* The nth reason why a flow was not judged in full; NULL behind the last. */
 const char *analyzer_gap_text(unsigned nth);
 const char *analyzer_gap_key(unsigned nth);

@@ -22,7 +22,7 @@ static json_t *finding(const struct analyzer_finding *g)
 			      "confidence", analyzer_confidence_key(g->confidence),
 			      "begin_ns", (json_int_t)g->begin_ns,
 			      "stall_ns", (json_int_t)g->stall_ns,
-			      "psn", (int)g->psn, "operation", analyzer_opcode_name(g->opcode),
+			      "psn", (int)g->psn, "operation", ib_opcode_name(g->opcode),
 			      "requests", (int)g->stuck, "timeouts", (int)g->timeouts);
 
 	if (g->timeouts) {
@@ -31,7 +31,7 @@ static json_t *finding(const struct analyzer_finding *g)
 	}
 	if (g->kind != ANALYZER_TIMEOUT) {
 		json_object_set_new(j, "psn_before", integer(g->psn_before));
-		json_object_set_new(j, "operation_before", json_string(analyzer_opcode_name(g->opcode_before)));
+		json_object_set_new(j, "operation_before", json_string(ib_opcode_name(g->opcode_before)));
 		json_object_set_new(j, "sent_after_ns", integer((uint64_t)g->after_ns));
 	}
 	json_object_set_new(j, "packets",

@@ -26,7 +26,7 @@ static void label_of(const struct analyzer_rung *r, char *text, size_t size)
 	else if (kind == NAK)
 		snprintf(text, size, "NAK code %u PSN %u", r->syndrome & 31, r->psn);
 	else
-		snprintf(text, size, "%s PSN %u", analyzer_opcode_name(r->opcode), r->psn);
+		snprintf(text, size, "%s PSN %u", ib_opcode_name(r->opcode), r->psn);
 }
 
 static void note(struct trace_row *row, const char *before, const char *text)

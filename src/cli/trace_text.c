@@ -88,8 +88,8 @@ static void damming(const struct analyzer_result *r, char *text, size_t size)
 		 "period of %s PSN %u began, got lost, and only the timeout sent it again: %s lost in "
 		 "%u stall%s.",
 		 analyzer_side_key(g->side), g->side == ANALYZER_SIDE_UNKNOWN ? "" : " on-demand paging",
-		 analyzer_confidence_key(g->confidence), analyzer_opcode_name(g->opcode), g->psn,
-		 trace_duration(g->after_ns, after), analyzer_opcode_name(g->opcode_before), g->psn_before,
+		 analyzer_confidence_key(g->confidence), ib_opcode_name(g->opcode), g->psn,
+		 trace_duration(g->after_ns, after), ib_opcode_name(g->opcode_before), g->psn_before,
 		 trace_duration(all_ns, stall), count, count == 1 ? "" : "s");
 }
 
@@ -109,7 +109,7 @@ static void timeout(const struct analyzer_result *r, char *text, size_t size)
 	}
 	snprintf(text, size, "%s PSN %u %s and was sent again by the timeout, without a pending period before "
 		 "it: %s lost by %ju timeout%s. This is no sign of on-demand paging.%s",
-		 analyzer_opcode_name(g->opcode), g->psn,
+		 ib_opcode_name(g->opcode), g->psn,
 		 r->answers ? "got no answer that arrived" : "was never answered",
 		 trace_duration(all_ns, stall), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s", losses);
 }
@@ -147,7 +147,7 @@ static void recovered(const struct analyzer_result *r, char *text, size_t size)
 	if (g)
 		snprintf(text, size, "Near packet damming: %s PSN %u was lost behind a pending period of PSN %u, and "
 			 "a later request brought it back after %s by a sequence NAK.",
-			 analyzer_opcode_name(g->opcode), g->psn, g->psn_before,
+			 ib_opcode_name(g->opcode), g->psn, g->psn_before,
 			 trace_duration(g->stall_ns, stall));
 	else
 		snprintf(text, size, "Near packet damming, beyond the findings that are kept.");

@@ -101,6 +101,8 @@ struct ib_opcode {
 };
 /* One entry for each opcode. */
 extern const struct ib_opcode ib_opcodes[256];
+/* The operation in words for people: "READ request", whatever the service. */
+const char *ib_opcode_name(uint8_t opcode);
 
 enum ib_flush_placement { /* bits */
 	IB_FLUSH_GLOBAL_VISIBILITY = 1 << 0,
