@@ -29,6 +29,8 @@ struct paging {
 	uint64_t due_ns;
 	struct list reminders; /* by their time */
 	struct paging_counters count;
+	paging_saw *saw;
+	void *saw_arg;
 };
 
 #define QPN_MASK UINT64_C(0xffffff)
@@ -132,6 +134,12 @@ static void count_fault(struct paging *p, uint32_t qpn, bool begins)
 		paging_table_remove(&p->waits, key, 0);
 }
 
+static void show(const struct paging *p, uint64_t at_ns, bool served, const struct paging_event *fault)
+{
+	if (p->saw)
+		p->saw(p->saw_arg, at_ns, served, fault);
+}
+
 static void add_fault(struct paging *p, uint32_t qpn, enum paging_side side,
 		      const struct paging_range *range, uint64_t now_ns)
 {
@@ -149,6 +157,7 @@ static void add_fault(struct paging *p, uint32_t qpn, enum paging_side side,
 	if (f->event.range.pages > PAGING_FAULT_PAGES)
 		f->event.range.pages = PAGING_FAULT_PAGES;
 	list_push(&p->faults, &f->entry);
+	show(p, now_ns, false, &f->event);
 	if (idle)
 		serve(p, now_ns);
 }
@@ -259,6 +268,7 @@ static bool end_fault(struct paging *p, struct paging_event *event)
 	*event = f->event;
 	free(f);
 	if (!silent) {
+		show(p, ended_ns, true, event);
 		brought = bring(p, &event->range, FRESH);
 		p->count.faults += brought;
 		p->count.refreshed += !brought;
@@ -325,6 +335,12 @@ void paging_forget_qp(struct paging *p, uint32_t qpn)
 			list_remove(&f->entry);
 			free(f);
 		}
+}
+
+void paging_watch(struct paging *p, paging_saw *saw, void *arg)
+{
+	p->saw = saw;
+	p->saw_arg = arg;
 }
 
 void paging_count(const struct paging *p, struct paging_counters *out)

@@ -84,4 +84,10 @@ void paging_forget_qp(struct paging *p, uint32_t qpn);
 
 void paging_count(const struct paging *p, struct paging_counters *out);
 
+/* Is called for each fault when it is queued, and when it is served. `range` of the fault: the pages
+ * that are wanted. */
+typedef void paging_saw(void *arg, uint64_t at_ns, bool served, const struct paging_event *fault);
+/* `saw` NULL: none is called. */
+void paging_watch(struct paging *p, paging_saw *saw, void *arg);
+
 #endif

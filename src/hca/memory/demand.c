@@ -357,6 +357,13 @@ void hca_demand_forget_qp(struct hca_demand *d, uint32_t qpn)
 	spin_unlock(&d->lock);
 }
 
+void hca_demand_watch(struct hca_demand *d, paging_saw *saw, void *arg)
+{
+	spin_lock(&d->lock);
+	paging_watch(d->paging, saw, arg);
+	spin_unlock(&d->lock);
+}
+
 /* ---- in all ports ---- */
 
 void hca_demand_forked(void)

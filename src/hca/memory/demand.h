@@ -50,6 +50,8 @@ void hca_demand_remind(struct hca_demand *d, uint32_t qpn, enum paging_side side
 /* The next event whose time has come. */
 bool hca_demand_take(struct hca_demand *d, struct paging_event *event);
 void hca_demand_forget_qp(struct hca_demand *d, uint32_t qpn);
+/* paging_watch(); `saw` is called with the lock held. */
+void hca_demand_watch(struct hca_demand *d, paging_saw *saw, void *arg);
 
 /* In a forked child: the parent's are no more. */
 void hca_demand_forked(void);

@@ -92,6 +92,37 @@ static void each_requester_learns_by_itself_that_the_page_is_there(void)
 	paging_close(p);
 }
 
+struct seen {
+	unsigned begun, served;
+	uint64_t served_ns;
+};
+
+static void see(void *arg, uint64_t at_ns, bool served, const struct paging_event *fault)
+{
+	struct seen *seen = arg;
+
+	check(fault->range.pages == 1 && fault->range.first == 10, "the pages that are wanted");
+	seen->begun += !served;
+	seen->served += served;
+	seen->served_ns = served ? at_ns : seen->served_ns;
+}
+
+static void a_watcher_sees_each_fault_begin_and_end(void)
+{
+	struct paging *p = open_text("fault_us = 500");
+	struct paging_event event;
+	struct seen seen = { 0 };
+
+	paging_watch(p, see, &seen);
+	check(!use(p, 1, PAGING_RESPONDER, 10, 0) && !use(p, 1, PAGING_RESPONDER, 10, 1), "it is missing");
+	check(!use(p, 2, PAGING_RESPONDER, 10, 2), "for the other queue pair, too");
+	check(seen.begun == 2 && !seen.served, "two faults begin");
+	check(paging_take(p, 600 * US, &event) && seen.served_ns == 500 * US, "the first has its own time");
+	check(paging_take(p, 600 * US, &event) && seen.served == 2, "the second finds the page");
+	paging_watch(p, NULL, NULL);
+	paging_close(p);
+}
+
 static void one_fault_brings_a_range_up_to_4_mib(void)
 {
 	struct paging *p = open_text("fault_us = 500");
@@ -249,6 +280,7 @@ int main(void)
 	faults_are_served_one_behind_the_other();
 	a_queue_pair_begins_one_fault_for_a_page();
 	each_requester_learns_by_itself_that_the_page_is_there();
+	a_watcher_sees_each_fault_begin_and_end();
 	one_fault_brings_a_range_up_to_4_mib();
 	a_peer_that_names_ever_new_pages_begins_few_faults();
 	reminders_come_in_the_order_of_their_times();
