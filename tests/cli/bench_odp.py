@@ -137,6 +137,30 @@ def check_suite(folder):
         assert (summary["figures"]["timeouts"]["value"] > 0) == ("server" in case.name), summary
 
 
+def check_packets(folder):
+    """What was recorded of damming is figure 5.3 of the source: the order of its packets and faults."""
+    suite = folder / "packets.suite"
+    suite.write_text('cases = ( { scenario = "p"; kind = "odp"; paged = "server"; interval = "1ms"; trials = 2; },'
+                     '{ scenario = "w"; kind = "odp"; operation = "write"; num_ops = 2048; interval = 0; paged = "server"; } );\n')
+    run = subprocess.run([BUSBAR, "bench", "run", str(suite), "--no-floor", "--no-csv", "--out",
+                          str(folder / "packets")], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    found = json.loads((folder / "packets/cases/p/packets.json").read_text())
+    assert (found["queue_pair"], found["trial"], found["left_out"]) == (0, 0, 0), found
+    events = found["events"]
+    assert [(e["end"], e["what"], e["number"]) for e in events] == [
+        ("client", "READ request", 0), ("server", "missing", 0), ("server", "ACK", 0), ("server", "there", 0),
+        ("server", "READ response", 0), ("client", "posted", 1), ("client", "READ request", 0), ("client", "READ request", 1),
+        ("server", "READ response", 0), ("client", "READ request", 1), ("server", "READ response", 1)], events
+    assert events[2]["rnr_ns"] == 1280000 and events[6]["again"] and events[7]["lost"] and events[9]["again"], events
+    times = [e["at_ns"] for e in events]
+    assert times == sorted(times) and 500e6 < times[9] - times[8] < 600e6, times
+    # Of 2048 WRITEs at once the first three have an event each.
+    found = json.loads((folder / "packets/cases/w/packets.json").read_text())
+    assert len(found["events"]) == 200 and found["left_out"] > 0, len(found["events"])
+    assert [e.get("count", 1) for e in found["events"][:4]] == [1, 1, 1, 2045], found["events"][:4]
+
+
 def check_refusals(folder):
     profile = folder / "wrong"
     profile.write_text("fault_us = soon\n")
@@ -166,5 +190,6 @@ check_repeats()
 with tempfile.TemporaryDirectory() as where:
     check_capture(pathlib.Path(where))
     check_point(pathlib.Path(where))
+    check_packets(pathlib.Path(where))
     check_suite(pathlib.Path(where))
     check_refusals(pathlib.Path(where))

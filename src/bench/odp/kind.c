@@ -10,6 +10,7 @@
 #include "bench/odp/odp.h"
 #include "bench/odp/simulate.h"
 #include "bench/odp/trials.h"
+#include "bench/result/files.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -216,6 +217,23 @@ static int add_rows(const json_t *trials, size_t ops, struct result_case *c)
 	return ret;
 }
 
+/* packets.json: the recorded trial, for a diagram. */
+static int write_recorded(const json_t *trials, struct result_case *c)
+{
+	size_t i;
+	json_t *trial;
+
+	json_array_foreach(trials, i, trial) {
+		json_t *recorded = json_object_get(trial, "recorded");
+
+		if (!recorded)
+			continue;
+		json_object_set_new(recorded, "trial", json_integer((json_int_t)i));
+		return files_write_json(result_case_dir(c), "packets.json", recorded);
+	}
+	return 0;
+}
+
 static int look_at_data(const json_t *trials)
 {
 	size_t i;
@@ -244,6 +262,8 @@ static int run(const json_t *p, const struct bench_context *context)
 		ret = add_rows(trials, (size_t)bench_number(p, "num_ops"), context->result);
 	if (!ret)
 		ret = add_figures(trials, context->result);
+	if (!ret)
+		ret = write_recorded(trials, context->result);
 	json_decref(results);
 	return ret;
 }

@@ -2,44 +2,31 @@
 /* See count.h. */
 #include "virtual/odp/count.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "engine/rc/packet.h"
 #include "engine/rc/rules.h"
-#include "virtual/fail.h"
 #include "virtual/net.h"
-
-/* Of a queue pair of the server: the sequence number behind the highest that was sent to it. */
-struct flow {
-	uint32_t qpn, top_psn;
-};
+#include "virtual/odp/record.h"
 
 static struct {
+	const struct odp_ends *ends;
 	struct odp_counts *counts;
-	bool answers;
-	struct flow flows[ODP_QPS_MAX + 1]; /* by qpn */
-	unsigned count;
+	/* The sequence number behind the highest that the client sent, by the number of the queue pair. */
+	uint32_t top_psn[ODP_QPS_MAX + 1];
 } state;
 
-static int by_qpn(const void *a, const void *b)
+/* True: its sequence number was sent before. */
+static bool count_request(const struct packet_seen *p, unsigned qp)
 {
-	const struct flow *x = a, *y = b;
+	const bool again = rc_psn_diff(p->psn, state.top_psn[qp]) < 0;
 
-	return x->qpn < y->qpn ? -1 : x->qpn > y->qpn;
-}
-
-static void count_request(const struct packet_seen *p)
-{
-	const struct flow key = { .qpn = p->qpn };
-	struct flow *f = bsearch(&key, state.flows, state.count, sizeof(*f), by_qpn);
-
-	expect(f);
 	state.counts->requests++;
 	state.counts->lost += p->lost;
-	if (rc_psn_diff(p->psn, f->top_psn) < 0)
-		state.counts->repeated++;
-	else
-		f->top_psn = (p->psn + 1) & RC_PSN_MASK;
+	state.counts->repeated += again;
+	if (!again)
+		state.top_psn[qp] = (p->psn + 1) & RC_PSN_MASK;
+	return again;
 }
 
 static void count_response(const struct packet_seen *p)
@@ -54,22 +41,22 @@ static void count_response(const struct packet_seen *p)
 /* True loses the packet. */
 static bool judge(const struct packet_seen *p)
 {
+	const unsigned qp = odp_ends_number(state.ends, p->qpn);
+
 	if (p->from == ODP_END_SERVER) {
 		count_response(p);
+		odp_record_packet(p, qp, false);
 		return false;
 	}
-	count_request(p);
-	return !state.answers;
+	odp_record_packet(p, qp, count_request(p, qp));
+	return !state.ends->point->answers;
 }
 
 void odp_count_begin(const struct odp_ends *ends, struct odp_counts *counts)
 {
 	*counts = (struct odp_counts){ 0 };
+	state.ends = ends;
 	state.counts = counts;
-	state.answers = ends->point->answers;
-	state.count = odp_qps(ends->point);
-	for (unsigned i = 0; i < state.count; i++)
-		state.flows[i] = (struct flow){ ends->end[ODP_END_SERVER].qp[i]->qp_num, 0 };
-	qsort(state.flows, state.count, sizeof(*state.flows), by_qpn);
+	memset(state.top_psn, 0, sizeof(state.top_psn));
 	virtual_judge = judge;
 }

@@ -6,7 +6,7 @@
 #include "virtual/odp/ends.h"
 #include "virtual/odp/run.h"
 
-/* Counts the packets from now on, until virtual_close(); the server gets none unless the point
+/* Counts and records (record.h) the packets from now on, until virtual_close(); the server gets none unless the point
  * says that it answers. */
 void odp_count_begin(const struct odp_ends *ends, struct odp_counts *counts);
 

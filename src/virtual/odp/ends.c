@@ -3,6 +3,7 @@
 #include "virtual/odp/ends.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -233,6 +234,32 @@ void odp_ends_take_reissued(struct odp_ends *e, uint64_t i)
 
 /* ---- both ---- */
 
+static int by_qpn(const void *a, const void *b)
+{
+	const struct odp_name *x = a, *y = b;
+
+	return x->qpn < y->qpn ? -1 : x->qpn > y->qpn;
+}
+
+static void name_all(struct odp_ends *e)
+{
+	const unsigned qps = odp_qps(e->point);
+
+	for (unsigned i = 0; i < 2 * qps; i++)
+		e->names[i] = (struct odp_name){ e->end[i / qps].qp[i % qps]->qp_num, i % qps };
+	qsort(e->names, 2 * (size_t)qps, sizeof(*e->names), by_qpn);
+}
+
+unsigned odp_ends_number(const struct odp_ends *e, uint32_t qpn)
+{
+	const struct odp_name key = { .qpn = qpn };
+	const struct odp_name *n = bsearch(&key, e->names, 2 * (size_t)odp_qps(e->point),
+					   sizeof(*n), by_qpn);
+
+	expect(n);
+	return n->number;
+}
+
 void odp_ends_open(struct odp_ends *e, const struct odp_point *point)
 {
 	*e = (struct odp_ends){ .point = point };
@@ -250,6 +277,7 @@ void odp_ends_open(struct odp_ends *e, const struct odp_point *point)
 		connect_qp(client, server, ODP_END_SERVER, point);
 		connect_qp(server, client, ODP_END_CLIENT, point);
 	}
+	name_all(e);
 	post_receives(e);
 }
 

@@ -15,9 +15,15 @@ struct odp_end {
 	struct ibv_qp *qp[ODP_QPS_MAX + 1]; /* odp_qps() of them */
 };
 
+/* A queue pair of either end, and its place in `qp`. */
+struct odp_name {
+	uint32_t qpn, number;
+};
+
 struct odp_ends {
 	const struct odp_point *point;
 	struct odp_end end[2]; /* by odp_end_number */
+	struct odp_name names[2 * (ODP_QPS_MAX + 1)]; /* by qpn */
 	/* What the spare queue pair READs into: pinned, odp_bytes() long. */
 	uint8_t *spare;
 	struct ibv_mr *spare_mr;
@@ -27,6 +33,8 @@ struct odp_ends {
  * pages are touched before as the point says. */
 void odp_ends_open(struct odp_ends *e, const struct odp_point *point);
 void odp_ends_close(struct odp_ends *e);
+/* The place in `qp` of a queue pair of either end. */
+unsigned odp_ends_number(const struct odp_ends *e, uint32_t qpn);
 /* Numbers of completions beside those of operations. */
 #define ODP_WR_DUMMY (UINT64_C(1) << 63)
 #define ODP_WR_REISSUED (UINT64_C(1) << 62) /* with the operation's number */

@@ -12,6 +12,7 @@
 
 #include "util/log.h"
 #include "virtual/net.h"
+#include "virtual/odp/record.h"
 #include "virtual/odp/run.h"
 
 static void print_times(const char *name, const uint64_t *ns, uint64_t count)
@@ -23,7 +24,7 @@ static void print_times(const char *name, const uint64_t *ns, uint64_t count)
 }
 
 static void print_result(unsigned number, uint64_t trial, const struct odp_point *p,
-			 const struct odp_result *r)
+			 const struct odp_result *r, bool recorded)
 {
 	const struct odp_counts *c = &r->count;
 
@@ -39,6 +40,10 @@ static void print_result(unsigned number, uint64_t trial, const struct odp_point
 		print_times("posted_ns", r->posted_ns, p->num_ops);
 		print_times("done_ns", r->done_ns, p->num_ops);
 	}
+	if (recorded) {
+		printf(", \"recorded\": ");
+		odp_record_print(stdout);
+	}
 	printf("}\n");
 }
 
@@ -46,6 +51,7 @@ static int run_line(char *line, unsigned number)
 {
 	static struct odp_result result;
 	struct odp_point p;
+	bool wanted, recorded = false;
 	char why[200];
 
 	if (odp_point_parse(line, &p, why, sizeof(why))) {
@@ -55,7 +61,10 @@ static int run_line(char *line, unsigned number)
 	for (uint64_t trial = 0; trial < p.trials; trial++) {
 		if (!odp_run(&p, p.seed + trial, &result))
 			return -EINVAL;
-		print_result(number, trial, &p, &result);
+		/* The first trial in which anything went wrong, else the last. */
+		wanted = p.list && !recorded && (odp_record_is_eventful() || trial + 1 == p.trials);
+		print_result(number, trial, &p, &result, wanted);
+		recorded |= wanted;
 		p.capture = ""; /* of the first one only */
 	}
 	return 0;

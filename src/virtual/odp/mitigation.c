@@ -6,6 +6,7 @@
 
 #include "util/container_of.h"
 #include "virtual/fail.h"
+#include "virtual/odp/record.h"
 
 #define DOUBLINGS 4u
 /* Reissued READs on their way. */
@@ -92,6 +93,7 @@ static void post_lane(unsigned qp, uint64_t now_ns)
 	while (l->next < m.wanted && is_allowed(p, qp)) {
 		if (p->mitigation == ODP_GATE && has_page(p, l->next, PAGE_NEW))
 			set_pages(p, l->next, PAGE_GATED);
+		odp_record_post(l->next);
 		odp_ends_post(m.ends, l->next);
 		m.posted_ns[l->next] = l->moved_ns = now_ns;
 		l->next += p->num_qps;

@@ -18,6 +18,7 @@
 #include "virtual/odp/ends.h"
 #include "virtual/odp/mitigation.h"
 #include "virtual/odp/profile.h"
+#include "virtual/odp/record.h"
 
 /* One way, so that a small request and its response take the 3 to 7 us of the source. */
 #define DELAY_NS 1500u
@@ -121,6 +122,7 @@ static void play_open(const struct odp_point *point, uint64_t seed, struct odp_r
 
 	run = (struct run){ .out = out };
 	odp_ends_open(&run.ends, point);
+	odp_record_begin(&run.ends, virtual_now_ns());
 	odp_count_begin(&run.ends, &out->count);
 	play(&run, seed);
 	look_at_end(&run);
