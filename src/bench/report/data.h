@@ -14,7 +14,8 @@
  * CASE:    { "id", "kind", "scenario", "question", "label", "command", "limit_ns",
  *            "parameters", "reference", "disturbance" (of its time, result/disturbance.h),
  *            "latencies": [ LATENCY ], "figures": [ [ index in the run's figures, value ] ],
- *            "curves": [ CURVE ] }
+ *            "curves": [ CURVE ], "packets": packets.json of the kind "odp" (docs/odp.md), if there is
+ *            one and the page has room for it }
  * LATENCY: as in summary.json with "name", and further "low", "high" (95 % interval of the
  *          median), "reference_ns"; of those that have rows and are no parts of a budget:
  *          "range_ns", "bin_ns", "beyond" (share of the values that are longer than the range), "bins" (percent of the values in each of equal parts of the range, zeros

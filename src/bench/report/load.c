@@ -3,6 +3,7 @@
  * is drawn, and freed. */
 #define LOG_ROOM "bench/report"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,13 @@
 #include "bench/report/data.h"
 #include "bench/result/budget.h"
 #include "bench/result/compare.h"
+#include "bench/result/files.h"
 #include "bench/result/result.h"
 #include "bench/result/shapes.h"
 #include "util/log.h"
+
+/* Of packets of all cases of a run; one has about 85 bytes. */
+#define EVENTS_MAX 3000
 
 /* A folder that is open, with what the page gets of it. */
 struct folder {
@@ -20,6 +25,7 @@ struct folder {
 	json_t *run, *machine;
 	struct result_read *cases;
 	size_t count;
+	size_t events; /* of add_packets(), so far */
 };
 
 /* Without values in their order a latency says what its summary says. */
@@ -103,7 +109,28 @@ static void add_reference(json_t *c)
 	}
 }
 
-static int add_case(json_t *run, const struct folder *f, struct result_read *in,
+/* What the kind "odp" recorded, as long as the page has room for it. */
+static int add_packets(json_t *c, struct folder *f, const struct result_read *in)
+{
+	char path[PATH_MAX];
+	json_t *packets;
+	size_t events;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/cases/%s", f->dir, in->id);
+	ret = files_read_json(path, "packets.json", &packets);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	events = json_array_size(json_object_get(packets, "events"));
+	if (f->events + events > EVENTS_MAX) {
+		json_decref(packets);
+		return 0;
+	}
+	f->events += events;
+	return json_object_set_new(c, "packets", packets) ? -ENOMEM : 0;
+}
+
+static int add_case(json_t *run, struct folder *f, struct result_read *in,
 		    const struct report_detail *detail)
 {
 	static const char *const keys[] = { "scenario", "question", "label", "command", "parameters",
@@ -128,6 +155,8 @@ static int add_case(json_t *run, const struct folder *f, struct result_read *in,
 		json_object_set(c, "disturbance", json_object_get(in->summary, "disturbance"));
 	if (!ret)
 		add_reference(c);
+	if (!ret)
+		ret = add_packets(c, f, in);
 	result_drop_rows(in);
 	return ret;
 }

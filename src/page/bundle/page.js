@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause AND MIT */
-/* Made from src/page by `make page`; sources sha256 087e013bb5f07d3be84ef336b2f24ba0a109e5bf4e596587c26587a2a97a2340 */
+/* Made from src/page by `make page`; sources sha256 80a3e4bcd73bbd65357126d6e3fcd46c3e2c2b976fcbedc77882c75590007a71 */
 /* It holds uPlot:
 The MIT License (MIT)
 

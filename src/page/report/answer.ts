@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One sentence for a question, the figure and the interval behind it, and how sure it is. The sentence
 // follows from what varies in the cases and from what the question asks for; it says what this run shows.
+import { isVirtual, virtualAnswer } from './answer_virtual';
 import { at, Case, floorOf, Latency, latenciesOf, latencyNamed, missed, Run, valueOf } from './data';
 import { Group, Line, numbersOf, Section, valueAt, withLatency } from './groups';
 import { budgetsOf } from './rows';
@@ -25,8 +26,6 @@ const STOLEN = 5, OTHERS = 10, MISSED = 5;
 const FEW = 10;
 /** Kinds whose messages go from one processor to another. */
 const BETWEEN = new Set(['hca', 'node', 'ripc', 'program', 'mpi']);
-/** Kinds whose clock is virtual: nothing disturbs them. */
-const VIRTUAL = new Set(['odp']);
 /** What others are compared with, and so never left out. */
 const BASELINE = /^(tcp|udp|timerfd|loopback)\b/;
 /** A size takes longer from here on. */
@@ -37,7 +36,7 @@ const LONGER = 1.25;
 /** Why figures of this run say little; "": nothing is known that disturbed it. */
 export function disturbed(run: Run, cases: Case[]): string {
 	const whole = at(run.run, 'disturbance');
-	if (cases.length && cases.every(c => VIRTUAL.has(c.kind)))
+	if (cases.length && cases.every(isVirtual))
 		return '';
 	for (const c of cases) {
 		const own = c.disturbance;
@@ -218,7 +217,7 @@ function budget(run: Run, g: Group): Answer | null {
 		return null;
 	const { whole, parts, rest } = b.x, most = [...parts].sort((p, q) => (q.middle ?? 0) - (p.middle ?? 0))[0];
 	const all = base(run, [b.c]);
-	return { text: `Of ${time(whole.middle)} (${whole.label}) ${time(most.middle)}, ${percent(100 * (most.middle ?? 0) / (whole.middle || NaN))}, are "${most.label}"; ${time(rest)} are not explained.`,
+	return { text: `"${most.label}" takes the most: ${time(most.middle)}, ${percent(100 * (most.middle ?? 0) / (whole.middle || NaN))} of ${time(whole.middle)} (${whole.label}); ${time(rest)} are not explained.`,
 		figure: time(most.middle), of: most.label, interval: `10 to 90 %: ${time(most.p10)} to ${time(most.p90)}`,
 		sure: all.sure === 'busy' ? 'busy' : Math.abs(rest) < 0.15 * (whole.middle ?? 0) ? 'shown' : 'open',
 		why: all.why || `The parts together explain ${percent(100 * b.x.sum / (whole.middle || NaN))} of the whole as it was measured from outside.` };
@@ -276,6 +275,8 @@ function plainAnswer(section: Section, run: Run): Answer | null {
 	const g = section.groups.find(x => x.latencies.length) ?? section.groups[0], asked = section.question;
 	if (['recording', 'stats'].includes(g.kind))
 		return recording(g.cases[0]);
+	if (isVirtual(g.cases[0]))
+		return virtualAnswer(g);
 	if (/where does the time/i.test(asked) || !g.latencies.length) {
 		const b = budget(run, g);
 		if (b)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The data of a report, as src/bench/report/data.h describes them, and what follows from single cases.
+import type { Recorded } from './packets';
 import type { RawSubnet } from './subnet_data';
 import type { Trace } from './trace';
 
@@ -27,7 +28,7 @@ export interface Case {
 	id: string; kind: string; scenario?: string; question?: string; label?: string; command?: string;
 	limit_ns: number; parameters: Record<string, Parameter>;
 	reference?: { source?: string; figures?: Record<string, number | string | { value: number }> };
-	latencies: Latency[]; figures: Figure[]; curves: Curve[];
+	latencies: Latency[]; figures: Figure[]; curves: Curve[]; packets?: Recorded;
 	/** Shares of the processors' time while it was measured. */
 	disturbance?: { stolen_percent?: number | null; others_percent?: number | null };
 }

@@ -2,9 +2,9 @@
 // Cases of one question, and which of their parameters vary: up to two numbers are axes (rate, size),
 // the others name the curves.
 import { at, Case, Latency, latenciesOf, latencyNamed, Parameter, Run } from './data';
-import { parameter } from './words';
+import { axisName, parameter, quantity } from './words';
 
-export interface AxisKey { key: string; label: string; unit: string }
+export interface AxisKey { key: string; label: string; unit: string; plural?: boolean }
 /** Cases that differ in nothing but the axes, ascending. */
 export interface Line { label: string; cases: Case[] }
 
@@ -65,7 +65,7 @@ function chooseAxes(cases: Case[], keys: string[]): [AxisKey | null, AxisKey | n
 	if (pair && cases.length > 3 && keys.length > 1)
 		return [pair, null];
 	const best = keys.filter(can).sort((a, b) => extent(cases, b) - extent(cases, a))[0];
-	return best ? [{ key: best, label: best.replace(/_/g, ' '), unit: '' }, null] : [null, null];
+	return best ? [{ key: best, ...axisName(best) }, null] : [null, null];
 }
 
 function unique(cases: Case[], keys: string[]): boolean {
@@ -111,7 +111,7 @@ function linesOf(cases: Case[], keys: string[], x: AxisKey | null, y: AxisKey | 
 /** What the suite calls all cases of a line, without their places on the axes; "": not the same. */
 function givenLabel(l: Line, axes: (string | undefined)[]): string {
 	const names = l.cases.map(c => (c.label ?? '').split(', ')
-		.filter(t => !axes.some(k => k && t.startsWith(k + ' '))).join(', '));
+		.filter(t => !axes.some(k => k && (t.startsWith(k.replace('_', '-') + ' ') || axisName(k).unit === 'ns' && DURATION.test(t)))).join(', '));
 	return names.every(n => n === names[0]) ? names[0] : '';
 }
 
@@ -121,9 +121,12 @@ function latencyNames(cases: Case[]): string[] {
 	return first ? [first, ...names.filter(n => n !== first)] : names;
 }
 
+const DURATION = /^(\d+)(ns|us|ms|s)$/;
+
 /** Numbers in a suite's label with their units. */
 function pretty(label: string): string {
-	return label.replace(/\b(size|rate) (\d+)(?=$|,)/g, (_, name, n) => parameter(name, Number(n)));
+	return label.replace(/\b(size|rate|num-qps|num-ops) (\d+)(?=$|,)/g, (_, name, n) => parameter(name.replace('-', '_'), Number(n)))
+		.split(', ').map(t => t.replace(DURATION, (_, n, unit) => quantity(Number(n), unit))).join(', ');
 }
 
 /** Has the axis only two values? */

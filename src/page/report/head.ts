@@ -4,6 +4,7 @@
 import { h } from '../components/dom';
 import { icon } from '../components/icons';
 import { disturbed } from './answer';
+import { allVirtual } from './answer_virtual';
 import { at, floorOf, Run, Shape } from './data';
 import { figure, fold } from './parts';
 import { bars } from './rows';
@@ -107,7 +108,8 @@ function runLine(run: Run, name: string): HTMLElement | null {
 }
 
 export function headLines(run: Run, name = 'Run'): HTMLElement {
-	return h('div', { class: 'lines' }, runLine(run, name), machineLine(run), floorLine(run), disturbanceLine(run));
+	const virtual = allVirtual(run);
+	return h('div', { class: 'lines' }, runLine(run, name), machineLine(run), virtual ? null : floorLine(run), virtual ? null : disturbanceLine(run));
 }
 
 // ---- what the source found

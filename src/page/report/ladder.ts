@@ -2,14 +2,28 @@
 // The packets of a flow over time: the lifelines of requester and responder, an arrow for each packet, pending
 // periods shaded. Either each packet has a row, or time is to scale and texts without room are left out.
 import { h, s, seconds } from '../components/dom';
+import { chooser } from './parts';
 import { Drawing, textWidth } from './plot';
 import { saveButtons } from './save';
 
 export interface Packet {
 	number: number; at_ns: number; answer: boolean; label: string; notes: string[]; lost: boolean; pending: boolean; silence_ns: number;
+	/** No packet: it happens at one end, that of answers if `answer`. */
+	own?: boolean;
+	/** From here on pages are missing at the requester, at the responder. */
+	missing?: [boolean, boolean];
 }
 
-const TOP = 46, LABEL = 16, SLOPE = 8, NOTE = 14, BETWEEN = 6, BREAK = 30, SCALED = 620, WIDTH_MAX = 760, DRAG_LEAST = 12;
+/** How a diagram is shown. */
+export interface Look {
+	/** The names of the lifelines and what stands below them. */
+	roles: [string, string]; ends: [string, string];
+	scaled: boolean;
+	/** Only so many packets at first. */
+	first?: number;
+}
+
+const TOP = 46, LABEL = 16, SLOPE = 8, NOTE = 15, OWN = 4, BETWEEN = 6, BREAK = 30, SCALED = 620, WIDTH_MAX = 760, DRAG_LEAST = 12;
 
 export class Ladder {
 	readonly element: HTMLElement;
@@ -23,7 +37,9 @@ export class Ladder {
 	private at = -1;
 	private from: number | null = null;
 
-	constructor(what: string, private all: Packet[], private ends: [string, string], private scaled: boolean) {
+	constructor(what: string, private all: Packet[], private how: Look) {
+		if (how.first && all.length > how.first)
+			this.range = [0, how.first - 1];
 		for (const [name, f] of Object.entries({
 			pointermove: (e: Event) => this.tell(this.near(this.y(e))), pointerleave: () => this.tell(-1), pointerdown: (e: Event) => this.from = (e as PointerEvent).pointerType === 'touch' ? null : this.y(e),
 			pointerup: (e: Event) => this.release(this.y(e)), dblclick: () => this.look(null), keydown: (e: Event) => this.key(e as KeyboardEvent), blur: () => this.tell(-1),
@@ -38,7 +54,7 @@ export class Ladder {
 	/** For those who do not see it: each packet that something is noted of, and each silence. */
 	private description(): string {
 		return this.all.flatMap(p => [p.silence_ns ? `${seconds(p.silence_ns / 1e9)} without a packet.` : '',
-			p.notes.length ? `Packet ${p.number}: ${p.label} at ${when(p)} s, ${p.notes.join(', ')}.` : '']).filter(t => t).join(' ');
+			p.notes.length || p.own ? `#${p.number}: ${[`${p.label} at ${when(p)} s`, ...p.notes].join(', ')}.` : '']).filter(t => t).join(' ');
 	}
 
 	private resized(): void {
@@ -55,7 +71,7 @@ export class Ladder {
 
 	/** Where the arrows begin, and the height of all. */
 	private place(shown: Packet[]): number {
-		if (this.scaled && shown.length > 1) {
+		if (this.how.scaled && shown.length > 1) {
 			const begin = shown[0].at_ns, span = shown[shown.length - 1].at_ns - begin || 1;
 			this.tops = shown.map(p => TOP + LABEL + (p.at_ns - begin) / span * SCALED);
 			return TOP + LABEL + SCALED + 50;
@@ -63,7 +79,7 @@ export class Ladder {
 		let y = TOP;
 		this.tops = shown.map(p => {
 			const top = y + (p.silence_ns ? BREAK : 0) + LABEL;
-			y = top + SLOPE + p.notes.length * NOTE + BETWEEN;
+			y = top + (p.own ? OWN : SLOPE + p.notes.length * NOTE) + BETWEEN;
 			return top;
 		});
 		return y + 6;
@@ -78,24 +94,35 @@ export class Ladder {
 		svg.style.height = `${height}px`;
 		svg.style.width = `${this.width}px`;
 		const short = (text: string): string => textWidth(text) < this.width / 2 - 8 ? text : text.split(', ')[0];
-		d.label('requester', 4, 14, 'start', 'row');
-		d.label('responder', this.width - 4, 14, 'end', 'row');
-		d.label(short(this.ends[0]), 4, 30, 'start', 'tick');
-		d.label(short(this.ends[1]), this.width - 4, 30, 'end', 'tick');
+		d.label(this.how.roles[0], 4, 14, 'start', 'row');
+		d.label(this.how.roles[1], this.width - 4, 14, 'end', 'row');
+		d.label(short(this.how.ends[0]), 4, 30, 'start', 'tick');
+		d.label(short(this.how.ends[1]), this.width - 4, 30, 'end', 'tick');
 		shown.forEach((p, i) => {
 			if (p.pending)
 				d.add('rect', { class: 'band s1 pending', x: left, y: this.tops[i], width: right - left, height: Math.max(2, (this.tops[i + 1] ?? height - 6) - this.tops[i]) });
 		});
 		for (const x of [left, right])
-			d.add('path', { class: 'base', fill: 'none', d: `M${x} ${TOP - 8}` + (this.scaled ? '' : shown.map((p, i) => p.silence_ns ? `V${this.tops[i] - LABEL - BREAK + 6}l4 2l-8 3M${x - 4} ${this.tops[i] - LABEL - BREAK + 19}l8 3l-4 2` : '').join('')) + `V${height - 4}` });
+			d.add('path', { class: 'base', fill: 'none', d: `M${x} ${TOP - 8}` + (this.how.scaled ? '' : shown.map((p, i) => p.silence_ns ? `V${this.tops[i] - LABEL - BREAK + 6}l4 2l-8 3M${x - 4} ${this.tops[i] - LABEL - BREAK + 19}l8 3l-4 2` : '').join('')) + `V${height - 4}` });
+		this.bars(d, shown, height - 4, [left, right]);
 		shown.forEach((p, i) => this.packet(d, p, this.tops[i], left, right));
 		this.back.hidden = !this.range;
 		this.tell(-1);
 	}
 
+	/** Where pages are missing a lifeline is thick. */
+	private bars(d: Drawing, shown: Packet[], end: number, x: number[]): void {
+		x.forEach((at, side) => shown.forEach((p, i) => {
+			if (p.missing?.[side])
+				d.add('path', { class: 'missing way jam', 'stroke-width': 5, d: `M${at} ${this.tops[i]}V${this.tops[i + 1] ?? end}` });
+		}));
+	}
+
 	private packet(d: Drawing, p: Packet, y: number, left: number, right: number): void {
+		if (p.own)
+			return this.event(d, p, y, left, right);
 		const middle = (left + right) / 2, from = p.answer ? right : left, to = p.answer ? left : right, back = p.answer ? 7 : -7, end = y + SLOPE;
-		if (p.silence_ns && !this.scaled)
+		if (p.silence_ns && !this.how.scaled)
 			d.label(`${seconds(p.silence_ns / 1e9)} without a packet`, middle, y - LABEL - BREAK + 18, 'middle', 'tick');
 		const lost = left + (right - left) * 0.75;
 		d.add('path', p.lost ? { class: 'packet gone way jam', 'stroke-width': 1.6, d: `M${from} ${y}L${lost} ${y + 6}m-4 -4l8 8m0 -8l-8 8` } :
@@ -104,6 +131,13 @@ export class Ladder {
 		d.label(when(p), left - 7, y + 3, 'end', 'tick');
 		d.label(`#${p.number}`, this.width - 4, y + 3, 'end', 'tick');
 		p.notes.forEach((n, k) => d.label(n, middle, y + SLOPE + (k + 1) * NOTE - 2, 'middle', n === 'LOST' ? 'node-name' : 'tick'));
+	}
+
+	private event(d: Drawing, p: Packet, y: number, left: number, right: number): void {
+		const x = p.answer ? right : left, text = [p.label, ...p.notes].join(': ');
+		d.add('circle', { class: 'packet', cx: x, cy: y, r: 3.5 });
+		d.label(text, p.answer ? x - 8 : x + 8, y + 4, p.answer ? 'end' : 'start', 'row');
+		d.label(when(p), left - 7, y + 3, 'end', 'tick');
 	}
 
 	// ---- the pointer and the keys
@@ -139,8 +173,9 @@ export class Ladder {
 		if (!p)
 			return;
 		this.svg.append(s('path', { class: 'cursor', d: `M0 ${this.tops[i] + 4}H${this.width}`, 'stroke-opacity': 0.3 }));
-		this.tip.replaceChildren(...[`Packet ${p.number}: ${p.label}`, `${p.answer ? 'from the responder' : 'from the requester'}, at ${when(p)} s` +
-			(before ? `, ${seconds((p.at_ns - before.at_ns) / 1e9)} behind packet ${before.number}` : ''), p.pending ? 'within a pending period' : '', ...p.notes].filter(t => t).map(t => h('p', {}, t)));
+		const role = this.how.roles[p.answer ? 1 : 0];
+		this.tip.replaceChildren(...[`#${p.number}: ${p.label}`, `${p.own ? 'at' : 'from'} the ${role}, at ${when(p)} s` +
+			(before ? `, ${seconds((p.at_ns - before.at_ns) / 1e9)} behind #${before.number}` : ''), p.pending ? 'within a pending period' : '', ...p.notes].filter(t => t).map(t => h('p', {}, t)));
 		this.tip.style.left = '96px';
 		this.tip.style.top = `${this.tops[i] + 18}px`;
 	}
@@ -161,6 +196,13 @@ export class Ladder {
 			return;
 		e.preventDefault();
 	}
+}
+
+/** With a choice between rows and time to scale, and `text` below. */
+export function ladderFigure(what: string, packets: Packet[], how: Omit<Look, 'scaled'>, text: string): HTMLElement {
+	return h('figure', {}, h('figcaption', {}, what),
+		chooser([{ label: 'Distances', options: ['a row for each packet', 'time to scale'] }], ([i]) => new Ladder(what, packets, { ...how, scaled: i === 1 }).element),
+		h('p', { class: 'muted' }, `${text} Drag for a closer look, double-click for all.`));
 }
 
 function when(p: Packet): string {

@@ -2,7 +2,7 @@
 // Figures with a row for each case: medians with bars from 10 to 90 %, numbers as bars, budgets as a waterfall,
 // two runs beside each other.
 import { Case, Compared, Latency, missed, partsOf } from './data';
-import { Chart, colourClass, Drawing, marker, Plot, Series } from './plot';
+import { Chart, colourClass, Drawing, marker, Plot, Series, textWidth } from './plot';
 import { Axis, axisFor } from './scale';
 import { percent, quantity, sentence, time } from './words';
 import type { Named } from './latency';
@@ -18,6 +18,17 @@ function drawDot(d: Drawing, l: Latency, row: number, share: number, colour: num
 	if (l.low !== undefined && l.high !== undefined)
 		d.add('rect', { class: `band ${kind}`, x: d.x(l.low), y: y - 6, width: Math.max(1, d.x(l.high) - d.x(l.low)), height: 12 });
 	marker(d, colour, d.x(l.p50), y, `dot ${kind}`);
+}
+
+/** Behind the bar, else before it, else above its mark. */
+function valueLabel(d: Drawing, text: string, behind: number, before: number, mark: number, y: number): void {
+	const width = textWidth(text), half = width / 2;
+	if (behind + width < d.left + d.width)
+		d.label(text, behind, y + 4, 'start', 'value');
+	else if (before - width > d.left)
+		d.label(text, before, y + 4, 'end', 'value');
+	else
+		d.label(text, Math.max(d.left + half, Math.min(d.left + d.width - half, mark)), y - 7, 'middle', 'value');
 }
 
 /** Medians of cases beside each other; several latencies of a case share its row. */
@@ -45,7 +56,7 @@ export function dots(rows: { name: string; c: Case; latencies: Latency[] }[], wh
 		over: d => rows.forEach((r, row) => {
 			if (names.length === 1 && !there.length) {
 				const l = r.latencies[0], x = d.x(Math.max(l.p90, l.p50)) + 8;
-				d.label(time(l.p50), x + 50 < d.left + d.width ? x : d.x(l.p10) - 8, Chart.rowAt(d, row) + 4, x + 50 < d.left + d.width ? 'start' : 'end', 'value');
+				valueLabel(d, time(l.p50), x, d.x(l.p10) - 8, d.x(l.p50), Chart.rowAt(d, row));
 			}
 		}),
 	};
@@ -53,7 +64,7 @@ export function dots(rows: { name: string; c: Case; latencies: Latency[] }[], wh
 
 export function bars(what: string, unit: string, values: { name: string; value: number }[]): Plot {
 	const x = axisFor(unit && !['ns', '%', 'Hz', 'B', '1/s'].includes(unit) ? unit : '', unit, values.map(v => v.value), values.every(v => v.value > 0) ? {} : { log: false });
-	x.label ||= what;
+	x.label ||= unit === 'ns' ? 'time' : what;
 	return {
 		what: sentence(what), description: values.map(v => `${v.name}: ${quantity(v.value, unit)}.`).join(' '),
 		x, y: rowsAxis(values.map(v => v.name)), byRow: true,
@@ -97,22 +108,22 @@ function barsOf(b: Budget): Bar[] {
 export function waterfall(b: Budget, what: string): Plot {
 	const all = barsOf(b).filter(r => Number.isFinite(r.to)), ends = all.flatMap(r => [r.from, r.to]);
 	const low = Math.min(0, ...ends), high = Math.max(...ends, 1);
-	const p90 = (r: Bar): number => r.kind === 'bar s0' ? Math.min(r.from + r.part!.p90, 2 * high) : r.to;
+	const p90 = (r: Bar): number => r.kind === 'bar s0' ? r.from + r.part!.p90 : r.to;
 	return {
 		what: `Where the time goes: ${what}`,
 		description: all.map(r => `${r.name}: ${time(r.to - r.from)}.`).join(' '),
 		x: { label: 'time, mean of the middle 80 %', unit: 'ns', log: false, low: low < 0 ? low * 1.15 : 0, high: high * 1.2 },
-		y: rowsAxis(all.map(r => r.name)), byRow: true, note: 'lines: 10 to 90 %',
+		y: rowsAxis(all.map(r => r.name)), byRow: true, note: `lines: 10 to 90 %${all.some(r => p90(r) > 1.2 * high) ? '; an arrow: further than the axis' : ''}`,
 		series: [{ name: b.whole.label, colour: 0,
 			points: all.map((r, i) => ({ x: r.to, y: i + 0.5, text: `${r.name}: ${time(r.to - r.from)}, ${percent(100 * (r.to - r.from) / (b.whole.middle || NaN))} of the whole` +
 				(r.part ? `; 10 to 90 %: ${time(r.part.p10)} to ${time(r.part.p90)}` : '') })),
 			draw: d => all.forEach((r, i) => {
-				const a = d.x(r.from), z = d.x(r.to), y = Chart.rowAt(d, i);
+				const a = d.x(r.from), z = d.x(r.to), y = Chart.rowAt(d, i), end = d.x_axis.high, line = d.x(Math.min(p90(r), end));
 				d.add('rect', { class: r.kind, x: Math.min(a, z), y: y - 7, width: Math.max(1.5, Math.abs(z - a)), height: 14 });
 				if (r.kind === 'bar s0')
-					d.add('path', { class: 'thin s7', d: `M${d.x(r.from + r.part!.p10)} ${y}H${d.x(p90(r))}` });
+					d.add('path', { class: 'thin s7', d: `M${d.x(r.from + r.part!.p10)} ${y}H${line}${p90(r) > end ? 'm-5 -4l5 4l-5 4' : ''}` });
 				const text = time(r.to - r.from);
-				if (!d.label(text, Math.max(a, z, d.x(p90(r))) + 7, y + 4, 'start', 'value'))
+				if (!d.label(text, Math.max(a, z, line) + 7, y + 4, 'start', 'value'))
 					d.label(text, Math.min(a, z) - 7, y + 4, 'end', 'value');
 			}) }],
 	};

@@ -3,9 +3,12 @@
 import { h, s } from '../components/dom';
 import { icon } from '../components/icons';
 import { Answer, answerOf, kindName } from './answer';
+import { isVirtual } from './answer_virtual';
 import { Case, floorOf, latenciesOf, latencyNamed, Run, valueOf } from './data';
 import { Group, isPair, latencyLabel, numbersOf, Section, valueAt, withLatency } from './groups';
 import { curve, drawable, histogram, Named, overTime, tail } from './latency';
+import { ladderFigure } from './ladder';
+import { packetsOf } from './packets';
 import { chooser, figure, fold } from './parts';
 import type { Plot } from './plot';
 import { bars, budgetsOf, dots, waterfall } from './rows';
@@ -17,6 +20,8 @@ import { quantity, sentence } from './words';
 const CURVES = 8;
 /** Rows up to which a figure shows all latencies of its cases. */
 const ROWS_FOR_ALL = 10;
+/** Fewer values than this have no histogram. */
+const FEW = 5;
 const MAPS_OPEN = 2;
 
 const SIGNS: Record<Answer['sure'], [string, string]> = {
@@ -130,6 +135,12 @@ function numberFigure(g: Group, f: { name: string; label: string; unit: string }
 	return values.length ? figure(bars(f.label, f.unit, values)) : null;
 }
 
+/** One of the numbers, the first one first. */
+function numberFigures(g: Group): HTMLElement {
+	const all = numbersOf(g, !g.latencies.length || isVirtual(g.cases[0]));
+	return chooser([{ label: 'Number', options: all.map(f => f.label) }], ([i]) => numberFigure(g, all[i]));
+}
+
 /** One case with nothing but numbers: those of one unit are compared with each other. */
 function unitFigures(g: Group): HTMLElement[] {
 	const c = g.cases[0], units = [...new Set(c.figures.map(f => f.unit))];
@@ -147,6 +158,8 @@ function mainFigures(section: Section, g: Group, run: Run): (HTMLElement | null)
 		return [figure(waterfall(b[0].x, `${b[0].x.whole.label}; ${g.labels.get(b[0].c)}`))];
 	if (['recording', 'stats'].includes(g.kind))
 		return [g.latencies.length ? latencyFigure(g, histogram, () => 0) : g.cases[0].curves.length ? figure(curve(g.cases[0].curves[0], g.labels.get(g.cases[0])!)) : null];
+	if (isVirtual(g.cases[0]))
+		return [numberFigures(g)];
 	if (!g.latencies.length)
 		return g.cases.length === 1 ? unitFigures(g).slice(0, 1) : numbersOf(g, true).slice(0, 1).map(f => numberFigure(g, f));
 	if (g.x && g.y)
@@ -166,6 +179,20 @@ function mainFigures(section: Section, g: Group, run: Run): (HTMLElement | null)
 		([i]) => figure(dotsOf(g, several && i === 0 ? g.latencies : [g.latencies[several ? i - 1 : i]], floor)))];
 }
 
+/** Rows of a diagram that are shown at first. */
+const PACKETS = 24;
+
+/** The packets of one case: at first of the one that took the longest. */
+function packetsOfRun(g: Group): HTMLElement | null {
+	const known = g.cases.filter(c => c.packets), worst = known.reduce((a, c, i) => valueOf(c, 'time') > valueOf(known[a], 'time') ? i : a, 0);
+	return !known.length ? null : chooser([{ label: 'Case', options: known.map(c => g.labels.get(c)!), initial: worst }], ([i]) => {
+		const r = known[i].packets!, qps = Number(known[i].parameters.num_qps ?? 1);
+		return ladderFigure(`Packets of a run${known.length > 1 ? `; ${g.labels.get(known[i])}` : ''}`, packetsOf(r), { roles: ['client', 'server'], ends: [qps > 1 ? `queue pair ${r.queue_pair + 1} of ${qps}` : '', ''], first: PACKETS },
+			`In virtual time, by the model: at the left the time in seconds. A thick lifeline: a page is missing there. Shaded: a pending period, in which the client sends nothing and drops what comes. ` +
+			`A cross: the adapter lost the packet. Where the lines are broken, nothing happened for the time that is written there.${qps > 1 ? ' Shown is the queue pair that lost the most packets, or sent the most again.' : ''}${r.left_out ? ` ${quantity(r.left_out, '')} later packets were not recorded.` : ''}`);
+	});
+}
+
 // ---- the rest, by topic
 
 function commands(g: Group): HTMLElement | null {
@@ -179,10 +206,11 @@ function tables(g: Group, floor: number): HTMLElement {
 }
 
 function topics(g: Group, run: Run): (HTMLElement | null)[] {
-	const floor = floorOf(run), numbers_ = numbersOf(g, !g.latencies.length), rows = g.cases.some(c => allOf(c).length);
+	const floor = floorOf(run), numbers_ = numbersOf(g, !g.latencies.length), rows = g.cases.some(c => allOf(c).some(x => x.l.count >= FEW));
 	const budgets = g.cases.flatMap(c => budgetsOf(c).map(x => ({ c, x })));
 	const curves = g.cases.flatMap(c => c.curves.map(k => ({ c, k })));
 	return [
+		g.cases.some(c => c.packets) ? fold('Packets over time', () => [packetsOfRun(g)], true) : null,
 		g.x && g.y && g.lines.length > MAPS_OPEN ? fold('Further maps', () => g.lines.slice(MAPS_OPEN).map(l => figure(heatMap(g, l, g.latencies[0])))) : null,
 		g.x && g.y ? fold('As a surface', () => [chooser([{ label: 'Latency', options: g.latencies.map(n => latencyLabel(g, n)) },
 			{ label: 'Of', options: g.lines.map(l => l.label) }], ([n, l]) => surfaceView(g, g.lines[l], g.latencies[n]))]) : null,
@@ -191,8 +219,8 @@ function topics(g: Group, run: Run): (HTMLElement | null)[] {
 		rows ? fold('Over time', () => [latencyFigure(g, overTime, worst(g))]) : null,
 		budgets.length ? fold('Where the time goes', () => budgets.map(b => figure(waterfall(b.x, `${b.x.whole.label}; ${g.labels.get(b.c)}`), budgetTable(b.x)))) : null,
 		curves.length ? fold('Recorded over time', () => curves.map(x => figure(curve(x.k, g.labels.get(x.c)!)))) : null,
-		numbers_.length ? fold('Other numbers', () =>
-			!g.latencies.length && g.cases.length === 1 ? unitFigures(g) : [chooser([{ label: 'Number', options: numbers_.map(f => f.label) }], ([i]) => numberFigure(g, numbers_[i]))]) : null,
+		numbers_.length && !isVirtual(g.cases[0]) ? fold('Other numbers', () =>
+			!g.latencies.length && g.cases.length === 1 ? unitFigures(g) : [numberFigures(g)]) : null,
 		tables(g, floor), commands(g),
 	];
 }

@@ -3,8 +3,8 @@
 // the diagram of its packets (ladder.ts).
 import { h } from '../components/dom';
 import type { Answer } from './answer';
-import { Ladder, Packet } from './ladder';
-import { chooser, fold } from './parts';
+import { ladderFigure, Packet } from './ladder';
+import { fold } from './parts';
 import { Part } from './subnet';
 import { table } from './tables';
 import { bytes, quantity, sentence, time } from './words';
@@ -45,10 +45,9 @@ function diagram(f: TraceFlow): HTMLElement | null {
 	if (!l)
 		return f.kept ? null : h('p', { class: 'muted' }, `The packets of this flow were not kept: the first 1024 flows have a diagram. --ladder ${f.number} draws this one.`);
 	const ends: [string, string] = [`${f.requester}, ${f.queue_pairs.split(' > ')[0]}`, `${f.responder}, ${f.queue_pairs.split(' > ')[1] ?? ''}`];
-	return h('figure', {}, h('figcaption', {}, `Packets of flow ${f.number}`),
-		chooser([{ label: 'Distances', options: ['a row for each packet', 'time to scale'] }], ([i]) => new Ladder(`Packets of flow ${f.number}`, l.packets, ends, i === 1).element),
-		h('p', { class: 'muted' }, `Packets ${l.ending ? 'around the first stall' : 'at the end of the capture'}: at the left the time in seconds, at the right the number in the capture. ` +
-			'Shaded: a pending period. A cross: the packet got lost. Where the lines are broken, no packet came for the time that is written there. Drag for a closer look, double-click for all.'));
+	return ladderFigure(`Packets of flow ${f.number}`, l.packets, { roles: ['requester', 'responder'], ends },
+		`Packets ${l.ending ? 'around the first stall' : 'at the end of the capture'}: at the left the time in seconds, at the right the number in the capture. ` +
+		'Shaded: a pending period. A cross: the packet got lost. Where the lines are broken, no packet came for the time that is written there.');
 }
 
 function flowPart(f: TraceFlow): Part {

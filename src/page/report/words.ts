@@ -47,7 +47,14 @@ export function bytes(x: number): string {
 	return x >= 1e6 ? `${number(x / 1e6)}\u202fMB` : `${count(x)}\u202fB`;
 }
 
-const DURATIONS = new Set(['pause', 'spin', 'lost_after', 'interval', 'catch_up']);
+const DURATIONS = new Set(['pause', 'spin', 'lost_after', 'interval', 'catch_up', 'jitter', 'patience', 'fault']);
+/** Parameters that count something. */
+const COUNTS = new Map([['num_qps', 'queue pairs'], ['num_ops', 'requests']]);
+
+/** What a parameter is called as an axis. */
+export function axisName(name: string): { label: string; unit: string; plural: boolean } {
+	return { label: COUNTS.get(name) ?? name.replace(/_/g, ' '), unit: DURATIONS.has(name) ? 'ns' : '', plural: COUNTS.has(name) };
+}
 
 /** "RC", "inline" or "no inline", "burst 8000"; "poll send busy" of "poll_send". */
 export function parameter(name: string, v: Parameter): string {
@@ -64,6 +71,8 @@ export function parameter(name: string, v: Parameter): string {
 		return quantity(v, 'Hz');
 	if (DURATIONS.has(name))
 		return `${shown} ${time(v)}`;
+	if (COUNTS.has(name))
+		return v === 1 ? `1 ${COUNTS.get(name)!.replace(/s$/, '')}` : `${quantity(v, '')} ${COUNTS.get(name)}`;
 	return `${shown} ${quantity(v, '')}`;
 }
 

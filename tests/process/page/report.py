@@ -47,6 +47,11 @@ FAULTS = """(() => {
 				if (Math.min(x.right, y.right) - Math.max(x.left, y.left) > 2 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 2)
 					faults.push(`${what}: "${a}" covers "${b}"`);
 		});
+		for (const e of svg.querySelectorAll('path, rect, circle, line, polygon')) {
+			const box = e.getBoundingClientRect();
+			if (!e.closest('clipPath') && (box.left < frame.left - 2 || box.right > frame.right + 2))
+				faults.push(`${what}: a mark passes the border, ${e.getAttribute('class')}`);
+		}
 		if (/NaN|undefined|Infinity/.test(svg.outerHTML)) faults.push('not a number in ' + what);
 	}
 	const words = document.querySelector('main').innerText.match(/.{0,30}(NaN|undefined|Infinity|\\[object).{0,30}/);
@@ -236,7 +241,39 @@ def a_deadlock_and_losses_are_told(b, tmp):
     assert b.js("document.querySelectorAll('svg.map .cut').length") == 2
 
 
+def ladder_texts(b, what):
+    """The texts of the diagram of packets in the section about `what`."""
+    return b.js("""[...document.querySelectorAll('section')].find(s => s.querySelector('h2 .tag')?.textContent === '%s')
+        .querySelector('svg.ladder').innerHTML.match(/<text[^>]*>[^<]*/g).map(t => t.replace(/<[^>]*>/, '').replace(/\\s/g, ' '))""" % what)
+
+
+def a_missing_page_is_drawn(b, tmp):
+    """Of memory on demand the answers say what is lost, and a diagram shows why."""
+    run = os.path.join(tmp, "odp")
+    subprocess.run([BUSBAR, "bench", "run", "odp", "--no-floor", "--no-csv", "--only", "[dr]*", "--out", run],
+                   check=True, capture_output=True, timeout=100)
+    report(run)
+    page = os.path.join(run, "report.html")
+    look_at(b, page, 4, FEW_LOOKS)
+    said = answers(b)
+    assert "missing at the server: 541 ms, a request waits for a timeout" in said and "prefetch: 1 ms" in said, said
+    b.look(1280, 860)
+    open_page(b, page)
+    drawn = ladder_texts(b, "damming")
+    for text in ("page 0 is missing", "page 0 is there", "RNR NAK PSN 0, 1.28 ms", "dropped by the client", "request 2 is posted: it waits",
+                 "again: RNR NAK", "pending period ends", "LOST", "537 ms without a packet", "again: timeout"):
+        assert drawn.count(text) == 1, (text, drawn)
+    # The keys tell the packets in their order, also events that are none.
+    b.js("window.plot = document.querySelector('svg.ladder'); plot.scrollIntoView({block: 'center'}); plot.focus({preventScroll: true})")
+    key(b, "ArrowDown")
+    key(b, "ArrowDown")
+    b.until("/page 0 is missing.*at the server/.test(plot.parentNode.querySelector('.tip').textContent)", "an arrow key tells the fault")
+    saved = b.js("busbarFigure(plot.closest('figure').querySelector('figcaption').textContent)")
+    assert "prefers-color-scheme" in saved and "537" in saved, saved[:200]
+
+
 def invented(b, tmp):
+    a_missing_page_is_drawn(b, tmp)
     a_large_subnet_is_readable(b, tmp)
     a_congestion_tree_follows_the_slider(b, tmp)
     a_deadlock_and_losses_are_told(b, tmp)
