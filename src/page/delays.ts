@@ -3,6 +3,7 @@
 // hooks `stats` know of nodes (one-way delay, age, gaps between samples).
 import { get, getText, Refused, Unreachable } from './api';
 import { byId, count, h, s, seconds } from './components/dom';
+import { niceTicks } from './components/ticks';
 import { model } from './model';
 
 interface Bin { low: number; high: number; count: number }
@@ -82,16 +83,6 @@ async function nodeHistograms(): Promise<Histogram[]> {
 			});
 		}
 	}
-	return list;
-}
-
-/** 1-2-5 steps: at most `most` of them within the range. */
-function niceTicks(low: number, high: number, most: number): number[] {
-	const raw = (high - low) / most, p = 10 ** Math.floor(Math.log10(raw));
-	const step = [1, 2, 5, 10].map(k => k * p).find(k => k >= raw) ?? raw;
-	const list = [];
-	for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-6; v += step)
-		list.push(Math.abs(v) < step / 1e6 ? 0 : v);
 	return list;
 }
 

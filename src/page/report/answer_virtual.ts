@@ -10,6 +10,8 @@ import { quantity, sentence, times } from './words';
 const VIRTUAL = new Set(['odp']);
 /** Rows that a sentence still names one by one. */
 const NAMED = 8;
+/** Requests of which it says something how often each was sent. */
+const MANY = 16;
 
 export function isVirtual(c: Case): boolean {
 	return VIRTUAL.has(c.kind);
@@ -29,7 +31,7 @@ function sent(c: Case): number {
 }
 
 function what(c: Case): string {
-	const often = sent(c);
+	const often = Number(c.parameters.num_ops) < MANY ? 1 : sent(c);
 	return valueOf(c, 'timeouts') > 0 ? ', a request waits for a timeout' : often >= 2 ? `, each request is sent ${times(often)}` : '';
 }
 

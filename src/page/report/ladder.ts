@@ -2,9 +2,10 @@
 // The packets of a flow over time: the lifelines of requester and responder, an arrow for each packet, pending
 // periods shaded. Either each packet has a row, or time is to scale and texts without room are left out.
 import { h, s, seconds } from '../components/dom';
+import { Drawing, textWidth } from './drawing';
+import { arrowStep, Drawn, isModified } from './drawn';
 import { chooser } from './parts';
-import { Drawing, textWidth } from './plot';
-import { saveButtons } from './save';
+import { sentence } from './words';
 
 export interface Packet {
 	number: number; at_ns: number; answer: boolean; label: string; notes: string[]; lost: boolean; pending: boolean; silence_ns: number;
@@ -25,44 +26,27 @@ export interface Look {
 
 const TOP = 46, LABEL = 16, SLOPE = 8, NOTE = 15, OWN = 4, BETWEEN = 6, BREAK = 30, SCALED = 620, WIDTH_MAX = 760, DRAG_LEAST = 12;
 
-export class Ladder {
-	readonly element: HTMLElement;
-	private svg = s('svg', { class: 'plot map ladder', tabindex: 0, role: 'img' });
-	private frame = h('div', { class: 'frame' });
-	private tip = h('div', { class: 'tip', role: 'status', hidden: true });
-	private back = h('button', { type: 'button', class: 'small', hidden: true, click: () => this.look(null) }, 'All packets');
-	private width = 0;
+export class Ladder extends Drawn {
 	private range: [number, number] | null = null;
 	private tops: number[] = [];
 	private at = -1;
 	private from: number | null = null;
 
 	constructor(what: string, private all: Packet[], private how: Look) {
+		super(what, 'map ladder', h('button', { type: 'button', class: 'small', hidden: true, click: () => this.look(null) }, 'All packets'), WIDTH_MAX);
 		if (how.first && all.length > how.first)
 			this.range = [0, how.first - 1];
-		for (const [name, f] of Object.entries({
-			pointermove: (e: Event) => this.tell(this.near(this.y(e))), pointerleave: () => this.tell(-1), pointerdown: (e: Event) => this.from = (e as PointerEvent).pointerType === 'touch' ? null : this.y(e),
-			pointerup: (e: Event) => this.release(this.y(e)), dblclick: () => this.look(null), keydown: (e: Event) => this.key(e as KeyboardEvent), blur: () => this.tell(-1),
-		}))
-			this.svg.addEventListener(name, f);
+		this.on({
+			pointermove: e => this.told(this.near(this.y(e))), pointerleave: () => this.told(-1), pointerdown: e => this.from = e.pointerType === 'touch' ? null : this.y(e),
+			pointerup: e => this.release(this.y(e)), dblclick: () => this.look(null), keydown: e => this.key(e), blur: () => this.told(-1),
+		});
 		this.svg.setAttribute('aria-label', `${what}. ${this.description()}`);
-		this.frame.append(this.svg, this.tip);
-		this.element = h('div', { class: 'chart' }, this.frame, h('div', { class: 'under' }, this.back, h('span', { class: 'push' }), ...saveButtons(what, () => this.svg, () => [])));
-		new ResizeObserver(() => this.resized()).observe(this.frame);
 	}
 
 	/** For those who do not see it: each packet that something is noted of, and each silence. */
 	private description(): string {
 		return this.all.flatMap(p => [p.silence_ns ? `${seconds(p.silence_ns / 1e9)} without a packet.` : '',
-			p.notes.length || p.own ? `#${p.number}: ${[`${p.label} at ${when(p)} s`, ...p.notes].join(', ')}.` : '']).filter(t => t).join(' ');
-	}
-
-	private resized(): void {
-		const w = Math.min(WIDTH_MAX, Math.floor(this.frame.getBoundingClientRect().width));
-		if (w > 0 && w !== this.width) {
-			this.width = w;
-			this.draw();
-		}
+			p.notes.length || p.own ? `${[`${named(p)} at ${when(p)} s`, ...p.notes].join(', ')}.` : '']).filter(t => t).join(' ');
 	}
 
 	private shown(): Packet[] {
@@ -86,13 +70,7 @@ export class Ladder {
 	}
 
 	draw(): void {
-		const shown = this.shown(), height = this.place(shown), svg = this.svg, left = 92, right = this.width - 62, layer = s('g', {});
-		const axis = { label: '', unit: '', log: false, low: 0, high: 1 }, d = new Drawing(svg, layer, axis, axis, 0, 0, this.width, height);
-		svg.replaceChildren(layer);
-		svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
-		svg.dataset.width = String(this.width);
-		svg.style.height = `${height}px`;
-		svg.style.width = `${this.width}px`;
+		const shown = this.shown(), height = this.place(shown), left = 92, right = this.width - 62, d = this.begin(height);
 		const short = (text: string): string => textWidth(text) < this.width / 2 - 8 ? text : text.split(', ')[0];
 		d.label(this.how.roles[0], 4, 14, 'start', 'row');
 		d.label(this.how.roles[1], this.width - 4, 14, 'end', 'row');
@@ -106,8 +84,8 @@ export class Ladder {
 			d.add('path', { class: 'base', fill: 'none', d: `M${x} ${TOP - 8}` + (this.how.scaled ? '' : shown.map((p, i) => p.silence_ns ? `V${this.tops[i] - LABEL - BREAK + 6}l4 2l-8 3M${x - 4} ${this.tops[i] - LABEL - BREAK + 19}l8 3l-4 2` : '').join('')) + `V${height - 4}` });
 		this.bars(d, shown, height - 4, [left, right]);
 		shown.forEach((p, i) => this.packet(d, p, this.tops[i], left, right));
-		this.back.hidden = !this.range;
-		this.tell(-1);
+		this.back!.hidden = !this.range;
+		this.told(-1);
 	}
 
 	/** Where pages are missing a lifeline is thick. */
@@ -135,7 +113,7 @@ export class Ladder {
 
 	private event(d: Drawing, p: Packet, y: number, left: number, right: number): void {
 		const x = p.answer ? right : left, text = [p.label, ...p.notes].join(': ');
-		d.add('circle', { class: 'packet', cx: x, cy: y, r: 3.5 });
+		d.add('circle', { class: 'packet whole', cx: x, cy: y, r: 3.5 });
 		d.label(text, p.answer ? x - 8 : x + 8, y + 4, p.answer ? 'end' : 'start', 'row');
 		d.label(when(p), left - 7, y + 3, 'end', 'tick');
 	}
@@ -165,33 +143,29 @@ export class Ladder {
 		this.draw();
 	}
 
-	private tell(i: number): void {
+	private told(i: number): void {
 		const shown = this.shown(), p = shown[i], before = shown[i - 1];
-		this.svg.querySelectorAll('.cursor').forEach(e => e.remove());
-		this.tip.hidden = !p;
+		this.hide();
 		this.at = p ? i : -1;
 		if (!p)
 			return;
 		this.svg.append(s('path', { class: 'cursor', d: `M0 ${this.tops[i] + 4}H${this.width}`, 'stroke-opacity': 0.3 }));
-		const role = this.how.roles[p.answer ? 1 : 0];
-		this.tip.replaceChildren(...[`#${p.number}: ${p.label}`, `${p.own ? 'at' : 'from'} the ${role}, at ${when(p)} s` +
-			(before ? `, ${seconds((p.at_ns - before.at_ns) / 1e9)} behind #${before.number}` : ''), p.pending ? 'within a pending period' : '', ...p.notes].filter(t => t).map(t => h('p', {}, t)));
-		this.tip.style.left = '96px';
-		this.tip.style.top = `${this.tops[i] + 18}px`;
+		this.tell([named(p), `${p.own ? 'at' : 'from'} the ${this.how.roles[p.answer ? 1 : 0]}, at ${when(p)} s` +
+			(before ? `, ${seconds((p.at_ns - before.at_ns) / 1e9)} behind ${before.own ? `"${before.label}"` : `packet ${before.number}`}` : ''), p.pending ? 'within a pending period' : '', ...p.notes].filter(t => t), 80, this.tops[i] + 18);
 	}
 
 	private key(e: KeyboardEvent): void {
-		const step = e.key === 'ArrowDown' || e.key === 'ArrowRight' ? 1 : e.key === 'ArrowUp' || e.key === 'ArrowLeft' ? -1 : 0, count = this.shown().length, begin = this.range?.[0] ?? 0;
-		if (e.ctrlKey || e.metaKey || e.altKey)
+		const step = arrowStep(e), count = this.shown().length, begin = this.range?.[0] ?? 0;
+		if (isModified(e))
 			return;
 		if (step)
-			this.tell(Math.max(0, Math.min(count - 1, this.at + step)));
+			this.told(Math.max(0, Math.min(count - 1, this.at + step)));
 		else if (e.key === '+' && count > 3)
 			this.look([begin + Math.floor(count / 4), begin + Math.ceil(count * 3 / 4)]);
 		else if (e.key === '0' || e.key === '-')
 			this.look(null);
 		else if (e.key === 'Escape')
-			this.tell(-1);
+			this.told(-1);
 		else
 			return;
 		e.preventDefault();
@@ -203,6 +177,10 @@ export function ladderFigure(what: string, packets: Packet[], how: Omit<Look, 's
 	return h('figure', {}, h('figcaption', {}, what),
 		chooser([{ label: 'Distances', options: ['a row for each packet', 'time to scale'] }], ([i]) => new Ladder(what, packets, { ...how, scaled: i === 1 }).element),
 		h('p', { class: 'muted' }, `${text} Drag for a closer look, double-click for all.`));
+}
+
+function named(p: Packet): string {
+	return p.own ? sentence(p.label) : `Packet ${p.number}: ${p.label}`;
 }
 
 function when(p: Packet): string {

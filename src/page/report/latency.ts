@@ -2,7 +2,8 @@
 // Figures of single latencies: histogram, the slowest messages, over time; and what a recording has over time.
 import { count } from '../components/dom';
 import { Case, Curve, hasRows, Latency, missed } from './data';
-import { colourClass, Drawing, Plot, Point, Series, textWidth } from './plot';
+import { colourClass, Drawing, textWidth } from './drawing';
+import type { Plot, Point, Series } from './plot';
 import { Axis, axisFor } from './scale';
 import { percent, quantity, sentence, time } from './words';
 
@@ -36,8 +37,9 @@ function histogramPoints(n: Named, unit: number): Point[] {
 
 /** Steps along the bins, filled down to the axis. */
 function drawHistogram(d: Drawing, n: Named, colour: number, filled: boolean, unit: number): void {
-	const points: [number, number][] = [[d.x(0), d.y(0)]], b = n.l.bin_ns!;
-	n.l.bins!.forEach((v, i) => points.push([d.x(i * b), d.y(v * unit / b)], [d.x((i + 1) * b), d.y(v * unit / b)]));
+	// A logarithmic axis has no place for 0, where the first bin begins.
+	const place = (x: number): number => Math.max(d.left, d.x(x)), points: [number, number][] = [[place(0), d.y(0)]], b = n.l.bin_ns!;
+	n.l.bins!.forEach((v, i) => points.push([place(i * b), d.y(v * unit / b)], [place((i + 1) * b), d.y(v * unit / b)]));
 	points.push([points[points.length - 1][0], d.y(0)]);
 	if (filled)
 		d.path(points, { class: `fill ${colourClass(colour)}` });

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A figure: axes, curves that can be chosen, a closer look, what lies under the pointer or the arrow keys.
 // It is SVG, so that labels have boxes, that it prints sharp and follows the colours of the page, and that
-// what is seen can be saved. No label is drawn over another one: the later one is left out.
+// what is seen can be saved.
 import { h, s } from '../components/dom';
+import { colourClass, Drawing, marker, textWidth } from './drawing';
+import { arrowStep, Drawn, isModified } from './drawn';
+import { LegendEntry } from './save';
 import { Axis, inverse, position, ticksOf } from './scale';
-import { saveButtons } from './save';
 import { brief } from './words';
 
 export interface Point { x: number; y: number; text: string }
@@ -35,109 +37,30 @@ export interface Plot {
 	over?(d: Drawing): void;
 }
 
-const COLOURS = 8;
-const FONT = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 const LINE = 16;
-const pen = document.createElement('canvas').getContext('2d')!;
-
-export function textWidth(text: string): number {
-	pen.font = FONT;
-	return pen.measureText(text).width * 1.03;
-}
-
-interface Box { x0: number; y0: number; x1: number; y1: number }
-
-/** What series draw on; positions in pixels. */
-export class Drawing {
-	private boxes: Box[] = [];
-	constructor(readonly svg: SVGSVGElement, readonly layer: SVGGElement, readonly x_axis: Axis, readonly y_axis: Axis,
-		readonly left: number, readonly top: number, readonly width: number, readonly height: number) {}
-
-	x(v: number): number {
-		return this.left + Math.max(-0.5, Math.min(1.5, position(this.x_axis, v))) * this.width;
-	}
-
-	y(v: number): number {
-		const share = Math.max(-0.5, Math.min(1.5, position(this.y_axis, v)));
-		return this.top + (this.y_axis.rows ? share : 1 - share) * this.height;
-	}
-
-	sees(x: number): boolean {
-		return x >= this.x_axis.low && x <= this.x_axis.high;
-	}
-
-	add<K extends keyof SVGElementTagNameMap>(tag: K, a: Record<string, string | number>, ...more: (Node | string)[]): SVGElementTagNameMap[K] {
-		const e = s(tag, a, ...more);
-		this.layer.append(e);
-		return e;
-	}
-
-	/** A label, unless it covers another one or leaves the figure. */
-	label(text: string, x: number, y: number, anchor: 'start' | 'middle' | 'end' = 'start', kind = 'tick', outside = false): boolean {
-		const w = textWidth(text), x0 = anchor === 'start' ? x : anchor === 'middle' ? x - w / 2 : x - w;
-		const b = { x0: x0 - 3, y0: y - 11, x1: x0 + w + 3, y1: y + 4 };
-		if (b.x0 < -3 || b.x1 > Number(this.svg.dataset.width) + 3 ||
-			this.boxes.some(o => b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1))
-			return false;
-		this.boxes.push(b);
-		const e = s('text', { class: kind, x: x.toFixed(1), y: y.toFixed(1), 'text-anchor': anchor }, text);
-		(outside ? this.svg : this.layer).append(e);
-		return true;
-	}
-
-	path(points: [number, number][], attributes: Record<string, string | number>): void {
-		const d = points.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
-		if (points.length)
-			this.add('path', { d, ...attributes });
-	}
-}
-
-export function colourClass(i: number): string {
-	return `s${i % COLOURS}`;
-}
-
-/** A mark that tells series apart without colours. */
-export function marker(d: Drawing, shape: number, x: number, y: number, kind: string): void {
-	const r = 3.6;
-	if (shape % 4 === 0)
-		d.add('circle', { class: kind, cx: x, cy: y, r });
-	else if (shape % 4 === 1)
-		d.add('rect', { class: kind, x: x - 3.3, y: y - 3.3, width: 6.6, height: 6.6 });
-	else if (shape % 4 === 2)
-		d.add('path', { class: kind, d: `M${x} ${y - 4.4}l4.4 7.6h-8.8z` });
-	else
-		d.add('path', { class: kind, d: `M${x} ${y - 4.8}l4.8 4.8l-4.8 4.8l-4.8 -4.8z` });
-}
 
 /** The figure with legend and buttons. */
-export class Chart {
-	readonly element: HTMLElement;
-	private svg = s('svg', { class: 'plot', tabindex: 0, role: 'img' });
-	private frame = h('div', { class: 'frame' });
-	private tip = h('div', { class: 'tip', role: 'status', hidden: true });
-	private all = h('button', { type: 'button', class: 'small', hidden: true, title: 'Show all of the axis (key 0)',
-		click: () => this.zoom(null) }, 'Whole axis');
+export class Chart extends Drawn {
 	private hidden = new Set<Series>();
 	private range: [number, number] | null = null;
 	private drawing: Drawing | null = null;
 	private at: number | null = null;
-	private width = 0;
 	private drag: { from: number; rect: SVGRectElement } | null = null;
 
 	constructor(readonly plot: Plot) {
-		for (const [name, f] of Object.entries({
-			pointermove: (e: Event) => this.pointed(e as PointerEvent), pointerleave: () => this.point(null),
-			pointerdown: (e: Event) => this.press(e as PointerEvent), pointerup: (e: Event) => this.release(e as PointerEvent),
-			pointercancel: () => this.cancel(), dblclick: () => this.zoom(null), keydown: (e: Event) => this.key(e as KeyboardEvent),
-			blur: () => this.point(null),
-		}))
-			this.svg.addEventListener(name, f);
+		super(plot.what, '', h('button', { type: 'button', class: 'small', hidden: true, title: 'Show all of the axis (key 0)', click: () => this.zoom(null) }, 'Whole axis'));
+		this.on({
+			pointermove: e => this.pointed(e), pointerleave: () => this.point(null), pointerdown: e => this.press(e), pointerup: e => this.release(e),
+			pointercancel: () => this.cancel(), dblclick: () => this.zoom(null), keydown: e => this.key(e), blur: () => this.point(null),
+		});
 		this.svg.setAttribute('aria-label', `${plot.what}. ${plot.description}`);
-		this.frame.append(this.svg, this.tip);
-		this.element = h('div', { class: 'chart' }, this.legend(), this.frame,
-			h('div', { class: 'under' }, this.all, h('span', { class: 'push' }),
-				...saveButtons(plot.what, () => this.svg, () => this.shown().map(x => ({ name: x.name, colour: x.colour, elsewhere: !!x.elsewhere })))));
-		new ResizeObserver(() => this.resized()).observe(this.frame);
+		const legend = this.legend();
+		if (legend)
+			this.element.prepend(legend);
+	}
+
+	protected legendEntries(): LegendEntry[] {
+		return this.shown().map(x => ({ name: x.name, colour: x.colour, elsewhere: !!x.elsewhere }));
 	}
 
 	private shown(): Series[] {
@@ -174,14 +97,6 @@ export class Chart {
 		this.draw();
 	}
 
-	private resized(): void {
-		const w = Math.floor(this.frame.getBoundingClientRect().width);
-		if (w > 0 && w !== this.width) {
-			this.width = w;
-			this.draw();
-		}
-	}
-
 	private leftMargin(y: Axis, width: number): number {
 		if (!y.rows)
 			return Math.max(34, ...ticksOf(y, 5).map(t => textWidth(t.text) + 12));
@@ -193,12 +108,7 @@ export class Chart {
 		const x = this.range ? { ...p.x, low: this.range[0], high: this.range[1] } : p.x;
 		const height = p.height ?? (rows ? 46 + rows.length * (narrow ? 40 : rows.length < 7 ? 34 : 26) : narrow ? 260 : 320);
 		const left = this.leftMargin(p.y, this.width), right = rows ? 22 : 18, top = rows ? 8 : 28, bottom = 42;
-		const svg = this.svg;
-		svg.replaceChildren();
-		svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
-		svg.dataset.width = String(this.width);
-		svg.style.height = `${height}px`;
-		const layer = s('g', {});
+		const svg = this.clear(height), layer = s('g', {});
 		const d = this.drawing = new Drawing(svg, layer, x, p.y, left, top, this.width - left - right, height - top - bottom);
 		this.grid(d, narrow);
 		const id = `clip${Chart.number++}`;
@@ -209,7 +119,7 @@ export class Chart {
 		for (const one of this.shown())
 			one.draw(d);
 		p.over?.(d);
-		this.all.hidden = !this.range;
+		this.back!.hidden = !this.range;
 		this.point(null);
 	}
 
@@ -309,10 +219,9 @@ export class Chart {
 
 	private key(e: KeyboardEvent): void {
 		const d = this.drawing, xs = this.positions();
-		if (!d || e.ctrlKey || e.metaKey || e.altKey)
+		if (!d || isModified(e))
 			return;
-		const step = e.key === 'ArrowRight' || (this.plot.byRow && e.key === 'ArrowDown') ? 1 :
-			e.key === 'ArrowLeft' || (this.plot.byRow && e.key === 'ArrowUp') ? -1 : 0;
+		const step = arrowStep(e, this.plot.byRow);
 		if (step && xs.length) {
 			const i = this.at === null ? (step > 0 ? 0 : xs.length - 1) : xs.indexOf(this.at) + step;
 			this.point(xs[Math.max(0, Math.min(xs.length - 1, i))]);
@@ -337,8 +246,7 @@ export class Chart {
 	}
 
 	private point(v: number | null): void {
-		this.svg.querySelectorAll('.cursor').forEach(e => e.remove());
-		this.tip.hidden = true;
+		this.hide();
 		this.at = null;
 		const xs = v === null || !this.drawing ? [] : this.positions(), d = this.drawing!;
 		if (!xs.length)
@@ -357,11 +265,7 @@ export class Chart {
 			this.svg.append(s('line', { class: 'cursor', x1: place, x2: place, y1: d.top, y2: d.top + d.height }));
 		for (const { p } of said)
 			this.svg.append(s('circle', { class: 'cursor', cx: d.x(p.x), cy: this.plot.byRow ? Chart.rowAt(d, at, p.y - at) : d.y(p.y), r: 5 }));
-		this.tip.replaceChildren(...said.slice(0, 12).map(({ x, p }) => h('p', {},
-			h('i', { class: x.elsewhere ? 'key' : `key ${colourClass(x.colour)}` }), p.text)));
-		this.tip.hidden = false;
-		const w = this.tip.offsetWidth, right = place + 14 + w < this.width;
-		this.tip.style.left = `${Math.max(0, right ? place + 14 : place - w - 14)}px`;
-		this.tip.style.top = `${this.plot.byRow ? Math.max(0, d.y(at + 1)) : LINE}px`;
+		this.tell(said.slice(0, 12).map(({ x, p }) => h('p', {}, h('i', { class: x.elsewhere ? 'key' : `key ${colourClass(x.colour)}` }), p.text)),
+			place, this.plot.byRow ? d.y(at + 1) : LINE, 14);
 	}
 }

@@ -2,7 +2,8 @@
 // Figures with a row for each case: medians with bars from 10 to 90 %, numbers as bars, budgets as a waterfall,
 // two runs beside each other.
 import { Case, Compared, Latency, missed, partsOf } from './data';
-import { Chart, colourClass, Drawing, marker, Plot, Series, textWidth } from './plot';
+import { colourClass, Drawing, marker, textWidth } from './drawing';
+import { Chart, Plot, Series } from './plot';
 import { Axis, axisFor } from './scale';
 import { percent, quantity, sentence, time } from './words';
 import type { Named } from './latency';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Axes: where values lie, and which of them are named.
 import { seconds } from '../components/dom';
+import { niceStep } from '../components/ticks';
 import { bytes, percent, quantity } from './words';
 
 /** What the numbers of an axis are. */
@@ -26,12 +27,6 @@ export function position(a: Axis, v: number): number {
 
 export function inverse(a: Axis, share: number): number {
 	return a.log ? a.low * (a.high / a.low) ** share : a.low + share * (a.high - a.low);
-}
-
-/** 1, 2 or 5 times a power of ten, so that there are about `wanted` steps. */
-export function niceStep(width: number, wanted: number): number {
-	const rough = width / Math.max(1, wanted), power = 10 ** Math.floor(Math.log10(rough));
-	return ([1, 2, 5].find(m => m * power >= rough * 0.999) ?? 10) * power;
 }
 
 const SCALES: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];

@@ -2,12 +2,11 @@
 // The topology as a figure. Each cable has two halves: the half at a node shows what that node sends. The
 // colour and the width of a half are a value of 0 to 1, or a state. The pointer or the arrow keys tell the values of a cable; a
 // click on a node shows its cables alone.
-import { h, s } from '../components/dom';
-import { Drawing } from './plot';
-import { saveButtons } from './save';
+import { count, s } from '../components/dom';
+import { Drawing } from './drawing';
+import { arrowStep, Drawn, isModified } from './drawn';
 import { Line, layoutOf, Layout, Spot } from './subnet_layout';
 import { Cable, Subnet, Way } from './subnet_data';
-import { count } from '../components/dom';
 import { percent } from './words';
 
 export interface MapView {
@@ -40,27 +39,15 @@ function along(l: Line, t: number): [number, number] {
 	return [u * u * l.from.x + 2 * u * t * l.cx + t * t * l.to.x, u * u * l.from.y + 2 * u * t * l.cy + t * t * l.to.y];
 }
 
-export class SubnetMap {
-	readonly element: HTMLElement;
-	private svg = s('svg', { class: 'plot map', tabindex: 0, role: 'img' });
-	private frame = h('div', { class: 'frame' });
-	private tip = h('div', { class: 'tip', role: 'status', hidden: true });
-	private width = 0;
+export class SubnetMap extends Drawn {
 	private layout: Layout | null = null;
 	private focus: Spot | null = null;
 	private at = -1;
 	private order: Line[] = [];
 
 	constructor(private subnet: Subnet, private view: MapView) {
-		for (const [name, f] of Object.entries({
-			pointermove: (e: Event) => this.pointed(e as PointerEvent), pointerleave: () => this.hide(), click: (e: Event) => this.pick(e as PointerEvent),
-			keydown: (e: Event) => this.key(e as KeyboardEvent), blur: () => this.hide(),
-		}))
-			this.svg.addEventListener(name, f);
-		this.frame.append(this.svg, this.tip);
-		this.element = h('div', { class: 'chart' }, this.frame,
-			h('div', { class: 'under' }, h('span', { class: 'push' }), ...saveButtons(view.what, () => this.svg, () => [])));
-		new ResizeObserver(() => this.resized()).observe(this.frame);
+		super(view.what, 'map', null);
+		this.on({ pointermove: e => this.pointed(e), pointerleave: () => this.hide(), click: e => this.pick(e), keydown: e => this.key(e), blur: () => this.hide() });
 	}
 
 	/** Other values, the same places. */
@@ -69,14 +56,10 @@ export class SubnetMap {
 		this.draw();
 	}
 
-	private resized(): void {
-		const w = Math.floor(this.frame.getBoundingClientRect().width);
-		if (w > 0 && w !== this.width) {
-			this.width = w;
-			this.layout = layoutOf(this.subnet, w);
-			this.focus = null;
-			this.draw();
-		}
+	protected resized(): void {
+		this.layout = layoutOf(this.subnet, this.width);
+		this.focus = null;
+		this.draw();
 	}
 
 	private top(c: Cable): number {
@@ -87,14 +70,8 @@ export class SubnetMap {
 		const l = this.layout;
 		if (!l)
 			return;
-		const svg = this.svg, height = l.height + (this.view.scale ? SCALE : 8), layer = s('g', {});
-		svg.setAttribute('aria-label', `${this.view.what}. ${this.view.description}`);
-		svg.replaceChildren(layer);
-		svg.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
-		svg.dataset.width = String(this.width);
-		svg.style.height = `${height}px`;
-		const axis = { label: '', unit: '', log: false, low: 0, high: 1 };
-		const d = new Drawing(svg, layer, axis, axis, 0, 0, this.width, height);
+		const d = this.begin(l.height + (this.view.scale ? SCALE : 8));
+		this.svg.setAttribute('aria-label', `${this.view.what}. ${this.view.description}`);
 		this.order = [...l.lines].sort((a, b) => this.top(a.cable) - this.top(b.cable));
 		this.order.forEach(line => this.line(d, line));
 		const roots = this.view.roots?.() ?? new Set<string>();
@@ -194,7 +171,7 @@ export class SubnetMap {
 		const [x, y] = this.place(e), spot = this.spotAt(x, y), line = spot ? null : this.lineAt(x, y);
 		this.hide();
 		if (spot)
-			this.tell(this.ofSpot(spot), spot.x, spot.y);
+			this.tell(this.ofSpot(spot), spot.x, spot.y + 12);
 		else if (line)
 			this.ofLine(line);
 	}
@@ -210,20 +187,7 @@ export class SubnetMap {
 	private ofLine(l: Line): void {
 		const [x, y] = along(l, 0.5);
 		this.svg.append(s('path', { class: 'cursor', 'stroke-width': 1.5, d: `M${l.from.x} ${l.from.y}Q${l.cx} ${l.cy} ${l.to.x} ${l.to.y}` }));
-		this.tell([...l.cable.up ? [] : ['This cable is down.'], ...l.cable.ways.map(w => this.view.say(w))], x, y);
-	}
-
-	private tell(lines: string[], x: number, y: number): void {
-		this.tip.replaceChildren(...lines.map(t => h('p', {}, t)));
-		this.tip.hidden = false;
-		const w = this.tip.offsetWidth;
-		this.tip.style.left = `${Math.max(0, x + 16 + w < this.width ? x + 16 : x - w - 16)}px`;
-		this.tip.style.top = `${Math.max(0, y + 12)}px`;
-	}
-
-	private hide(): void {
-		this.svg.querySelectorAll('.cursor').forEach(e => e.remove());
-		this.tip.hidden = true;
+		this.tell([...l.cable.up ? [] : ['This cable is down.'], ...l.cable.ways.map(w => this.view.say(w))], x, y + 12);
 	}
 
 	private pick(e: PointerEvent): void {
@@ -233,8 +197,8 @@ export class SubnetMap {
 	}
 
 	private key(e: KeyboardEvent): void {
-		const step = e.key === 'ArrowRight' || e.key === 'ArrowDown' ? 1 : e.key === 'ArrowLeft' || e.key === 'ArrowUp' ? -1 : 0;
-		if (e.ctrlKey || e.metaKey || e.altKey || (!step && e.key !== 'Escape'))
+		const step = arrowStep(e);
+		if (isModified(e) || (!step && e.key !== 'Escape'))
 			return;
 		e.preventDefault();
 		if (!step) {

@@ -4,7 +4,8 @@
 import { h, s } from '../components/dom';
 import { Case, latencyNamed, missed, valueOf } from './data';
 import { AxisKey, Group, latencyLabel, Line, valueAt } from './groups';
-import { colourClass, Drawing, marker, Plot, Point, Series, textWidth } from './plot';
+import { colourClass, Drawing, marker, textWidth } from './drawing';
+import type { Plot, Point, Series } from './plot';
 import { saveButtons } from './save';
 import { Axis, axisFor } from './scale';
 import { percent, quantity, sentence, time } from './words';

@@ -267,7 +267,7 @@ def a_missing_page_is_drawn(b, tmp):
     b.js("window.plot = document.querySelector('svg.ladder'); plot.scrollIntoView({block: 'center'}); plot.focus({preventScroll: true})")
     key(b, "ArrowDown")
     key(b, "ArrowDown")
-    b.until("/page 0 is missing.*at the server/.test(plot.parentNode.querySelector('.tip').textContent)", "an arrow key tells the fault")
+    b.until("/Page 0 is missing.*at the server/.test(plot.parentNode.querySelector('.tip').textContent)", "an arrow key tells the fault")
     saved = b.js("busbarFigure(plot.closest('figure').querySelector('figcaption').textContent)")
     assert "prefers-color-scheme" in saved and "537" in saved, saved[:200]
 
