@@ -134,7 +134,8 @@ static void count_fault(struct paging *p, uint32_t qpn, bool begins)
 		paging_table_remove(&p->waits, key, 0);
 }
 
-static void show(const struct paging *p, uint64_t at_ns, bool served, const struct paging_event *fault)
+static void show(const struct paging *p, uint64_t at_ns, bool served,
+		 const struct paging_event *fault)
 {
 	if (p->saw)
 		p->saw(p->saw_arg, at_ns, served, fault);
