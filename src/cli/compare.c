@@ -16,24 +16,7 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
-
-static const char usage[] =
-	"[OPTIONS] FILE FILE...\n"
-	"\n"
-	"Compares files sample by sample with the first one; '-' is standard input.\n"
-	"\n"
-	"Exit status: 0 equal; else what differs in the first sample that differs:\n"
-	"1 the number of samples, 2 sequence, 3 timestamp, 4 number of values, 5 values;\n"
-	"6 the files could not be compared.\n"
-	"\n"
-	"  -e EPS    numbers may differ by EPS, and times of other files may be later than\n"
-	"            those of the first by EPS seconds (1e-6)\n"
-	"  -S        strict: nor may times of other files be earlier by more than EPS\n"
-	"  -v        do not compare values\n"
-	"  -T        do not compare timestamps\n"
-	"  -s        do not compare sequence numbers\n"
-	"  -f FMT    format of all files, a name or {\"type\": ..., ...} (villas.human)\n"
-	"  -t DT     types of the values, such as 12f3i (floats, as many as there are)\n";
+#include "util/options.h"
 
 enum difference {
 	EQUAL,
@@ -267,56 +250,42 @@ static enum difference run(char **argv, const struct settings *s)
 	return result;
 }
 
-static int parse(int argc, char **argv, struct settings *s)
+static const struct option_entry table[] = {
+	{ "-e EPS", "numbers may differ by EPS, and times of other files may be later than those of the first by "
+		    "EPS seconds (1e-6)", OPTION_REAL(struct settings, epsilon, 0, 1e300) },
+	{ "-S", "strict: nor may times of other files be earlier by more than EPS",
+	  OPTION_FLAG(struct settings, strict) },
+	{ "-v", "do not compare values", OPTION_FLAG(struct settings, ignore_values) },
+	{ "-T", "do not compare timestamps", OPTION_FLAG(struct settings, ignore_times) },
+	{ "-s", "do not compare sequence numbers", OPTION_FLAG(struct settings, ignore_sequence) },
+	{ "-f FMT", "format of all files, a name or {\"type\": ..., ...} (villas.human)",
+	  OPTION_TEXT(struct settings, format) },
+	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	  OPTION_TAKE(struct settings, signals, tool_take_types) },
+	TOOL_OPTIONS,
+};
+
+static const struct options options = {
+	.synopsis = "[OPTIONS] FILE FILE...",
+	.about = "Compares files sample by sample with the first one; '-' is standard input.\n"
+		 "\n"
+		 "Exit status: 0 equal; else what differs in the first sample that differs:\n"
+		 "1 the number of samples, 2 sequence, 3 timestamp, 4 number of values, 5 values;\n"
+		 "6 the files could not be compared.\n",
+	.table = table,
+	.operands_min = 2,
+	.any_operands = true,
+};
+
+static bool take_paths(char *const *paths, int count, struct settings *s)
 {
 	unsigned streams = 0;
-	int opt, status;
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "e:SvTsf:t:")) != -1) {
-		switch (opt) {
-		case 'e':
-			if (!tool_number(argv, opt, 0, 1e300, &s->epsilon))
-				return NOT_COMPARED;
-			break;
-		case 'S':
-			s->strict = true;
-			break;
-		case 'v':
-			s->ignore_values = true;
-			break;
-		case 'T':
-			s->ignore_times = true;
-			break;
-		case 's':
-			s->ignore_sequence = true;
-			break;
-		case 'f':
-			s->format = optarg;
-			break;
-		case 't':
-			if (!tool_types(argv, optarg, &s->signals))
-				return NOT_COMPARED;
-			break;
-		default:
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status ? NOT_COMPARED : 0;
-		}
-	}
-	if (argc - optind < 2) {
-		tool_print_usage(argv, usage, stderr);
-		return NOT_COMPARED;
-	}
-	s->paths = argv + optind;
-	s->count = (unsigned)(argc - optind);
+	s->paths = paths;
+	s->count = (unsigned)count;
 	for (unsigned i = 0; i < s->count; i++)
-		streams += !strcmp(s->paths[i], "-");
-	if (streams > 1) {
-		fprintf(stderr, "%s: standard input cannot be compared with itself\n",
-			argv[0]);
-		return NOT_COMPARED;
-	}
-	return -1;
+		streams += !strcmp(paths[i], "-");
+	return streams <= 1;
 }
 
 int cli_compare(int argc, char **argv)
@@ -325,7 +294,13 @@ int cli_compare(int argc, char **argv)
 	int status;
 
 	tool_begin(argv);
-	status = parse(argc, argv, &s);
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status > 0)
+		status = NOT_COMPARED;
+	if (status < 0 && !take_paths(argv + optind, argc - optind, &s)) {
+		options_wrong(&options, argv, "standard input cannot be compared with itself");
+		status = NOT_COMPARED;
+	}
 	if (status < 0)
 		status = (int)run(argv, &s);
 	signal_list_put(s.signals);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `busbar convert` (villas-convert): samples from one format into another. */
 #define LOG_ROOM "convert"
-#include <getopt.h>
 
 #include "cli/tool_stream.h"
 #include "gateway/sample/signals.h"
 #include "util/log.h"
-
-static const char usage[] =
-	"[OPTIONS]\n"
-	"\n"
-	"Reads samples from standard input and writes them to standard output.\n"
-	"\n"
-	"  -i FMT    format of the input, a name or {\"type\": ..., ...} (villas.human)\n"
-	"  -o FMT    format of the output (villas.human)\n"
-	"  -t DT     types of the values, such as 12f3i (floats, as many as there are)\n";
+#include "util/options.h"
 
 struct convert {
 	const char *in_format, *out_format;
@@ -88,34 +79,20 @@ err_input:
 	return ret;
 }
 
-static int parse(int argc, char **argv, struct convert *c)
-{
-	int opt, status;
+static const struct option_entry table[] = {
+	{ "-i FMT", "format of the input, a name or {\"type\": ..., ...} (villas.human)",
+	  OPTION_TEXT(struct convert, in_format) },
+	{ "-o FMT", "format of the output (villas.human)", OPTION_TEXT(struct convert, out_format) },
+	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	  OPTION_TAKE(struct convert, signals, tool_take_types) },
+	TOOL_OPTIONS,
+};
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "i:o:t:")) != -1) {
-		switch (opt) {
-		case 'i':
-			c->in_format = optarg;
-			break;
-		case 'o':
-			c->out_format = optarg;
-			break;
-		case 't':
-			if (!tool_types(argv, optarg, &c->signals))
-				return CLI_USAGE;
-			break;
-		default:
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status;
-		}
-	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, "%s: '%s': the samples come from standard input\n",
-		argv[0], argv[optind]);
-	return CLI_USAGE;
-}
+static const struct options options = {
+	.synopsis = "[OPTIONS]",
+	.about = "Reads samples from standard input and writes them to standard output.\n",
+	.table = table,
+};
 
 int cli_convert(int argc, char **argv)
 {
@@ -125,7 +102,7 @@ int cli_convert(int argc, char **argv)
 	int status;
 
 	tool_begin(argv);
-	status = parse(argc, argv, &c);
+	status = options_parse(&options, argc, argv, &c, NULL);
 	if (status >= 0)
 		goto out;
 	status = tool_format_open(&from, argv, 'i', c.in_format, c.signals);

@@ -9,11 +9,12 @@
 
 #include <getopt.h>
 #include <jansson.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "bench/delivery/load.h"
 #include "util/log.h"
+#include "util/options.h"
 
 struct settings {
 	const char *format, *types;
@@ -21,26 +22,33 @@ struct settings {
 	bool json, expect_lossless;
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar delivery [OPTIONS] SENT RECEIVED\n"
-	      "\n"
-	      "Compares the samples of two files, matched by sequence number.\n"
-	      "\n"
-	      "  -f, --format FMT       format of both files: villas.human, csv, tsv or\n"
-	      "                         {\"type\": \"csv\", ...}; default by the file's name\n"
-	      "  -t, --types TYPES      types of the values, such as 12f3i; default floats\n"
-	      "  -e, --epsilon EPS      values may differ by EPS; default: not by a bit\n"
-	      "  -v, --ignore-values    do not compare values\n"
-	      "  -T, --ignore-times     do not compare origin timestamps\n"
-	      "  -s, --ignore-sequence  match by position instead of sequence number\n"
-	      "  -l, --expect-lossless  losses, duplicates and disorder are differences\n"
-	      "  -j, --json             print a JSON object\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "Exit status: 0 equal, 1 different, 2 wrong usage or unreadable.\n",
-	      out);
-}
+static const struct option_entry table[] = {
+	{ "-f, --format FMT", "format of both files: villas.human, csv, tsv or {\"type\": \"csv\", ...}; "
+			      "default by the file's name", OPTION_TEXT(struct settings, format) },
+	{ "-t, --types TYPES", "types of the values, such as 12f3i; default floats",
+	  OPTION_TEXT(struct settings, types) },
+	{ "-e, --epsilon EPS", "values may differ by EPS; default: not by a bit",
+	  OPTION_REAL(struct settings, match.epsilon, 0, INFINITY) },
+	{ "-v, --ignore-values", "do not compare values", OPTION_FLAG(struct settings, match.ignore_values) },
+	{ "-T, --ignore-times", "do not compare origin timestamps",
+	  OPTION_FLAG(struct settings, match.ignore_times) },
+	{ "-s, --ignore-sequence", "match by position instead of sequence number",
+	  OPTION_FLAG(struct settings, match.ignore_sequence) },
+	{ "-l, --expect-lossless", "losses, duplicates and disorder are differences",
+	  OPTION_FLAG(struct settings, expect_lossless) },
+	{ "-j, --json", "print a JSON object", OPTION_FLAG(struct settings, json) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar delivery",
+	.synopsis = "[OPTIONS] SENT RECEIVED",
+	.about = "Compares the samples of two files, matched by sequence number.\n",
+	.table = table,
+	.operands_min = 2,
+	.operands_max = 2,
+	.end = "Exit status: 0 equal, 1 different, 2 wrong usage or unreadable.\n",
+};
 
 /* The format by the file's suffix, if the user gives none. */
 static const char *format_by_name(const char *path)
@@ -148,62 +156,16 @@ static bool is_equal(const struct delivery_result *r, const struct settings *s)
 				       !r->duplicates && r->received > 0);
 }
 
-/* 0: go on; else the exit status plus 1. */
-static int parse(int argc, char **argv, struct settings *s)
-{
-	static const struct option options[] = {
-		{ "format", required_argument, NULL, 'f' },
-		{ "types", required_argument, NULL, 't' },
-		{ "epsilon", required_argument, NULL, 'e' },
-		{ "ignore-values", no_argument, NULL, 'v' },
-		{ "ignore-times", no_argument, NULL, 'T' },
-		{ "ignore-sequence", no_argument, NULL, 's' },
-		{ "expect-lossless", no_argument, NULL, 'l' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	char *end;
-	int c;
-
-	while ((c = getopt_long(argc, argv, "f:t:e:vTsljh", options, NULL)) >= 0) {
-		switch (c) {
-		case 'f': s->format = optarg; break;
-		case 't': s->types = optarg; break;
-		case 'v': s->match.ignore_values = true; break;
-		case 'T': s->match.ignore_times = true; break;
-		case 's': s->match.ignore_sequence = true; break;
-		case 'l': s->expect_lossless = true; break;
-		case 'j': s->json = true; break;
-		case 'h': print_help(stdout); return CLI_OK + 1;
-		case 'e':
-			s->match.epsilon = strtod(optarg, &end);
-			if (end != optarg && !*end && s->match.epsilon >= 0)
-				break;
-			fprintf(stderr, "busbar delivery: --epsilon '%s' is not a number of at least 0\n",
-				optarg);
-			return CLI_USAGE + 1;
-		default:
-			print_help(stderr);
-			return CLI_USAGE + 1;
-		}
-	}
-	if (argc - optind == 2)
-		return 0;
-	fprintf(stderr, "busbar delivery: two files are needed: what was sent and what was received\n");
-	return CLI_USAGE + 1;
-}
-
 int cli_delivery(int argc, char **argv)
 {
 	struct settings s = { 0 };
 	struct delivery_samples sent = { 0 }, received = { 0 };
 	struct delivery_result r;
-	int status = parse(argc, argv, &s);
+	int status = options_parse(&options, argc, argv, &s, NULL);
 	bool equal;
 
-	if (status)
-		return status - 1;
+	if (status >= 0)
+		return status;
 	s.match.differences = s.json ? NULL : stdout;
 	status = CLI_USAGE;
 	if (load(&s, argv[optind], &sent) ||

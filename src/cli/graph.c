@@ -17,6 +17,7 @@
 #include "gateway/config/config.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 #include "util/spawn.h"
 
 #define DOT_OPTIONS_MAX 64
@@ -24,19 +25,8 @@
 /* Stands between the quoted lines of a label. */
 #define NEW_LINE " + \"\\n\" + "
 
-static const char usage[] =
-	"[OPTIONS] CONFIG\n"
-	"\n"
-	"Prints the nodes and paths of CONFIG as a graph, in the language of Graphviz or,\n"
-	"drawn by its program dot(1), in any of its formats.\n"
-	"\n"
-	"  -T FMT    svg, png, pdf ...; dot (the default) needs no other program\n"
-	"  -o FILE   where to write (standard output)\n"
-	"  -K NAME   layout: dot, neato, fdp, circo ...\n"
-	"  -G, -N, -E NAME=VALUE   attribute of the graph, of nodes, of edges\n";
-
 struct settings {
-	const char *type, *output, *layout;
+	const char *type, *output, *layout, *attribute;
 	char *dot[2 * DOT_OPTIONS_MAX]; /* options for dot(1) */
 	int dot_count;
 };
@@ -254,56 +244,48 @@ static int make(char **argv, struct settings *s, const char *path)
 	return status;
 }
 
-/* Keeps an option and its argument for dot(1). False: there are too many. */
-static bool pass_on(struct settings *s, int opt, const char *value)
+/* Keeps an option and its argument for dot(1), and the argument in the member. */
+static int pass_on(const struct option_given *g)
 {
-	static char texts[DOT_OPTIONS_MAX][3];
-	int n = s->dot_count;
+	struct settings *s = g->to;
 
-	if (n / 2 >= DOT_OPTIONS_MAX - 1)
-		return false;
-	snprintf(texts[n / 2], sizeof(texts[0]), "-%c", opt);
-	s->dot[n] = texts[n / 2];
-	s->dot[n + 1] = (char *)value;
-	s->dot_count += 2;
-	return true;
+	*(const char **)option_member(g) = g->value;
+	if (s->dot_count + 2 >= 2 * DOT_OPTIONS_MAX)
+		return options_refuse(g, "too many options");
+	s->dot[s->dot_count++] = (char *)g->entry->data;
+	s->dot[s->dot_count++] = (char *)g->value;
+	return OPTIONS_GO_ON;
 }
+
+#define PASSED(member, letter) OPTION_MEMBER(struct settings, member, 1), OPTION_CALL(pass_on, letter)
+
+static const struct option_entry table[] = {
+	{ "-T FMT", "svg, png, pdf ...; dot (the default) needs no other program", PASSED(type, "-T") },
+	{ "-o FILE", "where to write (standard output)", PASSED(output, "-o") },
+	{ "-K NAME", "layout: dot, neato, fdp, circo ...", PASSED(layout, "-K") },
+	{ "-G NAME=VALUE...", "attribute of the graph", PASSED(attribute, "-G") },
+	{ "-N NAME=VALUE...", "attribute of all nodes", PASSED(attribute, "-N") },
+	{ "-E NAME=VALUE...", "attribute of all edges", PASSED(attribute, "-E") },
+	TOOL_OPTIONS,
+};
+
+static const struct options options = {
+	.synopsis = "[OPTIONS] CONFIG",
+	.about = "Prints the nodes and paths of CONFIG as a graph, in the language of Graphviz or,\n"
+		 "drawn by its program dot(1), in any of its formats.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
 
 int cli_graph(int argc, char **argv)
 {
 	struct settings s = { .dot = { (char *)"dot" }, .dot_count = 1 };
-	int opt, status;
+	int status;
 
 	tool_begin(argv);
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "T:o:K:G:N:E:")) != -1) {
-		switch (opt) {
-		case 'T':
-			s.type = optarg;
-			break;
-		case 'o':
-			s.output = optarg;
-			break;
-		case 'K':
-			s.layout = optarg;
-			break;
-		case 'G':
-		case 'N':
-		case 'E':
-			break;
-		default:
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status;
-			continue;
-		}
-		if (!pass_on(&s, opt, optarg)) {
-			fprintf(stderr, "%s: too many options\n", argv[0]);
-			return CLI_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status >= 0)
+		return status;
 	return make(argv, &s, argv[optind]);
 }

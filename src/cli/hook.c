@@ -13,28 +13,15 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
 /* Number of samples that a hook may keep. */
 #define KEPT_MAX 1024
 #define VECTOR_MAX 65536
 
-static const char usage[] =
-	"[OPTIONS] HOOK\n"
-	"\n"
-	"Reads samples from standard input and writes to standard output what the hook\n"
-	"HOOK makes of them.\n"
-	"\n"
-	"  -c FILE   settings of the hook (libconfig or JSON)\n"
-	"  -o K=V    one setting; may be repeated: the same key again, or commas in the\n"
-	"            value, make a list; dots in the key lead into groups\n"
-	"  -f FMT    format of the input, a name or {\"type\": ..., ...} (villas.human)\n"
-	"  -F FMT    format of the output (that of the input)\n"
-	"  -t DT     types of the values, such as 12f3i (floats, as many as there are)\n"
-	"  -v NUM    samples that are given to the hook at once (1)\n";
-
 struct settings {
 	const char *file, *in_format, *out_format, *hook;
-	json_t *options;   /* of the command line: a list of texts */
+	json_t *options;   /* of the command line */
 	struct signal_list *signals;
 	unsigned vector;
 };
@@ -245,21 +232,6 @@ static void lay_over(json_t *under, json_t *over, json_t *keep)
 	}
 }
 
-/* The settings of the command line as one object; NULL: error, reported. */
-static json_t *collect_options(char **argv, const struct settings *s)
-{
-	json_t *object = json_object(), *o;
-	size_t i;
-
-	json_array_foreach(s->options, i, o) {
-		if (!tool_set(argv, object, json_string_value(o), true, NULL))
-			continue;
-		json_decref(object);
-		return NULL;
-	}
-	return object;
-}
-
 /* Makes a configuration of the settings in file and command line. */
 static int load(char **argv, const struct settings *s, struct config **out,
 		json_t *keep)
@@ -274,11 +246,7 @@ static int load(char **argv, const struct settings *s, struct config **out,
 		config_fail(*out, root, NULL, "expected a group with the settings of the hook");
 		return -EINVAL;
 	}
-	o = collect_options(argv, s);
-	if (!o)
-		return -EINVAL;
-	lay_over(root, o, keep);
-	json_decref(o);
+	lay_over(root, s->options, keep);
 	o = json_object_get(root, "type");
 	if (o && strcmp(json_string_value(o) ?: "", s->hook)) {
 		config_fail(*out, root, "type", "is another hook than '%s'",
@@ -332,62 +300,42 @@ out:
 	return status;
 }
 
-static int parse(int argc, char **argv, struct settings *s)
-{
-	double number;
-	int opt, status;
+static const struct option_entry table[] = {
+	{ "-c FILE", "settings of the hook (libconfig or JSON)", OPTION_TEXT(struct settings, file) },
+	{ "-o K=V...", "one setting: the same key again, or commas in the value, make a list; dots in the key "
+		       "lead into groups", OPTION_TAKE(struct settings, options, tool_take_list_setting) },
+	{ "-f FMT", "format of the input, a name or {\"type\": ..., ...} (villas.human)",
+	  OPTION_TEXT(struct settings, in_format) },
+	{ "-F FMT", "format of the output (that of the input)", OPTION_TEXT(struct settings, out_format) },
+	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	  OPTION_TAKE(struct settings, signals, tool_take_types) },
+	{ "-v NUM", "samples that are given to the hook at once (1)",
+	  OPTION_WHOLE(struct settings, vector, 1, VECTOR_MAX) },
+	TOOL_OPTIONS,
+};
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "c:o:f:F:t:v:")) != -1) {
-		switch (opt) {
-		case 'c':
-			s->file = optarg;
-			break;
-		case 'o':
-			if (json_array_append_new(s->options, json_string(optarg))) {
-				fprintf(stderr, "%s: -o: not valid UTF-8\n", argv[0]);
-				return CLI_USAGE;
-			}
-			break;
-		case 'f':
-			s->in_format = optarg;
-			break;
-		case 'F':
-			s->out_format = optarg;
-			break;
-		case 't':
-			if (!tool_types(argv, optarg, &s->signals))
-				return CLI_USAGE;
-			break;
-		case 'v':
-			if (!tool_number(argv, opt, 1, VECTOR_MAX, &number))
-				return CLI_USAGE;
-			s->vector = (unsigned)number;
-			break;
-		default:
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status;
-		}
-	}
-	if (optind + 1 != argc) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
-	s->hook = argv[optind];
-	return -1;
-}
+static const struct options options = {
+	.synopsis = "[OPTIONS] HOOK",
+	.about = "Reads samples from standard input and writes to standard output what the hook\n"
+		 "HOOK makes of them.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
 
 int cli_hook(int argc, char **argv)
 {
 	struct settings s = { .in_format = "villas.human", .vector = 1,
-			      .options = json_array() };
+			      .options = json_object() };
 	int status;
 
 	tool_begin(argv);
 	clock_init();
-	status = parse(argc, argv, &s);
-	if (status < 0)
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status < 0) {
+		s.hook = argv[optind];
 		status = make(argv, &s);
+	}
 	json_decref(s.options);
 	signal_list_put(s.signals);
 	return status;

@@ -19,25 +19,17 @@
 #include "gateway/super_node/super_node.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
-static const char usage[] =
-	"[OPTIONS] [CONFIG]\n"
-	"\n"
-	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
-	"input) until SIGINT or SIGTERM, or until all paths have ended: not then with\n"
-	"idle_stop = false in CONFIG, nor with HTTP unless CONFIG says idle_stop = true.\n"
-	"Without CONFIG, and without an active path in it, it waits to be given one:\n"
-	"busbar ctl SOCKET restart CONFIG, or POST /api/v2/restart.\n"
-	"\n"
-	"  --control=SOCKET  path of the control socket, '@name' for an abstract one; without\n"
-	"            CONFIG it is @villas-node-PID, else that of CONFIG\n"
-	"  --http[=LISTEN]   offer HTTP at PORT, ADDRESS or ADDRESS:PORT\n"
-	"  -C        print what this build can do, as JSON\n";
+struct settings {
+	const char *control, *http, *level;
+	bool serves, off;
+};
 
-static int print_capabilities(char **argv)
+static int print_capabilities(const struct option_given *g)
 {
 	json_t *o = control_capabilities(control_request_names());
-	int status = o ? tool_print_json(argv, o) : CLI_FAILED;
+	int status = o ? tool_print_json((char *[]){ (char *)g->program }, o) : CLI_FAILED;
 
 	json_decref(o);
 	return status;
@@ -79,23 +71,52 @@ static void print_requests(void)
 	json_decref(names);
 }
 
-static int print_help(char **argv)
+static void print_what_there_is(void)
 {
-	tool_print_usage(argv, usage, stdout);
 	print_plugins("node-types", node_plugins, describe_node);
 	print_plugins("IO formats", format_plugins, describe_format);
 	print_plugins("hooks", hook_plugins, describe_hook);
 	print_requests();
-	return CLI_OK;
 }
 
-/* The name of a level in `busbar run`; NULL: unknown. */
-static const char *level_name(const char *text)
+/* The level is named as `busbar run` names it. */
+static int take_level(const struct option_given *g)
 {
-	if (!strcmp(text, "off") || !strcmp(text, "critical"))
-		return "error";
-	return log_level_parse(text) >= 0 ? text : NULL;
+	struct settings *s = g->to;
+
+	s->off = !strcmp(g->value, "off");
+	s->level = s->off || !strcmp(g->value, "critical") ? "error" : g->value;
+	return log_level_parse(s->level) >= 0 ? OPTIONS_GO_ON : tool_take_level(g);
 }
+
+static int take_http(const struct option_given *g)
+{
+	struct settings *s = g->to;
+
+	s->serves = true;
+	s->http = g->value;
+	return OPTIONS_GO_ON;
+}
+
+static const struct option_entry table[] = {
+	{ "--control SOCKET", "path of the control socket, '@name' for an abstract one; without CONFIG it is "
+			      "@villas-node-PID, else that of CONFIG", OPTION_TEXT(struct settings, control) },
+	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT", OPTION_CALL(take_http, NULL) },
+	{ "-C", "print what this build can do, as JSON", OPTION_CALL(print_capabilities, NULL) },
+	TOOL_OPTIONS_WITH(take_level),
+};
+
+static const struct options options = {
+	.synopsis = "[OPTIONS] [CONFIG]",
+	.about = "Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
+		 "input) until SIGINT or SIGTERM, or until all paths have ended: not then with\n"
+		 "idle_stop = false in CONFIG, nor with HTTP unless CONFIG says idle_stop = true.\n"
+		 "Without CONFIG, and without an active path in it, it waits to be given one:\n"
+		 "busbar ctl SOCKET restart CONFIG, or POST /api/v2/restart.\n",
+	.table = table,
+	.operands_max = 1,
+	.print_more = print_what_there_is,
+};
 
 /* For -d off: redirects standard error, with the log, to /dev/null. */
 static void silence(void)
@@ -110,67 +131,35 @@ static void silence(void)
 
 int cli_node(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "control", required_argument, NULL, 'c' },
-		{ "http", optional_argument, NULL, 'w' },
-		{ NULL, 0, NULL, 0 },
-	};
-	char run[] = "run", option[] = "-d";
 	char control[256] = "", http[128] = "";
-	char *level = NULL, *args[8];
-	int opt, status, n = 0;
-	bool off = false;
+	char run[] = "run", option[] = "-d", *args[8];
+	struct settings s = { 0 };
+	int status, n = 0;
 
 	tool_begin(argv);
-	while ((opt = getopt_long(argc, argv, TOOL_OPTIONS "C", longs, NULL)) !=
-	       -1) {
-		switch (opt) {
-		case 'c':
-			snprintf(control, sizeof(control), "--control=%s", optarg);
-			break;
-		case 'w':
-			snprintf(http, sizeof(http), "--http%s%s", optarg ? "=" : "",
-				 optarg ? optarg : "");
-			break;
-		case 'C':
-			return print_capabilities(argv);
-		case 'h':
-			return print_help(argv);
-		case 'd':
-			off = !strcmp(optarg, "off");
-			level = (char *)level_name(optarg);
-			if (level)
-				break;
-			return tool_option(argv, opt, usage);
-		default:
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status;
-		}
-	}
-	if (argc - optind > 1) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status >= 0)
+		return status;
 	args[n++] = run;
-	if (level) {
+	if (s.level) {
 		args[n++] = option;
-		args[n++] = level;
+		args[n++] = (char *)s.level;
 	}
-	if (*http)
+	snprintf(http, sizeof(http), "--http%s%s", s.http ? "=" : "", s.http ? s.http : "");
+	if (s.serves)
 		args[n++] = http;
 	else
 		super_node_set_idle_stop(SUPER_NODE_IDLE_STOP_UNSERVED);
-	if (optind == argc && !*control)
-		snprintf(control, sizeof(control), "--control=@villas-node-%d",
-			 (int)getpid());
+	if (s.control)
+		snprintf(control, sizeof(control), "--control=%s", s.control);
+	else if (optind == argc)
+		snprintf(control, sizeof(control), "--control=@villas-node-%d", (int)getpid());
 	if (*control)
 		args[n++] = control;
 	if (optind < argc)
 		args[n++] = argv[optind];
 	args[n] = NULL;
-	if (off)
+	if (s.off)
 		silence();
-	optind = 0; /* getopt() begins anew */
 	return cli_run(n, args);
 }

@@ -19,27 +19,12 @@
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/nearest.h"
+#include "util/options.h"
 
 /* Types of the values on standard input without -t. */
 #define TYPES_DEFAULT "512f"
 /* How long output stays in the buffer at most. */
 #define FLUSH_MS 20
-
-static const char usage[] =
-	"[OPTIONS] CONFIG NODE\n"
-	"\n"
-	"Sends what comes from standard input to node NODE of CONFIG, and prints what the\n"
-	"node receives. Ends when standard input does.\n"
-	"\n"
-	"  -f FMT    format of both streams, a name or {\"type\": ..., ...} (villas.human)\n"
-	"  -t DT     types of the values on standard input, such as 12f3i (512f)\n"
-	"  -o K=V    overrides a setting of the node; dots in the key lead into groups\n"
-	"  -x        swaps the node's two sides: what `in` says is for sending\n"
-	"  -s        only send\n"
-	"  -r        only receive\n"
-	"  -T S      end after S seconds\n"
-	"  -L NUM    end after NUM samples were sent\n"
-	"  -l NUM    end after NUM samples were received, and not with standard input\n";
 
 struct settings {
 	const char *format, *config, *node;
@@ -48,7 +33,7 @@ struct settings {
 	struct signal_list *signals;
 	bool swap, send_only, receive_only;
 	double seconds; /* < 0: no limit */
-	double send_max, receive_max;
+	uint64_t send_max, receive_max;
 };
 
 static struct super_node *running;
@@ -128,7 +113,7 @@ static json_t *find_node(char **argv, const struct settings *s,
 		return NULL;
 	}
 	json_array_foreach(s->options, i, o)
-		if (tool_set(argv, node, json_string_value(o), false, keep))
+		if (tool_set(argv[0], node, json_string_value(o), false, keep))
 			return NULL;
 	return node;
 }
@@ -355,8 +340,8 @@ static int make(char **argv, struct settings *s)
 	pipe_ends.in_format = in.format;
 	pipe_ends.out_format = out.format;
 	pipe_ends.signals = s->signals;
-	pipe_ends.send_max = (uint64_t)s->send_max;
-	pipe_ends.receive_max = (uint64_t)s->receive_max;
+	pipe_ends.send_max = s->send_max;
+	pipe_ends.receive_max = s->receive_max;
 	plugin_extend(node_plugins, pipe_plugins);
 	if (config_load(s->config, &c) || rewrite(argv, s, c, keep))
 		goto out;
@@ -374,72 +359,44 @@ out:
 	return status;
 }
 
-static int take_number(char **argv, int opt, struct settings *s)
-{
-	double *value = opt == 'L' ? &s->send_max :
-			opt == 'l' ? &s->receive_max : &s->seconds;
+static const struct option_entry table[] = {
+	{ "-f FMT", "format of both streams, a name or {\"type\": ..., ...} (villas.human)",
+	  OPTION_TEXT(struct settings, format) },
+	{ "-t DT", "types of the values on standard input, such as 12f3i (512f)",
+	  OPTION_TAKE(struct settings, signals, tool_take_types) },
+	{ "-o K=V...", "overrides a setting of the node; dots in the key lead into groups",
+	  OPTION_TAKE(struct settings, options, tool_take_text) },
+	{ "-x", "swaps the node's two sides: what `in` says is for sending", OPTION_FLAG(struct settings, swap) },
+	{ "-s", "only send", OPTION_FLAG(struct settings, send_only) },
+	{ "-r", "only receive", OPTION_FLAG(struct settings, receive_only) },
+	{ "-T S", "end after S seconds", OPTION_REAL(struct settings, seconds, 0, 1e15) },
+	{ "-L NUM", "end after NUM samples were sent", OPTION_WHOLE(struct settings, send_max, 0, 1e15) },
+	{ "-l NUM", "end after NUM samples were received, and not with standard input",
+	  OPTION_WHOLE(struct settings, receive_max, 0, 1e15) },
+	TOOL_OPTIONS,
+};
 
-	if (!tool_number(argv, opt, 0, 1e15, value))
-		return CLI_USAGE;
-	if (opt != 'T' && *value != rint(*value)) {
-		fprintf(stderr, "%s: -%c %s: expected a whole number\n", argv[0],
-			opt, optarg);
-		return CLI_USAGE;
-	}
-	return -1;
-}
-
-static int take_option(char **argv, int opt, struct settings *s)
-{
-	switch (opt) {
-	case 'f':
-		s->format = optarg;
-		return -1;
-	case 't':
-		return tool_types(argv, optarg, &s->signals) ? -1 : CLI_USAGE;
-	case 'o':
-		if (!json_array_append_new(s->options, json_string(optarg)))
-			return -1;
-		fprintf(stderr, "%s: -o: not valid UTF-8\n", argv[0]);
-		return CLI_USAGE;
-	case 'x':
-		s->swap = true;
-		return -1;
-	case 's':
-		s->send_only = true;
-		return -1;
-	case 'r':
-		s->receive_only = true;
-		return -1;
-	case 'T':
-	case 'L':
-	case 'l':
-		return take_number(argv, opt, s);
-	}
-	return tool_option(argv, opt, usage);
-}
+static const struct options options = {
+	.synopsis = "[OPTIONS] CONFIG NODE",
+	.about = "Sends what comes from standard input to node NODE of CONFIG, and prints what the\n"
+		 "node receives. Ends when standard input does.\n",
+	.table = table,
+	.operands_min = 2,
+	.operands_max = 2,
+};
 
 static int parse(int argc, char **argv, struct settings *s)
 {
-	int opt, status;
+	int status = options_parse(&options, argc, argv, s, NULL);
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "f:t:o:xsrT:L:l:")) != -1) {
-		status = take_option(argv, opt, s);
-		if (status >= 0)
-			return status;
-	}
-	if (optind + 2 != argc) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
-	if (s->send_only && s->receive_only) {
-		fprintf(stderr, "%s: -s and -r exclude each other\n", argv[0]);
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (s->send_only && s->receive_only)
+		return options_wrong(&options, argv, "-s and -r exclude each other");
 	s->config = argv[optind];
 	s->node = argv[optind + 1];
 	pipe_ends.any_signals = !s->signals;
-	if (!s->signals && !tool_types(argv, TYPES_DEFAULT, &s->signals))
+	if (!s->signals && !tool_types(argv[0], TYPES_DEFAULT, &s->signals))
 		return CLI_FAILED;
 	return -1;
 }

@@ -16,55 +16,14 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
 /* Output is written when it has been in the buffer for this time. */
 #define FLUSH_NS UINT64_C(1000000)
 
-static const char usage[] =
-	"[OPTIONS] SIGNAL\n"
-	"\n"
-	"Writes samples of a generated signal to standard output. SIGNAL: mixed, random,\n"
-	"sine, square, triangle, ramp, counter, constant or pulse.\n"
-	"\n"
-	"  -f FMT    format, a name or {\"type\": ..., ...} (villas.human)\n"
-	"  -v NUM    values in a sample (1)\n"
-	"  -r HZ     samples per second (10)\n"
-	"  -n        not in real time: as fast as they are taken\n"
-	"  -l NUM    end after so many samples\n"
-	"  -F HZ     frequency of the signal (1); of a ramp its period in seconds\n"
-	"  -a AMP    amplitude (1)\n"
-	"  -D DEV    standard deviation of a random walk's step (0.2)\n"
-	"  -o OFF    added to every value (0)\n"
-	"  -p RAD    phase (0)\n"
-	"  -w NUM    samples that a pulse lasts (1)\n"
-	"  -L VAL    value between pulses (0)\n"
-	"  -H VAL    value of a pulse (1)\n";
-
-struct number {
-	int opt;
-	const char *key; /* key of the node's configuration */
-	bool whole;
-	double min, max;
-};
-
-static const struct number numbers[] = {
-	{ 'v', "values", true, 1, SIGNALS_MAX },
-	{ 'r', "rate", false, 1e-6, 1e9 },
-	{ 'l', "limit", true, -1, 1e15 },
-	{ 'F', "frequency", false, 1e-12, 1e12 },
-	{ 'a', "amplitude", false, -1e300, 1e300 },
-	{ 'D', "stddev", false, 0, 1e300 },
-	{ 'o', "offset", false, -1e300, 1e300 },
-	{ 'p', "phase", false, -1e9, 1e9 },
-	{ 'w', "pulse_width", false, 0, 1e15 },
-	{ 'L', "pulse_low", false, -1e300, 1e300 },
-	{ 'H', "pulse_high", false, -1e300, 1e300 },
-};
-
 struct settings {
 	const char *format;
-	bool realtime;
-	double rate_hz;
+	bool fast; /* not in real time */
 	json_t *node; /* configuration */
 };
 
@@ -78,9 +37,9 @@ static void interrupt(void)
 /* Must the buffered output be written now? */
 static bool must_flush(const struct settings *s, const struct tool_output *out)
 {
-	if (!s->realtime)
+	if (s->fast)
 		return false;
-	return s->rate_hz <= 1000 ||
+	return json_number_value(json_object_get(s->node, "rate")) <= 1000 ||
 	       clock_monotonic_ns_slow() - out->flushed_ns > FLUSH_NS;
 }
 
@@ -157,79 +116,71 @@ out:
 	return status;
 }
 
-/* Puts the option's number into the node's configuration. */
-static bool take_number(char **argv, int opt, struct settings *s)
-{
-	const struct number *n = numbers;
-	double v;
+/* What a number sets in the node's configuration. */
+struct number {
+	const char *key;
+	bool whole;
+	double min, max;
+};
 
-	while (n->opt != opt)
-		n++;
-	if (!tool_number(argv, opt, n->min, n->max, &v))
-		return false;
-	if (n->whole && v != rint(v)) {
-		fprintf(stderr, "%s: -%c %s: expected a whole number\n",
-			argv[0], opt, optarg);
-		return false;
-	}
-	json_object_set_new(s->node, n->key,
-			    n->whole ? json_integer((json_int_t)v) :
-				       json_real(v));
-	if (opt == 'r')
-		s->rate_hz = v;
-	return true;
+static int take_number(const struct option_given *g)
+{
+	const struct number *n = g->entry->data;
+	struct settings *s = g->to;
+	char *end;
+	double v = strtod(g->value, &end);
+
+	if (end == g->value || *end || !(v >= n->min && v <= n->max) || (n->whole && v != rint(v)))
+		return options_refuse(g, "expected a %snumber from %g to %g", n->whole ? "whole " : "", n->min,
+				      n->max);
+	json_object_set_new(s->node, n->key, n->whole ? json_integer((json_int_t)v) : json_real(v));
+	return OPTIONS_GO_ON;
 }
 
-static int parse(int argc, char **argv, struct settings *s)
-{
-	int opt, status;
+#define NUMBER(...) OPTION_CALL(take_number, &(const struct number){ __VA_ARGS__ })
 
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS
-			     "f:nv:r:l:F:a:D:o:p:w:L:H:")) != -1) {
-		switch (opt) {
-		case 'f':
-			s->format = optarg;
-			break;
-		case 'n':
-			s->realtime = false;
-			break;
-		case 'd':
-		case 'V':
-		case 'h':
-		case '?':
-			status = tool_option(argv, opt, usage);
-			if (status >= 0)
-				return status;
-			break;
-		default:
-			if (!take_number(argv, opt, s))
-				return CLI_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
-	json_object_set_new(s->node, "signal", json_string(argv[optind]));
-	json_object_set_new(s->node, "realtime", json_boolean(s->realtime));
-	return -1;
-}
+static const struct option_entry table[] = {
+	{ "-f FMT", "format, a name or {\"type\": ..., ...} (villas.human)", OPTION_TEXT(struct settings, format) },
+	{ "-v NUM", "values in a sample (1)", NUMBER("values", true, 1, SIGNALS_MAX) },
+	{ "-r HZ", "samples per second (10)", NUMBER("rate", false, 1e-6, 1e9) },
+	{ "-n", "not in real time: as fast as they are taken", OPTION_FLAG(struct settings, fast) },
+	{ "-l NUM", "end after so many samples", NUMBER("limit", true, -1, 1e15) },
+	{ "-F HZ", "frequency of the signal (1); of a ramp its period in seconds",
+	  NUMBER("frequency", false, 1e-12, 1e12) },
+	{ "-a AMP", "amplitude (1)", NUMBER("amplitude", false, -1e300, 1e300) },
+	{ "-D DEV", "standard deviation of a random walk's step (0.2)", NUMBER("stddev", false, 0, 1e300) },
+	{ "-o OFF", "added to every value (0)", NUMBER("offset", false, -1e300, 1e300) },
+	{ "-p RAD", "phase (0)", NUMBER("phase", false, -1e9, 1e9) },
+	{ "-w NUM", "samples that a pulse lasts (1)", NUMBER("pulse_width", false, 0, 1e15) },
+	{ "-L VAL", "value between pulses (0)", NUMBER("pulse_low", false, -1e300, 1e300) },
+	{ "-H VAL", "value of a pulse (1)", NUMBER("pulse_high", false, -1e300, 1e300) },
+	TOOL_OPTIONS,
+};
+
+static const struct options options = {
+	.synopsis = "[OPTIONS] SIGNAL",
+	.about = "Writes samples of a generated signal to standard output. SIGNAL: mixed, random,\n"
+		 "sine, square, triangle, ramp, counter, constant or pulse.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
 
 int cli_signal(int argc, char **argv)
 {
 	struct settings s = {
 		.format = "villas.human",
-		.realtime = true,
-		.rate_hz = 10,
-		.node = json_pack("{ss si sb}", "type", "signal", "values", 1,
-				  "builtin", 0),
+		.node = json_pack("{ss si sb sf}", "type", "signal", "values", 1, "builtin", 0, "rate", 10.0),
 	};
 	int status;
 
 	tool_begin(argv);
-	status = parse(argc, argv, &s);
-	if (status < 0)
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status < 0) {
+		json_object_set_new(s.node, "signal", json_string(argv[optind]));
+		json_object_set_new(s.node, "realtime", json_boolean(!s.fast));
 		status = run(argv, &s);
+	}
 	json_decref(s.node);
 	return status;
 }

@@ -12,145 +12,68 @@
 #include "gateway/plugin/format.h"
 #include "util/clock.h"
 #include "util/log.h"
-
-#define DURATION_MAX_S 86400.0
+#include "util/options.h"
 
 struct settings {
 	struct fault_sim_parameters p;
 	const char *out, *format;
-	double duration_s, values, start_s;
+	double duration_s, start_s;
+	bool with_sums; /* of voltages and currents: 8 values, else 6 */
 };
 
-static void print_help(FILE *out)
+static int take_phases(const struct option_given *g)
 {
-	fputs("usage: busbar simulate fault [OPTIONS]\n"
-	      "\n"
-	      "Writes voltages and currents at one end of a power line on which a short\n"
-	      "circuit happens and is cleared. The same options give the same file.\n"
-	      "\n"
-	      "  -o, --output FILE        where to write; default standard output\n"
-	      "  -f, --format FMT         villas.human, csv, tsv or {\"type\": ...};\n"
-	      "                           default by the file's name\n"
-	      "  -d, --duration S         0.5\n"
-	      "  -r, --rate HZ            samples per second, 10000\n"
-	      "      --values N           6: voltages and currents; 8: also their sums (8)\n"
-	      "      --start S            time of the first sample, seconds since 1970 (0)\n"
-	      "      --fault-at S         0.2; below 0: no fault\n"
-	      "      --clear-at S         when the breaker begins to open, 0.3; below 0: never\n"
-	      "      --phases ABC         phases that touch ground: a, b, c, ab ... abc (a)\n"
-	      "      --location X         of the fault, 0 at the bus to 1 at the load (0.5)\n"
-	      "      --fault-resistance R in ohm, 0.5\n"
-	      "      --voltage V          line to line, 110000\n"
-	      "      --frequency HZ       50\n"
-	      "      --source-power VA    short-circuit power, 2e9\n"
-	      "      --line-length KM     50\n"
-	      "      --load-power W       40e6\n"
-	      "  -h, --help               this text\n",
-	      out);
-}
+	unsigned phases = 0;
 
-static bool parse_phases(const char *text, unsigned *phases)
-{
-	*phases = 0;
-	for (; *text; text++) {
-		if (*text < 'a' || *text > 'c')
-			return false;
-		*phases |= 1u << (*text - 'a');
+	for (const char *at = g->value; *at; at++) {
+		if (*at < 'a' || *at > 'c')
+			return options_refuse(g, "expected letters of a, b and c");
+		phases |= 1u << (*at - 'a');
 	}
-	return *phases != 0;
+	if (!phases)
+		return options_refuse(g, "expected letters of a, b and c");
+	*(unsigned *)option_member(g) = phases;
+	return OPTIONS_GO_ON;
 }
 
-/* The variable of an option with a number; `c`: the result of getopt_long(). */
-static double *number_at(struct settings *s, int c)
-{
-	switch (c) {
-	case 'd': return &s->duration_s;
-	case 'r': return &s->p.rate_hz;
-	case 'V': return &s->values;
-	case 'S': return &s->start_s;
-	case 'F': return &s->p.fault_at_s;
-	case 'C': return &s->p.clear_at_s;
-	case 'L': return &s->p.location;
-	case 'R': return &s->p.fault_resistance_ohm;
-	case 'U': return &s->p.voltage_v;
-	case 'H': return &s->p.frequency_hz;
-	case 'P': return &s->p.source_power_va;
-	case 'K': return &s->p.line_km;
-	case 'W': return &s->p.load_power_w;
-	default: return NULL;
-	}
-}
+#define NUMBER(member) OPTION_REAL(struct settings, member, -INFINITY, INFINITY)
 
-static const struct option options[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "format", required_argument, NULL, 'f' },
-	{ "duration", required_argument, NULL, 'd' },
-	{ "rate", required_argument, NULL, 'r' },
-	{ "values", required_argument, NULL, 'V' },
-	{ "start", required_argument, NULL, 'S' },
-	{ "fault-at", required_argument, NULL, 'F' },
-	{ "clear-at", required_argument, NULL, 'C' },
-	{ "phases", required_argument, NULL, 'p' },
-	{ "location", required_argument, NULL, 'L' },
-	{ "fault-resistance", required_argument, NULL, 'R' },
-	{ "voltage", required_argument, NULL, 'U' },
-	{ "frequency", required_argument, NULL, 'H' },
-	{ "source-power", required_argument, NULL, 'P' },
-	{ "line-length", required_argument, NULL, 'K' },
-	{ "load-power", required_argument, NULL, 'W' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+static const struct option_entry table[] = {
+	{ "-o, --output FILE", "where to write; default standard output", OPTION_TEXT(struct settings, out) },
+	{ "-f, --format FMT", "villas.human, csv, tsv or {\"type\": ...}; default by the file's name",
+	  OPTION_TEXT(struct settings, format) },
+	{ "-d, --duration S", "of the waveform (0.5)", OPTION_REAL(struct settings, duration_s, 1e-9, 86400) },
+	{ "-r, --rate HZ", "samples per second (10000)", NUMBER(p.rate_hz) },
+	{ "--values 6|8", "6: voltages and currents; 8: also their sums (8)",
+	  OPTION_CHOICE(struct settings, with_sums) },
+	{ "--start S", "time of the first sample, seconds since 1970 (0)",
+	  OPTION_REAL(struct settings, start_s, -9e9, 9e9) },
+	{ "--fault-at S", "below 0: no fault (0.2)", NUMBER(p.fault_at_s) },
+	{ "--clear-at S", "when the breaker begins to open; below 0: never (0.3)", NUMBER(p.clear_at_s) },
+	{ "--phases ABC", "phases that touch ground: a, b, c, ab ... abc (a)", OPTION_TAKE(struct settings, p.fault_phases, take_phases) },
+	{ "--location X", "of the fault, 0 at the bus to 1 at the load (0.5)", NUMBER(p.location) },
+	{ "--fault-resistance R", "in ohm (0.5)", NUMBER(p.fault_resistance_ohm) },
+	{ "--voltage V", "line to line (110000)", NUMBER(p.voltage_v) },
+	{ "--frequency HZ", "of the grid (50)", NUMBER(p.frequency_hz) },
+	{ "--source-power VA", "short-circuit power (2e9)", NUMBER(p.source_power_va) },
+	{ "--line-length KM", "of the line (50)", NUMBER(p.line_km) },
+	{ "--load-power W", "of the load (40e6)", NUMBER(p.load_power_w) },
+	{ .form = NULL },
 };
 
-static int usage(const char *what, const char *text, const char *right)
+static const struct options options = {
+	.program = "busbar simulate",
+	.synopsis = "fault [OPTIONS]",
+	.about = "Writes voltages and currents at one end of a power line on which a short\n"
+		 "circuit happens and is cleared. The same options give the same file.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
+
+static unsigned values_of(const struct settings *s)
 {
-	fprintf(stderr, "busbar simulate fault: %s '%s' is not %s\n", what, text,
-		right);
-	return CLI_USAGE + 1;
-}
-
-/* 0: go on; else the exit status plus 1. */
-static int parse(int argc, char **argv, struct settings *s)
-{
-	int c, index = 0;
-
-	while ((c = getopt_long(argc, argv, "o:f:d:r:h", options, &index)) >= 0) {
-		double *number = number_at(s, c);
-		char *end;
-
-		if (number) {
-			*number = strtod(optarg, &end);
-			if (end == optarg || *end || !isfinite(*number))
-				return usage("option value", optarg, "a number");
-		} else if (c == 'o') {
-			s->out = optarg;
-		} else if (c == 'f') {
-			s->format = optarg;
-		} else if (c == 'p') {
-			if (!parse_phases(optarg, &s->p.fault_phases))
-				return usage("--phases", optarg,
-					     "made of the letters a, b and c");
-		} else if (c == 'h') {
-			print_help(stdout);
-			return CLI_OK + 1;
-		} else {
-			print_help(stderr);
-			return CLI_USAGE + 1;
-		}
-	}
-	if (optind < argc)
-		return usage("argument", argv[optind], "known here");
-	if (s->values != 6 && s->values != 8) {
-		fputs("busbar simulate fault: --values is 6 or 8\n", stderr);
-		return CLI_USAGE + 1;
-	}
-	if (!(s->duration_s > 0) || s->duration_s > DURATION_MAX_S ||
-	    !(fabs(s->start_s) < 9e9)) {
-		fputs("busbar simulate fault: --duration is above 0 and up to a day\n",
-		      stderr);
-		return CLI_USAGE + 1;
-	}
-	return 0;
+	return s->with_sums ? 8 : 6;
 }
 
 static struct signal_list *make_signals(unsigned count)
@@ -229,7 +152,7 @@ static int write_samples(FILE *out, struct format *f, struct fault_sim *sim,
 	if (!smp)
 		return -ENOMEM;
 	smp->signals = f->signals;
-	smp->length = (uint32_t)s->values;
+	smp->length = (uint32_t)values_of(s);
 	smp->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
 	errno = 0;
 	if (f->header) {
@@ -261,7 +184,7 @@ static int simulate(const struct settings *s)
 		fprintf(stderr, "busbar simulate fault: %s\n", why);
 		return CLI_USAGE;
 	}
-	signals = make_signals((unsigned)s->values);
+	signals = make_signals(values_of(s));
 	if (!signals)
 		return CLI_FAILED;
 	ret = make_format(s, signals, &config, &format);
@@ -286,19 +209,14 @@ int cli_simulate(int argc, char **argv)
 	struct settings s = {
 		.p = fault_sim_default,
 		.duration_s = 0.5,
-		.values = 8,
+		.with_sums = true,
 	};
 	int status;
 
-	if (argc >= 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		print_help(stdout);
-		return CLI_OK;
-	}
-	if (argc < 2 || strcmp(argv[1], "fault")) {
-		fputs("busbar simulate: say what to simulate; there is: fault\n",
-		      stderr);
-		return CLI_USAGE;
-	}
-	status = parse(argc - 1, argv + 1, &s);
-	return status ? status - 1 : simulate(&s);
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status >= 0)
+		return status;
+	if (!strcmp(argv[optind], "fault"))
+		return simulate(&s);
+	return options_wrong(&options, argv, "say what to simulate; there is: fault");
 }

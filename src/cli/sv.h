@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "util/options.h"
+
 #define SV_CHANNELS_MAX 64
 
 /* What a stream carries: the code of IEC 61869-9 without its fixed order, such as F4800S2I4U4. */
@@ -13,8 +15,8 @@ struct sv_variant {
 	unsigned rate, asdus, currents, voltages;
 };
 
-/* False: `text` is no code, reported. */
-bool sv_variant_parse(char **argv, const char *text, struct sv_variant *v);
+/* Takes the code of an option into the variant that is its member. */
+int sv_variant_take(const struct option_given *g);
 /* The data set of a node `iec61850-9-2`: int32 with quality, of signals that are floats. */
 json_t *sv_variant_signals(const struct sv_variant *v);
 

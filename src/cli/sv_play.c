@@ -15,32 +15,20 @@
 #include "gateway/node/file/recording.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/options.h"
 
 /* The first sample is sent at a full second, so that smpCnt 0 is one; at least so much later. */
 #define LEAD_NS (NSEC_PER_SEC / 2)
 
-static const char usage[] =
-	"usage: busbar sv play [OPTIONS] RECORD INTERFACE\n"
-	"\n"
-	"Sends the analog channels of a COMTRADE record as a stream of sampled values, at the\n"
-	"rate of the record: first its currents, then its voltages (primary values), 4 bytes in\n"
-	"mA and 10 mV with 4 bytes of quality each. Needs root or CAP_NET_RAW.\n"
-	"\n"
-	"  -i SVID    the name of the stream (BUSBAR01)\n"
-	"  -v CODE    what is sent, such as F4800S2I4U4; by default the rate and all currents and\n"
-	"             voltages of the record, one sample in a message\n"
-	"  -c LIST    the channels in their order in the stream, by name or number (from 0), with\n"
-	"             commas between them: as many currents and voltages as -v says\n"
-	"  -s SYNC    smpSynch: none, local (the default) or global\n"
-	"  -l         begin again at the end, until SIGINT\n"
-	"  -t S       end after S seconds\n"
-	"  -o K=V     a setting of the node iec61850-9-2, such as app_id=16385 or\n"
-	"             out.simulation=true; dots in the key lead into groups\n"
-	"  -n         print the configuration of a gateway that does this, and end\n"
-	"  -h, --help this text\n";
+enum synch { UNSYNCHRONIZED, LOCAL, GLOBAL };
+
+static const char *const synch_names[] = {
+	[UNSYNCHRONIZED] = "not_synchronized", [LOCAL] = "local_clock", [GLOBAL] = "global_clock",
+};
 
 struct play {
-	const char *id, *record, *interface, *code, *channel_list, *synch;
+	const char *id, *record, *interface, *code, *channel_list;
+	enum synch synch;
 	bool loop, print;
 	double seconds;
 	json_t *node;     /* from -o */
@@ -221,7 +209,7 @@ static json_t *make_stream(const struct play *p)
 	set_default(out, "sv_id", json_string(p->id));
 	set_default(out, "smp_mod", json_string("samples_per_second"));
 	set_default(out, "smp_rate", json_integer(p->variant.rate));
-	set_default(out, "smp_synch", json_string(p->synch));
+	set_default(out, "smp_synch", json_string(synch_names[p->synch]));
 	set_default(out, "asdus", json_integer(p->variant.asdus));
 	set_default(out, "signals", sv_variant_signals(&p->variant));
 	return json_incref(p->node);
@@ -288,66 +276,42 @@ static int play(struct play *p)
 
 /* ---- the command line ---- */
 
-static bool take_synch(char **argv, struct play *p)
-{
-	static const struct {
-		const char *option, *value;
-	} names[] = { { "none", "not_synchronized" }, { "local", "local_clock" },
-		      { "global", "global_clock" } };
+static const struct option_entry table[] = {
+	{ "-i SVID", "the name of the stream (BUSBAR01)", OPTION_TEXT(struct play, id) },
+	{ "-v CODE", "what is sent, such as F4800S2I4U4; by default the rate and all currents and voltages of "
+		     "the record, one sample in a message", OPTION_TAKE(struct play, variant, sv_variant_take) },
+	{ "-c LIST", "the channels in their order in the stream, by name or number (from 0), with commas "
+		     "between them: as many currents and voltages as -v says",
+	  OPTION_TEXT(struct play, channel_list) },
+	{ "-s none|local|global", "smpSynch (local)", OPTION_CHOICE(struct play, synch) },
+	{ "-l", "begin again at the end, until SIGINT", OPTION_FLAG(struct play, loop) },
+	{ "-t S", "end after S seconds", OPTION_REAL(struct play, seconds, 0, 1e9) },
+	{ "-o K=V...", "a setting of the node iec61850-9-2, such as app_id=16385 or out.simulation=true; dots "
+		       "in the key lead into groups", OPTION_TAKE(struct play, node, tool_take_setting) },
+	{ "-n", "print the configuration of a gateway that does this, and end", OPTION_FLAG(struct play, print) },
+	{ .form = NULL },
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(optarg, names[i].option)) {
-			p->synch = names[i].value;
-			return true;
-		}
-	fprintf(stderr, "busbar sv %s: -s %s: expected none, local or global\n", argv[0], optarg);
-	return false;
-}
-
-static int take_option(char **argv, int opt, struct play *p)
-{
-	switch (opt) {
-	case 'i':
-		p->id = optarg;
-		return -1;
-	case 'v':
-		return sv_variant_parse(argv, optarg, &p->variant) ? -1 : CLI_USAGE;
-	case 'c':
-		p->channel_list = optarg;
-		return -1;
-	case 's':
-		return take_synch(argv, p) ? -1 : CLI_USAGE;
-	case 'l':
-		p->loop = true;
-		return -1;
-	case 't':
-		return tool_number(argv, opt, 0, 1e9, &p->seconds) ? -1 : CLI_USAGE;
-	case 'o':
-		return tool_set(argv, p->node, optarg, false, NULL) ? CLI_USAGE : -1;
-	case 'n':
-		p->print = true;
-		return -1;
-	}
-	fputs(usage, opt == 'h' ? stdout : stderr);
-	return opt == 'h' ? CLI_OK : CLI_USAGE;
-}
+static const struct options options = {
+	.program = "busbar sv play",
+	.synopsis = "[OPTIONS] RECORD INTERFACE",
+	.about = "Sends the analog channels of a COMTRADE record as a stream of sampled values, at the\n"
+		 "rate of the record: first its currents, then its voltages (primary values), 4 bytes in\n"
+		 "mA and 10 mV with 4 bytes of quality each. Needs root or CAP_NET_RAW.\n",
+	.table = table,
+	.operands_min = 2,
+	.operands_max = 2,
+};
 
 int cli_sv_play(int argc, char **argv)
 {
-	static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
-					       { NULL, 0, NULL, 0 } };
-	struct play p = { .id = "BUSBAR01", .synch = "local_clock", .seconds = -1,
+	struct play p = { .id = "BUSBAR01", .synch = LOCAL, .seconds = -1,
 			  .node = json_object() };
-	int opt, status = sv_check_words(argc, argv) ? -1 : CLI_USAGE;
+	int status = OPTIONS_WRONG;
 
 	log_init(LOG_INFO);
-	while (status < 0 &&
-	       (opt = getopt_long(argc, argv, "i:v:c:s:lt:o:nh", longs, NULL)) != -1)
-		status = take_option(argv, opt, &p);
-	if (status < 0 && argc - optind != 2) {
-		fputs(usage, stderr);
-		status = CLI_USAGE;
-	}
+	if (sv_check_words(argc, argv))
+		status = options_parse(&options, argc, argv, &p, NULL);
 	if (status < 0) {
 		p.record = argv[optind];
 		p.interface = argv[optind + 1];

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,24 +13,9 @@
 #include "cli/tool.h"
 #include "gateway/node/iec61850-9-2/streams.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define CHANNEL_BYTES 8 /* int32 with its quality */
-
-static const char usage[] =
-	"usage: busbar sv record [OPTIONS] SOURCE FILE\n"
-	"\n"
-	"Writes the samples of one stream to FILE, a COMTRADE record (.cff; or .cfg with .dat)\n"
-	"in A and V. SOURCE: a capture file (pcap, pcapng), or a network interface.\n"
-	"\n"
-	"  -i SVID    the stream; of several in a capture it has to be said\n"
-	"  -v CODE    what it carries, such as I4U4: four currents and four voltages of 8 bytes\n"
-	"             each; by default I4U4, or I3U3 for data sets of six values\n"
-	"  -f FORMAT  another format than COMTRADE, such as csv\n"
-	"  -t S       end after S seconds\n"
-	"  -o K=V     a setting of the node iec61850-9-2, such as app_id=16385; dots in the key\n"
-	"             lead into groups\n"
-	"  -n         print the configuration of a gateway that does this, and end\n"
-	"  -h, --help this text\n";
 
 struct record_options {
 	const char *id, *format, *source, *file;
@@ -41,49 +25,29 @@ struct record_options {
 	json_t *node; /* from -o */
 };
 
-static int parse(int argc, char **argv, struct record_options *o)
-{
-	static const struct option longs[] = { { "help", no_argument, NULL, 'h' },
-					       { NULL, 0, NULL, 0 } };
-	int opt;
+static const struct option_entry table[] = {
+	{ "-i SVID", "the stream; of several in a capture it has to be said",
+	  OPTION_TEXT(struct record_options, id) },
+	{ "-v CODE", "what it carries, such as I4U4: four currents and four voltages of 8 bytes each; by "
+		     "default I4U4, or I3U3 for data sets of six values", OPTION_TAKE(struct record_options, variant, sv_variant_take) },
+	{ "-f FORMAT", "another format than COMTRADE, such as csv", OPTION_TEXT(struct record_options, format) },
+	{ "-t S", "end after S seconds", OPTION_REAL(struct record_options, seconds, 0, 1e9) },
+	{ "-o K=V...", "a setting of the node iec61850-9-2, such as app_id=16385; dots in the key lead into "
+		       "groups", OPTION_TAKE(struct record_options, node, tool_take_setting) },
+	{ "-n", "print the configuration of a gateway that does this, and end",
+	  OPTION_FLAG(struct record_options, print) },
+	{ .form = NULL },
+};
 
-	while ((opt = getopt_long(argc, argv, "i:v:f:t:o:nh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'i':
-			o->id = optarg;
-			break;
-		case 'v':
-			o->has_variant = true;
-			if (!sv_variant_parse(argv, optarg, &o->variant))
-				return CLI_USAGE;
-			break;
-		case 'f':
-			o->format = optarg;
-			break;
-		case 't':
-			if (!tool_number(argv, opt, 0, 1e9, &o->seconds))
-				return CLI_USAGE;
-			break;
-		case 'o':
-			if (tool_set(argv, o->node, optarg, false, NULL))
-				return CLI_USAGE;
-			break;
-		case 'n':
-			o->print = true;
-			break;
-		default:
-			fputs(usage, opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? CLI_OK : CLI_USAGE;
-		}
-	}
-	if (argc - optind != 2) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
-	o->source = argv[optind];
-	o->file = argv[optind + 1];
-	return -1;
-}
+static const struct options options = {
+	.program = "busbar sv record",
+	.synopsis = "[OPTIONS] SOURCE FILE",
+	.about = "Writes the samples of one stream to FILE, a COMTRADE record (.cff; or .cfg with .dat)\n"
+		 "in A and V. SOURCE: a capture file (pcap, pcapng), or a network interface.\n",
+	.table = table,
+	.operands_min = 2,
+	.operands_max = 2,
+};
 
 /* The stream to record. NULL: there is none, or it is not clear which; reported. */
 static const struct sv_stream *choose(const struct sv_streams *s, const struct record_options *o)
@@ -211,9 +175,13 @@ int cli_sv_record(int argc, char **argv)
 	int status;
 
 	log_init(LOG_INFO);
-	status = sv_check_words(argc, argv) ? parse(argc, argv, &o) : CLI_USAGE;
-	if (status < 0)
+	status = sv_check_words(argc, argv) ? options_parse(&options, argc, argv, &o, NULL) : CLI_USAGE;
+	if (status < 0) {
+		o.has_variant = o.variant.currents + o.variant.voltages > 0;
+		o.source = argv[optind];
+		o.file = argv[optind + 1];
 		status = record(&o);
+	}
 	json_decref(o.node);
 	return status;
 }

@@ -22,9 +22,10 @@ static const char *take_number(const char *at, char letter, unsigned min, unsign
 	return number >= min && number <= max ? end : NULL;
 }
 
-bool sv_variant_parse(char **argv, const char *text, struct sv_variant *v)
+int sv_variant_take(const struct option_given *g)
 {
-	const char *at = text;
+	struct sv_variant *v = option_member(g);
+	const char *at = g->value;
 
 	*v = (struct sv_variant){ 0 };
 	if (toupper((unsigned char)*at) == 'F') {
@@ -35,11 +36,9 @@ bool sv_variant_parse(char **argv, const char *text, struct sv_variant *v)
 	at = take_number(at, 'U', 0, SV_CHANNELS_MAX, &v->voltages);
 	if (at && !*at && v->currents + v->voltages > 0 &&
 	    v->currents + v->voltages <= SV_CHANNELS_MAX)
-		return true;
-	fprintf(stderr,
-		"busbar sv %s: -v %s: expected samples a second, samples in a message, currents and voltages, such as F4800S2I4U4, or I4U4 alone; %u channels at most\n",
-		argv[0], text, SV_CHANNELS_MAX);
-	return false;
+		return OPTIONS_GO_ON;
+	return options_refuse(g, "expected samples a second, samples in a message, currents and voltages, such as F4800S2I4U4, or I4U4 alone; %u channels at most",
+			      SV_CHANNELS_MAX);
 }
 
 /* "IA" ... "IN" of three phases and neutral, else "I1" ... */

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,18 +27,13 @@ static int stop_fd = -1;
 
 void tool_begin(char **argv)
 {
-	static char name[64], help[] = "-h", version[] = "-V";
+	static char name[64];
 
 	if (strncmp(argv[0], "villas-", 7)) {
 		snprintf(name, sizeof(name), "busbar %s", argv[0]);
 		argv[0] = name;
 	}
 	tool_room = argv[0] + 7; /* "busbar " and "villas-" have 7 characters */
-	/* Other sub-commands have these long options, so the tools accept them. */
-	if (argv[1] && !strcmp(argv[1], "--help"))
-		argv[1] = help;
-	if (argv[1] && !strcmp(argv[1], "--version"))
-		argv[1] = version;
 	log_init(LOG_INFO);
 }
 
@@ -48,62 +42,42 @@ static bool swallow(enum log_level level, const char *line)
 	return true;
 }
 
-static int set_level(char **argv, const char *text)
+int tool_take_level(const struct option_given *g)
 {
-	int level = log_level_parse(text);
+	int level = log_level_parse(g->value);
 
-	if (!strcmp(text, "critical"))
+	if (!strcmp(g->value, "critical"))
 		level = LOG_ERROR;
-	if (!strcmp(text, "off")) {
+	if (!strcmp(g->value, "off")) {
 		log_set_sink(swallow);
 		level = LOG_ERROR;
 	}
-	if (level < 0) {
-		fprintf(stderr, "%s: -d %s: expected trace, debug, info, warning, error, critical or off\n",
-			argv[0], text);
-		return CLI_USAGE;
-	}
+	if (level < 0)
+		return options_refuse(g, "expected trace, debug, info, warning, error, critical or off");
 	log_set_level((enum log_level)level);
-	return -1;
+	return OPTIONS_GO_ON;
 }
 
-void tool_print_usage(char **argv, const char *usage, FILE *out)
+int tool_print_version(const struct option_given *g)
 {
-	fprintf(out, "usage: %s %s"
-		"  -d LVL    log level: trace, debug, info, warning, error, critical, off\n"
-		"  -V        print the version\n"
-		"  -h        this text\n", argv[0], usage);
+	printf("busbar %s\n", BUILD_VERSION);
+	return OPTIONS_END;
 }
 
-int tool_option(char **argv, int opt, const char *usage)
+int tool_take_text(const struct option_given *g)
 {
-	switch (opt) {
-	case 'd':
-		return set_level(argv, optarg);
-	case 'V':
-		printf("busbar %s\n", BUILD_VERSION);
-		return CLI_OK;
-	case 'h':
-		tool_print_usage(argv, usage, stdout);
-		return CLI_OK;
-	}
-	tool_print_usage(argv, usage, stderr);
-	return CLI_USAGE;
+	json_t **list = option_member(g);
+
+	return json_array_append_new(*list, json_string(g->value)) ? options_refuse(g, "not valid UTF-8") :
+								     OPTIONS_GO_ON;
 }
 
-bool tool_number(char **argv, int opt, double min, double max, double *value)
+int tool_take_types(const struct option_given *g)
 {
-	char *end;
-
-	*value = strtod(optarg, &end);
-	if (end != optarg && !*end && *value >= min && *value <= max)
-		return true;
-	fprintf(stderr, "%s: -%c %s: expected a number from %g to %g\n", argv[0],
-		opt, optarg, min, max);
-	return false;
+	return tool_types(g->program, g->value, option_member(g)) ? OPTIONS_GO_ON : OPTIONS_WRONG;
 }
 
-bool tool_types(char **argv, const char *text, struct signal_list **out)
+bool tool_types(const char *program, const char *text, struct signal_list **out)
 {
 	json_t *cfg = json_pack("{ss}", "-t", text);
 	char *json = cfg ? json_dumps(cfg, 0) : NULL;
@@ -111,7 +85,7 @@ bool tool_types(char **argv, const char *text, struct signal_list **out)
 	struct signal_list *l = NULL;
 
 	json_decref(cfg);
-	if (json && !config_load_text(argv[0], json, strlen(json), &c)) {
+	if (json && !config_load_text(program, json, strlen(json), &c)) {
 		if (signal_list_parse(&l, c, config_root(c), "-t"))
 			l = NULL;
 		config_destroy(c);

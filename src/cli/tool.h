@@ -16,12 +16,10 @@
 #include "cli/cli.h"
 #include "gateway/base/memory.h"
 #include "gateway/sample/sample.h"
+#include "util/options.h"
 
 /* The tool's name in the log: LOG_ROOM of the files that the tools share. */
 extern const char *tool_room;
-
-/* To be appended to the option string of getopt(). */
-#define TOOL_OPTIONS "d:hV"
 
 /* Number of samples that a tool reads and writes at a time. */
 #define TOOL_BATCH 64
@@ -32,23 +30,31 @@ extern const char *tool_room;
  */
 void tool_begin(char **argv);
 
-/*
- * Handles the options of every tool, and unknown ones. The exit status if the tool has to
- * end, or -1 to go on.
- */
-int tool_option(char **argv, int opt, const char *usage);
+/* The options of every tool, at the end of its table. */
+#define TOOL_OPTIONS TOOL_OPTIONS_WITH(tool_take_level)
+/* The same with another function that takes the level. */
+#define TOOL_OPTIONS_WITH(take_level) \
+	{ "-d LVL", "log level: trace, debug, info, warning, error, critical, off", \
+	  OPTION_CALL(take_level, NULL) }, \
+	{ "-V, --version", "print the version", OPTION_CALL(tool_print_version, NULL) }, \
+	{ .form = NULL }
 
-/* Prints "usage: NAME ..."; `usage` is the text after the name. */
-void tool_print_usage(char **argv, const char *usage, FILE *out);
+int tool_take_level(const struct option_given *g);
+int tool_print_version(const struct option_given *g);
+/* Of a member that is a list of signals: their types, "12f3i". */
+int tool_take_types(const struct option_given *g);
+/* Of a member that is a JSON object: "key.key=value", see tool_set(). With list_setting several
+ * values make a list. */
+int tool_take_setting(const struct option_given *g);
+int tool_take_list_setting(const struct option_given *g);
+/* Of a member that is a JSON array: appends the text. */
+int tool_take_text(const struct option_given *g);
 
 /* Prints an object, indented; returns the exit status. */
 int tool_print_json(char **argv, const json_t *object);
 
-/* The number of option -`opt`; false: not usable, reported. */
-bool tool_number(char **argv, int opt, double min, double max, double *value);
-
-/* The types of option -t, "12f3i". False: not usable, reported. */
-bool tool_types(char **argv, const char *text, struct signal_list **out);
+/* Signals of the types "12f3i". False: not usable, reported. */
+bool tool_types(const char *program, const char *text, struct signal_list **out);
 
 /*
  * From here on SIGINT and SIGTERM ask for the end (a second one ends the process at once),
@@ -71,8 +77,7 @@ int tool_stop_fd(void);
  * otherwise the last value counts. Replaced values are kept in the array `keep` if it is
  * not NULL. 0, or -EINVAL: error, reported.
  */
-int tool_set(char **argv, json_t *object, const char *assignment, bool lists,
-	     json_t *keep);
+int tool_set(const char *program, json_t *object, const char *assignment, bool lists, json_t *keep);
 
 /* Ordinary memory: unused room for long samples costs nothing. */
 extern struct memory_type tool_memory;

@@ -68,8 +68,7 @@ static int put(json_t *object, const char *key, json_t *value, bool lists,
 	return json_object_set_new(object, key, value);
 }
 
-int tool_set(char **argv, json_t *object, const char *assignment, bool lists,
-	     json_t *keep)
+int tool_set(const char *program, json_t *object, const char *assignment, bool lists, json_t *keep)
 {
 	char *key = strdup(assignment), *equals = key ? strchr(key, '=') : NULL;
 	char *part = key, *dot;
@@ -77,7 +76,7 @@ int tool_set(char **argv, json_t *object, const char *assignment, bool lists,
 	int ret = -EINVAL;
 
 	if (!equals || equals == key) {
-		fprintf(stderr, "%s: -o %s: expected KEY=VALUE\n", argv[0],
+		fprintf(stderr, "%s: -o %s: expected KEY=VALUE\n", program,
 			assignment);
 		goto out;
 	}
@@ -93,7 +92,7 @@ int tool_set(char **argv, json_t *object, const char *assignment, bool lists,
 		}
 		if (!json_is_object(inner)) {
 			fprintf(stderr, "%s: -o %s: '%s' is no group of keys\n",
-				argv[0], assignment, part);
+				program, assignment, part);
 			goto out;
 		}
 		object = inner;
@@ -101,11 +100,23 @@ int tool_set(char **argv, json_t *object, const char *assignment, bool lists,
 	value = parse_value(equals + 1, lists);
 	if (!value || put(object, part, value, lists, keep)) {
 		fprintf(stderr, "%s: -o %s: the value is not valid UTF-8\n",
-			argv[0], assignment);
+			program, assignment);
 		goto out;
 	}
 	ret = 0;
 out:
 	free(key);
 	return ret;
+}
+
+int tool_take_setting(const struct option_given *g)
+{
+	return tool_set(g->program, *(json_t **)option_member(g), g->value, false, NULL) ? OPTIONS_WRONG :
+											   OPTIONS_GO_ON;
+}
+
+int tool_take_list_setting(const struct option_given *g)
+{
+	return tool_set(g->program, *(json_t **)option_member(g), g->value, true, NULL) ? OPTIONS_WRONG :
+											  OPTIONS_GO_ON;
 }

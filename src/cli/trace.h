@@ -18,7 +18,6 @@ struct trace_settings {
 	/* Of --counters. */
 	bool counters;
 	const char *root;      /* NULL: the host itself */
-	bool timed;            /* an interval was given */
 	unsigned interval_ms, count; /* count 0: until Ctrl-C */
 	char **names;
 	int name_count;

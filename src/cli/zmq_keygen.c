@@ -2,7 +2,6 @@
 /* `busbar zmq-keygen` (villas-zmq-keygen): a key pair for the node-type zeromq. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,15 +9,24 @@
 #include "cli/tool.h"
 #include "cli/zmq_pair.h"
 #include "gateway/plugin/plugin.h"
+#include "util/options.h"
 
-static const char usage[] =
-	"[-s FILE]\n"
-	"\n"
-	"Prints a new key pair of CURVE for the node-type zeromq, as the group of a\n"
-	"configuration.\n"
-	"\n"
-	"  -s FILE   write the secret key to FILE, which must not exist yet and which only\n"
-	"            its owner may read, and print the public key alone\n";
+struct settings {
+	const char *file;
+};
+
+static const struct option_entry table[] = {
+	{ "-s FILE", "write the secret key to FILE, which must not exist yet and which only its owner may read, "
+		     "and print the public key alone", OPTION_TEXT(struct settings, file) },
+	TOOL_OPTIONS,
+};
+
+static const struct options options = {
+	.synopsis = "[-s FILE]",
+	.about = "Prints a new key pair of CURVE for the node-type zeromq, as the group of a\n"
+		 "configuration.\n",
+	.table = table,
+};
 
 /* A text of a configuration must not look like a variable of the environment. */
 static bool is_plain(const char *key)
@@ -75,27 +83,17 @@ static int print_pair(char **argv, const char *file, const char *public, const c
 int cli_zmq_keygen(int argc, char **argv)
 {
 	char public[CLI_ZMQ_KEY_SIZE], secret[CLI_ZMQ_KEY_SIZE];
-	const char *file = NULL;
-	int opt, status;
+	struct settings s = { 0 };
+	int status;
 
 	tool_begin(argv);
-	while ((opt = getopt(argc, argv, TOOL_OPTIONS "s:")) != -1) {
-		if (opt == 's') {
-			file = optarg;
-			continue;
-		}
-		status = tool_option(argv, opt, usage);
-		if (status >= 0)
-			return status;
-	}
-	if (optind != argc) {
-		tool_print_usage(argv, usage, stderr);
-		return CLI_USAGE;
-	}
+	status = options_parse(&options, argc, argv, &s, NULL);
+	if (status >= 0)
+		return status;
 	if (make_pair(argv, public, secret))
 		return CLI_FAILED;
-	status = file && write_secret(argv, file, secret) ? CLI_FAILED :
-		 print_pair(argv, file, public, secret);
+	status = s.file && write_secret(argv, s.file, secret) ? CLI_FAILED :
+		 print_pair(argv, s.file, public, secret);
 	explicit_bzero(secret, sizeof(secret));
 	return status;
 }

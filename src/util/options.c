@@ -172,7 +172,7 @@ static void print_help(const struct options *o, const char *program)
 
 static void store(const struct option_given *g, uint64_t value)
 {
-	void *member = (char *)g->to + g->entry->offset;
+	void *member = option_member(g);
 
 	switch (g->entry->size) {
 	case 1: *(uint8_t *)member = (uint8_t)value; break;
@@ -219,7 +219,7 @@ static int take_real(const struct option_given *g)
 	if (seconds)
 		store(g, (uint64_t)(value * 1e9));
 	else
-		*(double *)((char *)g->to + g->entry->offset) = value;
+		*(double *)option_member(g) = value;
 	return OPTIONS_GO_ON;
 }
 
@@ -263,7 +263,7 @@ static int take_choice(const struct option_given *g, const char *words)
 static int take(const struct option_given *g, const struct form *f)
 {
 	const struct option_entry *e = g->entry;
-	char *member = (char *)g->to + e->offset;
+	void *member = option_member(g);
 
 	switch ((enum option_kind)e->kind) {
 	case OPTION_KIND_TEXT:

@@ -95,7 +95,16 @@ struct option_entry {
 	OPTION_MEMBER(type, member, OPTION_IS(type, member, uint64_t)), .kind = OPTION_KIND_SECONDS, \
 	.min = (from), .max = (to)
 #define OPTION_CHOICE(type, member) OPTION_MEMBER(type, member, 1), .kind = OPTION_KIND_CHOICE
+/* The callback alone knows what it is for. */
 #define OPTION_CALL(function, ...) .kind = OPTION_KIND_CALL, .call = (function), .data = (__VA_ARGS__)
+/* The callback fills the member: option_member(). */
+#define OPTION_TAKE(type, member, function) \
+	OPTION_MEMBER(type, member, 1), .kind = OPTION_KIND_CALL, .call = (function)
+
+static inline void *option_member(const struct option_given *g)
+{
+	return (char *)g->to + g->entry->offset;
+}
 
 struct options {
 	const char *program;  /* in messages, "busbar delivery"; NULL: argv[0] */

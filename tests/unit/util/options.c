@@ -191,21 +191,21 @@ static void the_help_is_made_of_the_table(void **state)
 	assert_string_equal(said,
 			    "usage: busbar test [OPTIONS] FILE\n       busbar test list\n\nWhat it does.\n\n"
 			    "  -j, --json           print JSON\n"
-			    "  -q                      no live line\n"
-			    "  -v, --verbose           more; again: still more\n"
-			    "  -f, --format FMT        format of the file\n"
-			    "      --lanes N           data lanes of each port: with a text that is longer than the line\n"
-			    "                          it is in, so that a second one is needed\n"
-			    "      --small N           a byte\n"
-			    "      --seed N            of random numbers\n"
-			    "  -w, --wait SECONDS      until it ends\n"
-			    "      --share X           of it\n"
+			    "  -q                   no live line\n"
+			    "  -v, --verbose        more; again: still more\n"
+			    "  -f, --format FMT     format of the file\n"
+			    "      --lanes N        data lanes of each port: with a text that is longer than the line\n"
+			    "                       it is in, so that a second one is needed\n"
+			    "      --small N        a byte\n"
+			    "      --seed N         of random numbers\n"
+			    "  -w, --wait SECONDS   until it ends\n"
+			    "      --share X        of it\n"
 			    "      --summary text|json|none\n"
-			    "                          its form\n"
+			    "                       its form\n"
 			    "      --allow-user USER...\n"
-			    "                          may plug in\n"
-			    "      --http[=LISTEN]     offers HTTP\n"
-			    "  -h, --help              this text\n\nExit status: 0.\n");
+			    "                       may plug in\n"
+			    "      --http[=LISTEN]  offers HTTP\n"
+			    "  -h, --help           this text\n\nExit status: 0.\n");
 }
 
 int main(void)
