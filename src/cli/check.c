@@ -12,23 +12,30 @@
 #include "gateway/super_node/schema.h"
 #include "gateway/super_node/super_node.h"
 #include "util/log.h"
+#include "util/options.h"
 
-static const char usage[] =
-	"usage: busbar check [options] CONFIG...\n"
-	"\n"
-	"Reads configurations (libconfig or JSON, '-' for standard input) and reports\n"
-	"all errors with file, line and key. Nothing is started.\n"
-	"\n"
-	"  -j, --json   print the configuration as JSON, includes and ${VARIABLES}\n"
-	"               put in\n"
-	"  -e, --explain [WHAT]\n"
-	"               tell what a key, group, node-type, hook or format means\n"
-	"               (paths.queuelen, file.in.eof, logging, scale); without WHAT\n"
-	"               list them\n"
-	"  -q           say nothing about files without errors\n"
-	"  -h, --help   this text\n"
-	"\n"
-	"Exit status: 0 no errors, 2 errors or wrong usage.\n";
+struct settings {
+	bool quiet, json, explain;
+};
+
+static const struct option_entry table[] = {
+	{ "-j, --json", "print the configuration as JSON, includes and ${VARIABLES} put in",
+	  OPTION_FLAG(struct settings, json) },
+	{ "-e, --explain", "tell what a key, group, node-type, hook or format means (paths.queuelen, file.in.eof, "
+			   "logging, scale); without WHAT list them", OPTION_FLAG(struct settings, explain) },
+	{ "-q", "say nothing about files without errors", OPTION_FLAG(struct settings, quiet) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar check",
+	.synopsis = "[-q] [--json] CONFIG...\n--explain [WHAT]",
+	.about = "Reads configurations (libconfig or JSON, '-' for standard input) and reports\n"
+		 "all errors with file, line and key. Nothing is started.\n",
+	.table = table,
+	.any_operands = true,
+	.end = "Exit status: 0 no errors, 2 errors or wrong usage.\n",
+};
 
 static int check(const char *file, bool quiet, bool json)
 {
@@ -57,45 +64,19 @@ static int check(const char *file, bool quiet, bool json)
 
 int cli_check(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "explain", no_argument, NULL, 'e' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	bool quiet = false, json = false, explain = false;
-	int opt, ret = CLI_OK;
+	struct settings s = { 0 };
+	int ret = options_parse(&options, argc, argv, &s, NULL);
 
-	while ((opt = getopt_long(argc, argv, "qjeh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'q':
-			quiet = true;
-			break;
-		case 'e':
-			explain = true;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return CLI_OK;
-		default:
-			fputs(usage, stderr);
-			return CLI_USAGE;
-		}
-	}
-	if (explain && argc - optind <= 1) {
-		log_init(LOG_WARN);
-		return config_explain(argv[optind], stdout) ? CLI_USAGE : CLI_OK;
-	}
-	if (optind == argc || explain) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
+	if (ret >= 0)
+		return ret;
+	if (s.explain ? argc - optind > 1 : optind == argc)
+		return options_usage(&options, argv);
 	log_init(LOG_WARN);
+	if (s.explain)
+		return config_explain(argv[optind], stdout) ? CLI_USAGE : CLI_OK;
+	ret = CLI_OK;
 	for (int i = optind; i < argc; i++)
-		if (check(argv[i], quiet, json))
+		if (check(argv[i], s.quiet, s.json))
 			ret = CLI_USAGE;
 	return ret;
 }

@@ -20,37 +20,9 @@
 #include "cli/ctl_http.h"
 #include "cli/ctl_print.h"
 #include "util/container_of.h"
+#include "util/options.h"
 
 #define ANSWER_MAX (64u << 20)
-
-static const char usage[] =
-	"usage: busbar ctl [options] SOCKET REQUEST...\n"
-	"       busbar ctl [options] --url=URL REQUEST...\n"
-	"\n"
-	"Asks or commands the gateway that was started with --control=SOCKET or with\n"
-	"the key `control`, or the one whose HTTP server is at URL.\n"
-	"\n"
-	"  status | capabilities | config   about the gateway\n"
-	"  nodes | paths                    what it consists of\n"
-	"  stats [NODE]                     counters and latencies\n"
-	"  stats-reset                      all of them to zero\n"
-	"  node NODE [COMMAND]              COMMAND: start, stop, pause, resume, restart,\n"
-	"                                   stats, reset, rewind; none: show it\n"
-	"  path PATH [COMMAND]              PATH: name, number from 0 or UUID\n"
-	"  reload [FILE]                    take what has changed in the configuration\n"
-	"  restart [FILE]                   stop everything and start anew\n"
-	"  shutdown                         end it\n"
-	"  GET|POST /PATH [JSON]            any request, see busbar-ctl(1)\n"
-	"\n"
-	"  -j, --json         print the answer as JSON\n"
-	"  -t, --timeout=S    wait at most so many seconds for the answer (30)\n"
-	"  -u, --url=URL      http://HOST[:PORT] or https://HOST[:PORT]\n"
-	"  --token-file=FILE  the token to show it\n"
-	"  --ca=FILE          authority of its certificate, in place of the system's\n"
-	"  --cert=FILE, --key=FILE  certificate to show it\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"Exit status: 0 done, 1 refused or no answer, 2 wrong usage.\n";
 
 struct ctl_request {
 	const char *method;
@@ -303,68 +275,57 @@ struct ctl_options {
 	bool json;
 };
 
-/* CLI_OK, an exit status, or -1: help was printed. */
-static int parse_options(int argc, char **argv, struct ctl_options *o)
-{
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "timeout", required_argument, NULL, 't' },
-		{ "url", required_argument, NULL, 'u' },
-		{ "token-file", required_argument, NULL, 'T' },
-		{ "ca", required_argument, NULL, 'A' },
-		{ "cert", required_argument, NULL, 'C' },
-		{ "key", required_argument, NULL, 'K' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	char *end;
-	int opt;
+static const struct option_entry table[] = {
+	{ "-j, --json", "print the answer as JSON", OPTION_FLAG(struct ctl_options, json) },
+	{ "-t, --timeout S", "wait at most so many seconds for the answer (30)",
+	  OPTION_REAL(struct ctl_options, timeout_s, 1e-3, 1e6) },
+	{ "-u, --url URL", "http://HOST[:PORT] or https://HOST[:PORT]", OPTION_TEXT(struct ctl_options, http.url) },
+	{ "--token-file FILE", "the token to show it", OPTION_TEXT(struct ctl_options, http.token_file) },
+	{ "--ca FILE", "authority of its certificate, in place of the system's",
+	  OPTION_TEXT(struct ctl_options, http.ca) },
+	{ "--cert FILE", "certificate to show it", OPTION_TEXT(struct ctl_options, http.cert) },
+	{ "--key FILE", "key of this certificate", OPTION_TEXT(struct ctl_options, http.key) },
+	{ .form = NULL },
+};
 
-	/* '+': arguments after SOCKET belong to the request. */
-	while ((opt = getopt_long(argc, argv, "+jt:u:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'j': o->json = true; break;
-		case 'u': o->http.url = optarg; break;
-		case 'T': o->http.token_file = optarg; break;
-		case 'A': o->http.ca = optarg; break;
-		case 'C': o->http.cert = optarg; break;
-		case 'K': o->http.key = optarg; break;
-		case 't':
-			o->timeout_s = strtod(optarg, &end);
-			if (*optarg && !*end && o->timeout_s > 0 && o->timeout_s < 1e6)
-				break;
-			fprintf(stderr, "busbar ctl: -t %s: expected a number of seconds\n",
-				optarg);
-			return CLI_USAGE;
-		case 'h':
-			fputs(usage, stdout);
-			return -1;
-		default:
-			fputs(usage, stderr);
-			return CLI_USAGE;
-		}
-	}
-	if (o->http.url || (!o->http.token_file && !o->http.ca && !o->http.cert && !o->http.key))
-		return CLI_OK;
-	fputs("busbar ctl: --token-file, --ca, --cert and --key belong to --url\n", stderr);
-	return CLI_USAGE;
-}
+static const struct options options = {
+	.program = "busbar ctl",
+	.synopsis = "[OPTIONS] SOCKET REQUEST...\n[OPTIONS] --url=URL REQUEST...",
+	.about = "Asks or commands the gateway that was started with --control=SOCKET or with\n"
+		 "the key `control`, or the one whose HTTP server is at URL.\n"
+		 "\n"
+		 "  status | capabilities | config   about the gateway\n"
+		 "  nodes | paths                    what it consists of\n"
+		 "  stats [NODE]                     counters and latencies\n"
+		 "  stats-reset                      all of them to zero\n"
+		 "  node NODE [COMMAND]              COMMAND: start, stop, pause, resume, restart,\n"
+		 "                                   stats, reset, rewind; none: show it\n"
+		 "  path PATH [COMMAND]              PATH: name, number from 0 or UUID\n"
+		 "  reload [FILE]                    take what has changed in the configuration\n"
+		 "  restart [FILE]                   stop everything and start anew\n"
+		 "  shutdown                         end it\n"
+		 "  GET|POST /PATH [JSON]            any request, see busbar-ctl(1)\n",
+	.table = table,
+	.any_operands = true,
+	.in_order = true, /* arguments behind SOCKET belong to the request */
+	.end = "Exit status: 0 done, 1 refused or no answer, 2 wrong usage.\n",
+};
 
 int cli_ctl(int argc, char **argv)
 {
 	struct ctl_options o = { .timeout_s = 30 };
 	struct ctl_request r = { .method = NULL };
 	json_t *answer;
-	int ret = parse_options(argc, argv, &o), first;
+	int ret = options_parse(&options, argc, argv, &o, NULL), first;
 
-	if (ret)
-		return ret < 0 ? CLI_OK : ret;
+	if (ret >= 0)
+		return ret;
+	if (!o.http.url && (o.http.token_file || o.http.ca || o.http.cert || o.http.key))
+		return options_wrong(&options, argv, "--token-file, --ca, --cert and --key belong to --url");
 	argc = take_json(argc, argv, &o.json);
 	first = optind + !o.http.url;
-	if (argc <= first) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
+	if (argc <= first)
+		return options_usage(&options, argv);
 	ret = parse_request(&r, argc - first, argv + first);
 	if (ret) {
 		json_decref(r.body);

@@ -10,23 +10,19 @@
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
-#include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/devices.h"
 #include "cli/processes.h"
 #include "hca/host/settings.h"
 #include "util/log.h"
-
-#define INTERVAL_MIN_S 0.01
-#define INTERVAL_MAX_S 1e6
+#include "util/options.h"
 
 struct devices_options {
 	unsigned verbose;
 	bool qps, json;
-	double interval_s; /* 0: shows the devices once */
+	uint64_t interval_ns; /* 0: shows the devices once */
 	unsigned count;    /* 0: until interrupted */
 	unsigned fail_pid; /* 0: no device is to fail */
 	const char *faults; /* NULL: none are asked for */
@@ -34,33 +30,41 @@ struct devices_options {
 	int name_count;
 };
 
-static void print_help(FILE *out)
+static int print_settings(const struct option_given *g)
 {
-	fputs("usage: busbar devices [-v] [--qps] [--json] [DEVICE...]\n"
-	      "       busbar devices --watch SECONDS [--count N] [--qps] [--json]\n"
-	      "       busbar devices --fail PID [DEVICE]\n"
-	      "       busbar devices --faults SPEC|off|show [--json] [PID|DEVICE...]\n"
-	      "       busbar devices --settings\n"
-	      "\n"
-	      "Lists RDMA devices, their ports and addresses (GIDs).\n"
-	      "\n"
-	      "  -v, --verbose  limits and capabilities as well, and the processes of this\n"
-	      "                 network namespace that use busbar's adapter\n"
-	      "  -q, --qps      each of their queue pairs (also -vv)\n"
-	      "  -j, --json     all of that as one JSON object\n"
-	      "  -w, --watch S  what the processes do per second, every S seconds\n"
-	      "  -n, --count N  end after N times\n"
-	      "      --fail PID the software adapter of that process fails, for its program\n"
-	      "                 to see: to test what it does then\n"
-	      "      --faults F lets messages of running processes be lost or late, as\n"
-	      "                 BUSBAR_FAULTS does from the start (loss=1%,delay=1ms), or no\n"
-	      "                 more (off); or shows what is set, and which events at packet\n"
-	      "                 numbers (events=FILE) took place\n"
-	      "      --settings the software adapter's settings: environment\n"
-	      "                 variables, defaults and meaning\n"
-	      "  -h, --help     this text\n",
-	      out);
+	settings_print(hca_setting_table, hca_setting_count, stdout);
+	return OPTIONS_END;
 }
+
+static const struct option_entry table[] = {
+	{ "-v, --verbose", "limits and capabilities as well, and the processes of this network namespace that use "
+			   "busbar's adapter", OPTION_FLAG(struct devices_options, verbose) },
+	{ "-q, --qps", "each of their queue pairs (also -vv)", OPTION_FLAG(struct devices_options, qps) },
+	{ "-j, --json", "all of that as one JSON object", OPTION_FLAG(struct devices_options, json) },
+	{ "-w, --watch S", "what the processes do per second, every S seconds",
+	  OPTION_SECONDS(struct devices_options, interval_ns, 0.01, 1e6) },
+	{ "-n, --count N", "end after N times", OPTION_WHOLE(struct devices_options, count, 1, UINT32_MAX) },
+	{ "--fail PID", "the software adapter of that process fails, for its program to see: to test what it does "
+			"then", OPTION_WHOLE(struct devices_options, fail_pid, 1, INT32_MAX) },
+	{ "--faults SPEC", "lets messages of running processes be lost or late, as BUSBAR_FAULTS does from the start "
+			   "(loss=1%,delay=1ms), or no more (off); or shows what is set, and which events at packet "
+			   "numbers (events=FILE) took place (show)", OPTION_TEXT(struct devices_options, faults) },
+	{ "--settings", "the software adapter's settings: environment variables, defaults and meaning",
+	  OPTION_CALL(print_settings, NULL) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar devices",
+	.synopsis = "[-v] [--qps] [--json] [DEVICE...]\n"
+		    "--watch SECONDS [--count N] [--qps] [--json]\n"
+		    "--fail PID [DEVICE]\n"
+		    "--faults SPEC|off|show [--json] [PID|DEVICE...]\n"
+		    "--settings",
+	.about = "Lists RDMA devices, their ports and addresses (GIDs).\n",
+	.table = table,
+	.any_operands = true,
+};
 
 static void print_library(void)
 {
@@ -141,7 +145,7 @@ static int watch(const struct devices_options *o)
 
 	if (ret)
 		return CLI_FAILED;
-	ret = processes_watch(&p, o->interval_s, o->count, o->qps, o->json,
+	ret = processes_watch(&p, (double)o->interval_ns / 1e9, o->count, o->qps, o->json,
 			      stdout);
 	processes_close(&p);
 	return ret ? CLI_FAILED : CLI_OK;
@@ -178,44 +182,16 @@ static int show(const struct devices_options *o)
 	return failed || count == 0 ? CLI_FAILED : CLI_OK;
 }
 
-static bool parse_interval(const char *text, double *seconds)
-{
-	char *end;
-
-	*seconds = strtod(text, &end);
-	if (end != text && !*end && isfinite(*seconds) &&
-	    *seconds >= INTERVAL_MIN_S && *seconds <= INTERVAL_MAX_S)
-		return true;
-	log_error("--watch '%s' is not usable, expected seconds between %g and %g",
-		  text, INTERVAL_MIN_S, INTERVAL_MAX_S);
-	return false;
-}
-
-static bool parse_number(const char *option, const char *text, unsigned max,
-			 unsigned *number)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text >= '0' && *text <= '9' && !*end && n > 0 && n <= max) {
-		*number = (unsigned)n;
-		return true;
-	}
-	log_error("--%s '%s' is not usable, expected a positive number", option,
-		  text);
-	return false;
-}
-
 /* Do the options go together? Logs if not. */
 static bool options_agree(const struct devices_options *o)
 {
-	bool shows = o->verbose || o->qps || o->json || o->interval_s > 0;
+	bool shows = o->verbose || o->qps || o->json || o->interval_ns;
 
-	if (o->interval_s > 0 && o->name_count) {
+	if (o->interval_ns && o->name_count) {
 		log_error("--watch shows processes and takes no device");
 		return false;
 	}
-	if (o->count && o->interval_s <= 0) {
+	if (o->count && !o->interval_ns) {
 		log_error("--count goes with --watch only");
 		return false;
 	}
@@ -223,7 +199,7 @@ static bool options_agree(const struct devices_options *o)
 		log_error("--fail shows nothing and takes one device at most");
 		return false;
 	}
-	if (o->faults && (o->verbose || o->qps || o->interval_s > 0 || o->fail_pid)) {
+	if (o->faults && (o->verbose || o->qps || o->interval_ns || o->fail_pid)) {
 		log_error("--faults goes with no other option but --json");
 		return false;
 	}
@@ -238,50 +214,11 @@ static int fail(const struct devices_options *o)
 
 int cli_devices(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "qps", no_argument, NULL, 'q' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "watch", required_argument, NULL, 'w' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "fail", required_argument, NULL, 'f' },
-		{ "faults", required_argument, NULL, 'F' },
-		{ "settings", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct devices_options o = { 0 };
-	int opt;
+	int status = options_parse(&options, argc, argv, &o, NULL);
 
-	while ((opt = getopt_long(argc, argv, "vqjw:n:h", options, NULL)) != -1) {
-		switch (opt) {
-		case 'v': o.verbose++; break;
-		case 'q': o.qps = true; break;
-		case 'j': o.json = true; break;
-		case 'w':
-			if (!parse_interval(optarg, &o.interval_s))
-				return CLI_USAGE;
-			break;
-		case 'n':
-			if (!parse_number("count", optarg, UINT32_MAX, &o.count))
-				return CLI_USAGE;
-			break;
-		case 'f':
-			if (!parse_number("fail", optarg, INT32_MAX, &o.fail_pid))
-				return CLI_USAGE;
-			break;
-		case 'F': o.faults = optarg; break;
-		case 's':
-			settings_print(hca_setting_table, hca_setting_count,
-				       stdout);
-			return CLI_OK;
-		case 'h':
-			print_help(stdout);
-			return CLI_OK;
-		default:
-			return CLI_USAGE;
-		}
-	}
+	if (status >= 0)
+		return status;
 	o.qps |= o.verbose > 1;
 	o.names = argv + optind;
 	o.name_count = argc - optind;
@@ -292,5 +229,5 @@ int cli_devices(int argc, char **argv)
 	if (o.faults)
 		return devices_faults(o.faults, o.names, o.name_count, o.json) ? CLI_FAILED :
 										  CLI_OK;
-	return o.interval_s > 0 ? watch(&o) : show(&o);
+	return o.interval_ns ? watch(&o) : show(&o);
 }

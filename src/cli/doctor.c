@@ -9,33 +9,39 @@
 
 #include "cli/cli.h"
 #include "util/log.h"
+#include "util/options.h"
 #include "util/settings.h"
 
-static const char usage[] =
-	"usage: busbar doctor [-p PORT | --iwarp PORT] [HOST]\n"
-	"       busbar doctor --serve [-p PORT | --iwarp PORT] [-t SECONDS]\n"
-	"\n"
-	"Says why two hosts do not reach each other by RDMA over UDP (RoCE v2), or over\n"
-	"TCP (iWARP). Without HOST it looks at this host only. With HOST it also sends\n"
-	"probes to it, where 'busbar doctor --serve' has to run: do this in both\n"
-	"directions.\n"
-	"\n"
-	"  -s, --serve           answer the probes of other hosts, until interrupted\n"
-	"  -t, --time SECONDS    end --serve after that time\n"
-	"  -p, --port PORT       UDP port (BUSBAR_ROCE_PORT, or 4791); one that is free\n"
-	"                        where busbar programs run, which says less of a firewall\n"
-	"  -i, --iwarp PORT      looks at iWARP instead: PORT is the TCP port of a program\n"
-	"                        that listens there, or of --serve\n"
-	"  -h, --help            this text\n"
-	"\n"
-	"Status: 0 nothing is wrong, 1 something is, 2 the command line is.\n";
+struct settings {
+	bool serve;
+	uint32_t seconds;
+	uint16_t port, stream;
+};
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *to)
-{
-	const struct setting number = { .type = SETTING_UINT, .min = min, .max = max };
+enum { PORT }; /* index in the table */
 
-	return !setting_parse(&number, text, to);
-}
+static const struct option_entry table[] = {
+	[PORT] = { "-p, --port PORT", "UDP port (BUSBAR_ROCE_PORT, or 4791); one that is free where busbar "
+				      "programs run, which says less of a firewall",
+		   OPTION_WHOLE(struct settings, port, 1, UINT16_MAX) },
+	{ "-s, --serve", "answer the probes of other hosts, until interrupted", OPTION_FLAG(struct settings, serve) },
+	{ "-t, --time SECONDS", "end --serve after that time", OPTION_WHOLE(struct settings, seconds, 1, 86400) },
+	{ "-i, --iwarp PORT", "looks at iWARP instead: PORT is the TCP port of a program that listens there, or of "
+			      "--serve", OPTION_WHOLE(struct settings, stream, 1, UINT16_MAX) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar doctor",
+	.synopsis = "[-p PORT | --iwarp PORT] [HOST]\n--serve [-p PORT | --iwarp PORT] [-t SECONDS]",
+	.about = "Says why two hosts do not reach each other by RDMA over UDP (RoCE v2), or over\n"
+		 "TCP (iWARP). Without HOST it looks at this host only. With HOST it also sends\n"
+		 "probes to it, where 'busbar doctor --serve' has to run: do this in both\n"
+		 "directions.\n",
+	.table = table,
+	.operands_max = 1,
+	.end = "Status: 0 nothing is wrong, 1 something is, 2 the command line is.\n",
+};
 
 static int look(const char *host, uint16_t port)
 {
@@ -71,59 +77,23 @@ static int serve(uint16_t port, unsigned seconds)
 
 int cli_doctor(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "serve", no_argument, NULL, 's' },
-		{ "time", required_argument, NULL, 't' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "iwarp", required_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
+	const struct setting port = { .type = SETTING_UINT, .min = 1, .max = UINT16_MAX };
 	const char *setting = getenv("BUSBAR_ROCE_PORT");
-	uint64_t port = 4791, stream = 0, seconds = 0;
-	bool serving = false, has_port = false;
-	int opt;
+	struct settings s = { 0 };
+	uint64_t number = 4791, given;
+	int status;
 
 	log_init(LOG_WARN);
-	if (setting && !parse_number(setting, 1, 65535, &port))
+	if (setting && setting_parse(&port, setting, &number))
 		doctor_bad("give a number from 1 to 65535, or take it out of the environment",
 			   "BUSBAR_ROCE_PORT=%.40s is no port: programs use 4791", setting);
-	while ((opt = getopt_long(argc, argv, "st:p:i:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 's':
-			serving = true;
-			break;
-		case 't':
-			if (parse_number(optarg, 1, 86400, &seconds))
-				break;
-			fprintf(stderr, "busbar doctor: '%s' is no time of 1 to 86400 seconds\n",
-				optarg);
-			return CLI_USAGE;
-		case 'p':
-		case 'i':
-			has_port |= opt == 'p';
-			if (parse_number(optarg, 1, 65535, opt == 'p' ? &port : &stream))
-				break;
-			fprintf(stderr, "busbar doctor: '%s' is no port of 1 to 65535\n",
-				optarg);
-			return CLI_USAGE;
-		case 'h':
-			fputs(usage, stdout);
-			return CLI_OK;
-		default:
-			fputs(usage, stderr);
-			return CLI_USAGE;
-		}
-	}
-	if (argc - optind > (serving ? 0 : 1) || (seconds && !serving) ||
-	    (stream && has_port)) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
-	if (stream)
-		return serving ? doctor_stream_serve((uint16_t)stream, (unsigned)seconds) :
-				 look_at_stream(argv[optind], (uint16_t)stream);
-	if (serving)
-		return serve((uint16_t)port, (unsigned)seconds);
-	return look(argv[optind], (uint16_t)port);
+	s.port = (uint16_t)number;
+	status = options_parse(&options, argc, argv, &s, &given);
+	if (status >= 0)
+		return status;
+	if ((s.serve && optind < argc) || (s.seconds && !s.serve) || (s.stream && given >> PORT & 1))
+		return options_usage(&options, argv);
+	if (s.stream)
+		return s.serve ? doctor_stream_serve(s.stream, s.seconds) : look_at_stream(argv[optind], s.stream);
+	return s.serve ? serve(s.port, s.seconds) : look(argv[optind], s.port);
 }

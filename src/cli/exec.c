@@ -25,6 +25,7 @@
 #include "cli/exec_verdict.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
 /* The same as in shells. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -35,51 +36,12 @@ struct exec_options {
 	bool preload, rsockets;
 	bool bare;  /* only the libraries, no entries and no settings */
 	bool quiet; /* no message at the end */
-	bool shield;
-	const char *shield_parts; /* NULL: all */
+	const char *shield_parts; /* NULL: no shield; "": all */
 	struct exec_trace trace;
 	struct exec_verdict verdict;
 	const char *capture; /* NULL: none */
 	const char *fabric, *port; /* NULL: those of BUSBAR_FABRIC, if it is set */
 };
-
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar exec [-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [-s[PARTS]]\n"
-	      "                   [-V[FILE]] [-F NAME -P HOST] [--] PROGRAM [ARGUMENTS]\n"
-	      "\n"
-	      "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n"
-	      "\n"
-	      "  -p, --preload  set LD_PRELOAD as well, for programs built with an RPATH\n"
-	      "  -r, --rsockets TCP connections of PROGRAM go over RDMA where the other\n"
-	      "                 side does the same (librspreload.so)\n"
-	      "  -b, --bare     the libraries alone: no entries of soft0 below /sys and /dev,\n"
-	      "                 no settings for MPI and UCX\n"
-	      "  -q, --quiet    do not say at the end that no device was opened\n"
-	      "  -t, --trace[=FILE]\n"
-	      "                 write each verbs and connection call to FILE or standard\n"
-	      "                 error, and why it failed; posting and polling is summed up\n"
-	      "  -T, --trace-data[=FILE]\n"
-	      "                 the same, with each call of posting and polling\n"
-	      "  -c, --capture FILE[,size=BYTES][,files=NUMBER][,snap=BYTES]\n"
-	      "                 write each packet to FILE, a file or a pipe, for Wireshark; %p\n"
-	      "                 is the process id. A file of that size is the last one, or of\n"
-	      "                 several the latest are kept; of a packet snap bytes are\n"
-	      "  -s, --odp-shield[=PARTS]\n"
-	      "                 work around stalls of on-demand paging, with any adapter: by all\n"
-	      "                 of prefetch,touch,rnr,probe or by these PARTS\n"
-	      "  -V, --verdict[=[json:]FILE]\n"
-	      "                 say at the end how PROGRAM handled its first error, with any\n"
-	      "                 adapter: in FILE or on standard error, for people or as JSON\n"
-	      "  -F, --fabric NAME\n"
-	      "  -P, --port HOST\n"
-	      "                 soft0 is the InfiniBand port of HOST in the fabric NAME, which\n"
-	      "                 `busbar fabric run` simulates\n"
-	      "  -h, --help     this text\n"
-	      "\n"
-	      "Exit status: the program's; 126 not executable, 127 not found.\n",
-	      out);
-}
 
 /*
  * Stores the path of the file that execvp() would execute. 0, -ENOENT, or -EACCES: only
@@ -250,9 +212,9 @@ static int check_parts(const char *at)
 
 static int set_shield(const char *dir, const struct exec_options *o)
 {
-	const char *parts = o->shield_parts ? o->shield_parts : "";
+	const char *parts = o->shield_parts;
 
-	if (!o->shield)
+	if (!parts)
 		return 0;
 	if (check_parts(parts) || setenv("BUSBAR_ODP_SHIELD", parts, 1))
 		return -EINVAL;
@@ -341,7 +303,7 @@ static int find_libraries(char dir[PATH_MAX], const struct exec_options *o)
 		return err;
 	}
 	if (strchr(dir, ':') ||
-	    ((o->preload || o->rsockets || o->trace.on || o->shield || o->verdict.on) && strchr(dir, ' '))) {
+	    ((o->preload || o->rsockets || o->trace.on || o->shield_parts || o->verdict.on) && strchr(dir, ' '))) {
 		log_error("the folder '%s' has a character that the loader takes as a separator, install busbar elsewhere",
 			  dir);
 		return -EINVAL;
@@ -366,61 +328,62 @@ static int become(const char *path, char **argv, const struct exec_dir *d)
 	return EXIT_NOT_EXECUTABLE;
 }
 
-/* 0: go on; 1: end with *status. */
-static int read_options(int argc, char **argv, struct exec_options *o, int *status)
+/* Of both --trace and --trace-data the file that was named last counts. */
+static int take_trace(const struct option_given *g)
 {
-	static const struct option options[] = {
-		{ "preload", no_argument, NULL, 'p' },
-		{ "rsockets", no_argument, NULL, 'r' },
-		{ "bare", no_argument, NULL, 'b' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "trace", optional_argument, NULL, 't' },
-		{ "trace-data", optional_argument, NULL, 'T' },
-		{ "capture", required_argument, NULL, 'c' },
-		{ "odp-shield", optional_argument, NULL, 's' },
-		{ "verdict", optional_argument, NULL, 'V' },
-		{ "fabric", required_argument, NULL, 'F' },
-		{ "port", required_argument, NULL, 'P' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
+	struct exec_trace *t = &((struct exec_options *)g->to)->trace;
 
-	*status = CLI_USAGE;
-	/* '+': options after PROGRAM belong to the program. */
-	while ((opt = getopt_long(argc, argv, "+prbqt::T::c:s::V::F:P:h", options, NULL)) != -1) {
-		switch (opt) {
-		case 'p': o->preload = true; break;
-		case 'r': o->rsockets = true; break;
-		case 'b': o->bare = true; break;
-		case 'q': o->quiet = true; break;
-		case 't':
-		case 'T':
-			o->trace.on = true;
-			o->trace.data |= opt == 'T';
-			o->trace.file = optarg ? optarg : o->trace.file;
-			break;
-		case 'c': o->capture = optarg; break;
-		case 's':
-			o->shield = true;
-			o->shield_parts = optarg;
-			break;
-		case 'F': o->fabric = optarg; break;
-		case 'P': o->port = optarg; break;
-		case 'V': exec_verdict_option(&o->verdict, optarg); break;
-		case 'h':
-			print_help(stdout);
-			*status = CLI_OK;
-			return 1;
-		default: return 1;
-		}
-	}
-	if (optind == argc) {
-		print_help(stderr);
-		return 1;
-	}
-	return 0;
+	t->on = true;
+	t->data |= !strcmp(g->name, "--trace-data");
+	t->file = g->value ? g->value : t->file;
+	return OPTIONS_GO_ON;
 }
+
+static int take_verdict(const struct option_given *g)
+{
+	exec_verdict_option(&((struct exec_options *)g->to)->verdict, g->value);
+	return OPTIONS_GO_ON;
+}
+
+static const struct option_entry table[] = {
+	{ "-p, --preload", "set LD_PRELOAD as well, for programs built with an RPATH",
+	  OPTION_FLAG(struct exec_options, preload) },
+	{ "-r, --rsockets", "TCP connections of PROGRAM go over RDMA where the other side does the same "
+			    "(librspreload.so)", OPTION_FLAG(struct exec_options, rsockets) },
+	{ "-b, --bare", "the libraries alone: no entries of soft0 below /sys and /dev, no settings for MPI and UCX",
+	  OPTION_FLAG(struct exec_options, bare) },
+	{ "-q, --quiet", "do not say at the end that no device was opened", OPTION_FLAG(struct exec_options, quiet) },
+	{ "-t, --trace[=FILE]", "write each verbs and connection call to FILE or standard error, and why it failed; "
+				"posting and polling is summed up", OPTION_CALL(take_trace, NULL) },
+	{ "-T, --trace-data[=FILE]", "the same, with each call of posting and polling",
+	  OPTION_CALL(take_trace, NULL) },
+	{ "-c, --capture FILE[,size=BYTES][,files=NUMBER][,snap=BYTES]",
+	  "write each packet to FILE, a file or a pipe, for Wireshark; %p is the process id. A file of that size is "
+	  "the last one, or of several the latest are kept; of a packet snap bytes are",
+	  OPTION_TEXT(struct exec_options, capture) },
+	{ "-s, --odp-shield[=PARTS]", "work around stalls of on-demand paging, with any adapter: by all of "
+				      "prefetch,touch,rnr,probe or by these PARTS",
+	  OPTION_TEXT(struct exec_options, shield_parts) },
+	{ "-V, --verdict[=[json:]FILE]", "say at the end how PROGRAM handled its first error, with any adapter: in "
+					 "FILE or on standard error, for people or as JSON",
+	  OPTION_CALL(take_verdict, NULL) },
+	{ "-F, --fabric NAME", "soft0 is the InfiniBand port of a host in the fabric NAME, which `busbar fabric run` "
+			       "simulates", OPTION_TEXT(struct exec_options, fabric) },
+	{ "-P, --port HOST", "the host in this fabric", OPTION_TEXT(struct exec_options, port) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar exec",
+	.synopsis = "[-p] [-r] [-b] [-q] [-t[FILE]] [-c FILE] [-s[PARTS]]\n"
+		    " [-V[FILE]] [-F NAME -P HOST] [--] PROGRAM [ARGUMENTS]",
+	.about = "Runs PROGRAM with busbar's libibverbs.so.1 and librdmacm.so.1.\n",
+	.table = table,
+	.operands_min = 1,
+	.any_operands = true,
+	.in_order = true, /* options behind PROGRAM belong to the program */
+	.end = "Exit status: the program's; 126 not executable, 127 not found.\n",
+};
 
 int cli_exec(int argc, char **argv)
 {
@@ -429,9 +392,9 @@ int cli_exec(int argc, char **argv)
 	struct exec_dir d = { 0 };
 	const char *devices;
 	char *capture;
-	int err, status;
+	int err, status = options_parse(&options, argc, argv, &o, NULL);
 
-	if (read_options(argc, argv, &o, &status))
+	if (status >= 0)
 		return status;
 	if (set_fabric(&o))
 		return CLI_USAGE;

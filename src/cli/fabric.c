@@ -13,49 +13,47 @@
 #include "cli/cli.h"
 #include "plug/plug.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define LIST "/proc/net/unix"
 #define LIST_PREFIX "@busbar.fabric."
 
 /* ---- commands of one question ---- */
 
-static const char ask_help[] =
-	"usage: busbar fabric cut|join NODE[:PORT] [--name NAME]\n"
-	"       busbar fabric fail NODE [--name NAME]\n"
-	"       busbar fabric stop [NAME]\n\n"
-	"cut and join act on the cable of a port, fail cuts all cables of a switch or host, and\n"
-	"join without a port joins all of them.\n\n"
-	"  -n, --name NAME   of the fabric (" FABRIC_NAME_DEFAULT ")\n"
-	"  -h, --help        this text\n";
+struct ask_options {
+	const char *name;
+};
+
+static const struct option_entry ask_table[] = {
+	{ "-n, --name NAME", "of the fabric (" FABRIC_NAME_DEFAULT ")", OPTION_TEXT(struct ask_options, name) },
+	{ .form = NULL },
+};
+
+static const struct options ask_options = {
+	.program = "busbar fabric",
+	.synopsis = "cut|join NODE[:PORT] [--name NAME]\nfail NODE [--name NAME]\nstop [NAME]",
+	.about = "cut and join act on the cable of a port, fail cuts all cables of a switch or host, and\n"
+		 "join without a port joins all of them.\n",
+	.table = ask_table,
+	.operands_max = 1,
+};
 
 static int ask(int argc, char **argv, const char *verb, bool has_node)
 {
-	static const struct option longs[] = {
-		{ "name", required_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' }, { 0 },
-	};
-	const char *name = FABRIC_NAME_DEFAULT;
+	struct ask_options o = { .name = FABRIC_NAME_DEFAULT };
 	char question[256], *text;
 	size_t bytes;
-	int opt;
+	int status = options_parse(&ask_options, argc, argv, &o, NULL);
 
-	while ((opt = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(ask_help, stdout);
-			return CLI_OK;
-		}
-		if (opt != 'n')
-			return CLI_USAGE;
-		name = optarg;
-	}
-	if (argc - optind > 1 || (has_node && argc - optind != 1)) {
-		fputs(ask_help, stderr);
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (has_node && optind == argc)
+		return options_usage(&ask_options, argv);
 	if (!has_node && optind < argc)
-		name = argv[optind];
+		o.name = argv[optind];
 	snprintf(question, sizeof(question), "%s%s%s", verb, has_node ? " " : "",
 		 has_node ? argv[optind] : "");
-	text = fabric_ask(name, question, &bytes);
+	text = fabric_ask(o.name, question, &bytes);
 	if (!text)
 		return CLI_FAILED;
 	fwrite(text, 1, bytes, stdout);
@@ -83,21 +81,24 @@ static int stop(int argc, char **argv)
 	return ask(argc, argv, "stop", false);
 }
 
-static const char list_help[] = "usage: busbar fabric list\n\n"
-				"The names of the fabrics that run here.\n";
+static const struct option_entry no_options[] = { { .form = NULL } };
+
+static const struct options list_options = {
+	.program = "busbar fabric list",
+	.synopsis = "",
+	.about = "The names of the fabrics that run here.\n",
+	.table = no_options,
+};
 
 /* The kernel lists each socket of a name, the listening one and those of its connections. */
 static int list(int argc, char **argv)
 {
+	int status = options_parse(&list_options, argc, argv, NULL, NULL);
 	char line[512], last[256] = "";
 	FILE *f;
 
-	if (argc > 1) {
-		bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-
-		fputs(list_help, help ? stdout : stderr);
-		return help ? CLI_OK : CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
 	f = fopen(LIST, "re");
 	if (!f) {
 		log_error(LIST ": %s", strerror(errno));

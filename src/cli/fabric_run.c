@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `busbar fabric run`: its options and the description of the subnet; fabric/serve/ runs it. */
-#include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,126 +13,80 @@
 #include "fabric/serve/serve.h"
 #include "fabric/topology/generate.h"
 #include "fabric/topology/topology.h"
+#include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define USERS_MAX 32
 #define LATENCY_NS_MAX 1000000000u
 #define BUFFER_KIB_MAX 65536u
 
-static const char help[] =
-	"usage: busbar fabric run [OPTIONS] TOPOLOGY\n\n"
-	"Runs an InfiniBand subnet until Ctrl-C. TOPOLOGY is a file in the format of\n"
-	"ibnetdiscover, or a family: single:4, ring:8, ring:8,hosts=2, mesh:4x4, torus:4x4x2,\n"
-	"fat-tree:36x18, dragonfly:4x2x2. Programs plug in by busbar exec --fabric.\n\n"
-	"  -n, --name NAME         by which programs find it (" FABRIC_NAME_DEFAULT ")\n"
-	"      --sm auto|none      auto: LIDs and tables are set at once and after changes;\n"
-	"                          none: a program that is plugged in does that (auto)\n"
-	"      --seed N            of random numbers, for bit errors (1)\n"
-	"      --allow-user USER   may plug in, besides root and our own; more than once\n"
-	"      --latency NS        of a switch (200)\n"
-	"      --lanes N           data lanes of each port: 1, 2, 4, 8 or 15 (8)\n"
-	"      --buffer KIB        of each lane at each receiver (32)\n"
-	"      --store-and-forward switches take a whole packet before they pass it on\n"
-	"      --output-queues     in switches a packet that waits holds up only those for\n"
-	"                          the same port\n"
-	"  -h, --help              this text\n\n"
-	"One line on standard output says that it is ready.\n";
-
-enum { OPT_SM = 256, OPT_SEED, OPT_USER, OPT_LATENCY, OPT_LANES, OPT_BUFFER, OPT_STORE, OPT_QUEUES };
-
-static const struct option longs[] = {
-	{ "name", required_argument, NULL, 'n' },
-	{ "sm", required_argument, NULL, OPT_SM },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "allow-user", required_argument, NULL, OPT_USER },
-	{ "latency", required_argument, NULL, OPT_LATENCY },
-	{ "lanes", required_argument, NULL, OPT_LANES },
-	{ "buffer", required_argument, NULL, OPT_BUFFER },
-	{ "store-and-forward", no_argument, NULL, OPT_STORE },
-	{ "output-queues", no_argument, NULL, OPT_QUEUES },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+struct run_options {
+	struct serve_settings set;
+	uid_t users[USERS_MAX];
+	unsigned buffer_kib;
 };
 
-static int take_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *to)
+static int take_user(const struct option_given *g)
 {
+	const struct passwd *pw = getpwnam(g->value);
+	struct run_options *o = g->to;
+	uint64_t number;
 	char *end;
 
-	errno = 0;
-	*to = strtoull(text, &end, 0);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *to >= min && *to <= max)
-		return 0;
-	log_error("--%s %s: expected a whole number from %llu to %llu", option, text,
-		  (unsigned long long)min, (unsigned long long)max);
-	return -EINVAL;
+	if (o->set.user_count == USERS_MAX)
+		return options_refuse(g, "up to %d users can be named", USERS_MAX);
+	number = pw ? pw->pw_uid : strtoull(g->value, &end, 10);
+	if (!pw && (*g->value < '0' || *g->value > '9' || *end || number >= UINT32_MAX))
+		return options_refuse(g, "expected the name or the number of a user");
+	o->users[o->set.user_count++] = (uid_t)number;
+	return OPTIONS_GO_ON;
 }
 
-static int take_user(const char *text, uid_t *users, unsigned *count)
+static int take_lanes(const struct option_given *g)
 {
-	const struct passwd *pw = getpwnam(text);
-	uint64_t number;
+	static const char *const counts[] = { "1", "2", "4", "8", "15" };
 
-	if (*count == USERS_MAX) {
-		log_error("--allow-user: up to %d users can be named", USERS_MAX);
-		return -EINVAL;
-	}
-	if (!pw && take_number("allow-user", text, 0, UINT32_MAX - 1, &number))
-		return -EINVAL;
-	users[(*count)++] = pw ? pw->pw_uid : (uid_t)number;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (!strcmp(g->value, counts[i])) {
+			*(uint8_t *)option_member(g) = (uint8_t)atoi(g->value);
+			return OPTIONS_GO_ON;
+		}
+	return options_refuse(g, "a port has 1, 2, 4, 8 or 15 data lanes");
 }
 
-static int take_lanes(const char *text, uint8_t *lanes)
-{
-	uint64_t number;
+static const struct option_entry table[] = {
+	{ "-n, --name NAME", "by which programs find it (" FABRIC_NAME_DEFAULT ")",
+	  OPTION_TEXT(struct run_options, set.name) },
+	{ "--sm none|auto", "auto: LIDs and tables are set at once and after changes; none: a program that is "
+			    "plugged in does that (auto)", OPTION_CHOICE(struct run_options, set.manager) },
+	{ "--seed N", "of random numbers, for bit errors (1)",
+	  OPTION_WHOLE(struct run_options, set.seed, 0, INFINITY) },
+	{ "--allow-user USER...", "may plug in, besides root and our own", OPTION_CALL(take_user, NULL) },
+	{ "--latency NS", "of a switch (200)",
+	  OPTION_WHOLE(struct run_options, set.switch_latency_ns, 0, LATENCY_NS_MAX) },
+	{ "--lanes N", "data lanes of each port: 1, 2, 4, 8 or 15 (8)",
+	  OPTION_TAKE(struct run_options, set.lanes, take_lanes) },
+	{ "--buffer KIB", "of each lane at each receiver (32)",
+	  OPTION_WHOLE(struct run_options, buffer_kib, 8, BUFFER_KIB_MAX) },
+	{ "--store-and-forward", "switches take a whole packet before they pass it on",
+	  OPTION_FLAG(struct run_options, set.store_and_forward) },
+	{ "--output-queues", "in switches a packet that waits holds up only those for the same port",
+	  OPTION_FLAG(struct run_options, set.virtual_output_queues) },
+	{ .form = NULL },
+};
 
-	if (take_number("lanes", text, 1, 15, &number))
-		return -EINVAL;
-	if (number == 15 || !(number & (number - 1))) {
-		*lanes = (uint8_t)number;
-		return 0;
-	}
-	log_error("--lanes %s: a port has 1, 2, 4, 8 or 15 data lanes", text);
-	return -EINVAL;
-}
-
-static int take(int opt, struct serve_settings *set, uid_t *users)
-{
-	uint64_t number = 0;
-	int ret = 0;
-
-	switch (opt) {
-	case 'n':
-		set->name = optarg;
-		return 0;
-	case OPT_SM:
-		set->manager = !strcmp(optarg, "auto");
-		if (set->manager || !strcmp(optarg, "none"))
-			return 0;
-		log_error("--sm %s: expected auto or none", optarg);
-		return -EINVAL;
-	case OPT_SEED:
-		return take_number("seed", optarg, 0, UINT64_MAX, &set->seed);
-	case OPT_USER:
-		return take_user(optarg, users, &set->user_count);
-	case OPT_LATENCY:
-		return take_number("latency", optarg, 0, LATENCY_NS_MAX, &set->switch_latency_ns);
-	case OPT_LANES:
-		return take_lanes(optarg, &set->lanes);
-	case OPT_BUFFER:
-		ret = take_number("buffer", optarg, 8, BUFFER_KIB_MAX, &number);
-		set->buffer_bytes = (uint32_t)number * 1024;
-		return ret;
-	case OPT_STORE:
-		set->store_and_forward = true;
-		return 0;
-	case OPT_QUEUES:
-		set->virtual_output_queues = true;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
+static const struct options options = {
+	.program = "busbar fabric run",
+	.synopsis = "[OPTIONS] TOPOLOGY",
+	.about = "Runs an InfiniBand subnet until Ctrl-C. TOPOLOGY is a file in the format of\n"
+		 "ibnetdiscover, or a family: single:4, ring:8, ring:8,hosts=2, mesh:4x4, torus:4x4x2,\n"
+		 "fat-tree:36x18, dragonfly:4x2x2. Programs plug in by busbar exec --fabric.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+	.end = "One line on standard output says that it is ready.\n",
+};
 
 static struct topology *read_topology(const char *text)
 {
@@ -181,31 +135,23 @@ static int run(struct serve_settings *set)
 
 int cli_fabric_run(int argc, char **argv)
 {
-	uid_t users[USERS_MAX];
-	struct serve_settings set = {
-		.name = FABRIC_NAME_DEFAULT, .seed = 1, .switch_latency_ns = 200, .lanes = 8,
-		.buffer_bytes = 32 * 1024, .users = users, .manager = true, .ready = say_ready,
+	struct run_options o = {
+		.set = { .name = FABRIC_NAME_DEFAULT, .seed = 1, .switch_latency_ns = 200, .lanes = 8,
+			 .manager = true, .ready = say_ready },
+		.buffer_kib = 32,
 	};
+	int status = options_parse(&options, argc, argv, &o, NULL);
 	struct topology *t;
-	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return CLI_OK;
-		}
-		if (take(opt, &set, users))
-			return CLI_USAGE;
-	}
-	if (optind != argc - 1) {
-		log_error("expected one TOPOLOGY, see busbar fabric run --help");
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
 	t = read_topology(argv[optind]);
 	if (!t)
 		return CLI_FAILED;
-	set.topology = t;
-	status = run(&set);
+	o.set.users = o.users;
+	o.set.buffer_bytes = o.buffer_kib * 1024;
+	o.set.topology = t;
+	status = run(&o.set);
 	topology_free(t);
 	return status;
 }

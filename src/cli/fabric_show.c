@@ -12,15 +12,27 @@
 #include "cli/cli.h"
 #include "cli/fabric.h"
 #include "util/log.h"
+#include "util/options.h"
 
-static const char help[] =
-	"usage: busbar fabric show [OPTIONS] [NAME]\n\n"
-	"Shows the nodes of a running fabric, the state of their ports, what they carried, and\n"
-	"the programs that are plugged in.\n\n"
-	"  -j, --json      as JSON\n"
-	"  -a, --all       also ports that carried nothing\n"
-	"  -w, --watch     every second what changed, until Ctrl-C\n"
-	"  -h, --help      this text\n";
+struct show_options {
+	bool json, all, watch;
+};
+
+static const struct option_entry table[] = {
+	{ "-j, --json", "as JSON", OPTION_FLAG(struct show_options, json) },
+	{ "-a, --all", "also ports that carried nothing", OPTION_FLAG(struct show_options, all) },
+	{ "-w, --watch", "every second what changed, until Ctrl-C", OPTION_FLAG(struct show_options, watch) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar fabric show",
+	.synopsis = "[OPTIONS] [NAME]",
+	.about = "Shows the nodes of a running fabric, the state of their ports, what they carried, and\n"
+		 "the programs that are plugged in.\n",
+	.table = table,
+	.operands_max = 1,
+};
 
 static json_t *ask(const char *name)
 {
@@ -75,46 +87,25 @@ static int watch(const char *name, bool all)
 
 int cli_fabric_show(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },  { "all", no_argument, NULL, 'a' },
-		{ "watch", no_argument, NULL, 'w' }, { "help", no_argument, NULL, 'h' }, { 0 },
-	};
-	bool json = false, all = false, again = false;
+	struct show_options set = { 0 };
+	int status = options_parse(&options, argc, argv, &set, NULL);
 	const char *name = FABRIC_NAME_DEFAULT;
 	json_t *o;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "jawh", longs, NULL)) != -1)
-		switch (opt) {
-		case 'j':
-			json = true;
-			break;
-		case 'a':
-			all = true;
-			break;
-		case 'w':
-			again = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return CLI_OK;
-		default:
-			return CLI_USAGE;
-		}
-	if (argc - optind > 1 || (json && again)) {
-		fputs(help, stderr);
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (set.json && set.watch)
+		return options_wrong(&options, argv, "--watch prints no JSON");
 	if (optind < argc)
 		name = argv[optind];
-	if (json)
+	if (set.json)
 		return show_json(name);
-	if (again)
-		return watch(name, all);
+	if (set.watch)
+		return watch(name, set.all);
 	o = ask(name);
 	if (!o)
 		return CLI_FAILED;
-	fabric_print(o, NULL, all);
+	fabric_print(o, NULL, set.all);
 	json_decref(o);
 	return CLI_OK;
 }

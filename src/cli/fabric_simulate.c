@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,24 +14,10 @@
 #include "cli/cli.h"
 #include "cli/fabric.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define SUFFIX ".scenario"
 #define PROGRESS_S 2 /* of silence before the first line */
-
-static const char help[] =
-	"usage: busbar fabric simulate [OPTIONS] SCENARIO\n"
-	"       busbar fabric simulate --list FOLDER\n\n"
-	"Carries out an experiment on a subnet in virtual time: traffic without programs.\n\n"
-	"  -j, --json        the result as JSON, the same for each run of a scenario\n"
-	"  -a, --all         in tables all flows and links, not the first 20\n"
-	"  -s, --seed N      another one than the scenario's\n"
-	"  -t, --trace FILE  each event as a line\n"
-	"  -q, --quiet       no progress on standard error\n"
-	"  -c, --check       only reads the scenario\n"
-	"      --list        the scenarios of a folder with their titles\n"
-	"  -h, --help        this text\n\n"
-	"Exit status: 0; 1 if something that the scenario expects does not hold, or it cannot\n"
-	"be carried out; 2 if the command line is wrong.\n";
 
 static volatile sig_atomic_t stop;
 
@@ -44,6 +31,32 @@ struct settings {
 	bool json, all, quiet, check, list, has_seed;
 	uint64_t seed;
 	const char *trace;
+};
+
+enum { SEED }; /* index in the table */
+
+static const struct option_entry table[] = {
+	[SEED] = { "-s, --seed N", "another one than the scenario's",
+		   OPTION_WHOLE(struct settings, seed, 0, INFINITY) },
+	{ "-j, --json", "the result as JSON, the same for each run of a scenario",
+	  OPTION_FLAG(struct settings, json) },
+	{ "-a, --all", "in tables all flows and links, not the first 20", OPTION_FLAG(struct settings, all) },
+	{ "-t, --trace FILE", "each event as a line", OPTION_TEXT(struct settings, trace) },
+	{ "-q, --quiet", "no progress on standard error", OPTION_FLAG(struct settings, quiet) },
+	{ "-c, --check", "only reads the scenario", OPTION_FLAG(struct settings, check) },
+	{ "--list", "the scenarios of a folder with their titles", OPTION_FLAG(struct settings, list) },
+	{ .form = NULL },
+};
+
+static const struct options command_line = {
+	.program = "busbar fabric simulate",
+	.synopsis = "[OPTIONS] SCENARIO\n--list FOLDER",
+	.about = "Carries out an experiment on a subnet in virtual time: traffic without programs.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+	.end = "Exit status: 0; 1 if something that the scenario expects does not hold, or it cannot\n"
+	       "be carried out; 2 if the command line is wrong.\n",
 };
 
 /* ---- time of this machine ---- */
@@ -171,65 +184,18 @@ static int list(const char *folder)
 	return status;
 }
 
-/* ---- the command line ---- */
-
-static bool take(int opt, struct settings *set)
-{
-	char *end;
-
-	switch (opt) {
-	case 'j':
-		return set->json = true;
-	case 'a':
-		return set->all = true;
-	case 'q':
-		return set->quiet = true;
-	case 'c':
-		return set->check = true;
-	case 'l':
-		return set->list = true;
-	case 't':
-		set->trace = optarg;
-		return true;
-	case 's':
-		errno = 0;
-		set->seed = strtoull(optarg, &end, 0);
-		set->has_seed = true;
-		if (optarg[0] >= '0' && optarg[0] <= '9' && !*end && !errno)
-			return true;
-		log_error("--seed %s: expected a whole number from 0", optarg);
-		return false;
-	default:
-		return false;
-	}
-}
-
 int cli_fabric_simulate(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "all", no_argument, NULL, 'a' },
-		{ "seed", required_argument, NULL, 's' }, { "trace", required_argument, NULL, 't' },
-		{ "quiet", no_argument, NULL, 'q' }, { "check", no_argument, NULL, 'c' },
-		{ "list", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
-	};
 	const struct sigaction act = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 	struct simulate_scenario *s;
 	struct settings set = { 0 };
 	char why[512];
-	int opt, status = CLI_OK;
+	uint64_t given;
+	int status = options_parse(&command_line, argc, argv, &set, &given);
 
-	while ((opt = getopt_long(argc, argv, "jas:t:qch", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return CLI_OK;
-		}
-		if (!take(opt, &set))
-			return CLI_USAGE;
-	}
-	if (optind != argc - 1) {
-		log_error("expected one %s, see busbar fabric simulate --help", set.list ? "FOLDER" : "SCENARIO");
-		return CLI_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	set.has_seed = given >> SEED & 1;
 	if (set.list)
 		return list(argv[optind]);
 	if (simulate_scenario_read_file(argv[optind], &s, why, sizeof(why))) {
@@ -238,8 +204,7 @@ int cli_fabric_simulate(int argc, char **argv)
 	}
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	if (!set.check)
-		status = run(s, &set);
+	status = set.check ? CLI_OK : run(s, &set);
 	simulate_scenario_free(s);
 	return status;
 }

@@ -23,7 +23,7 @@
 
 struct settings {
 	const char *control, *http, *level;
-	bool serves, off;
+	bool off;
 };
 
 static int print_capabilities(const struct option_given *g)
@@ -89,19 +89,10 @@ static int take_level(const struct option_given *g)
 	return log_level_parse(s->level) >= 0 ? OPTIONS_GO_ON : tool_take_level(g);
 }
 
-static int take_http(const struct option_given *g)
-{
-	struct settings *s = g->to;
-
-	s->serves = true;
-	s->http = g->value;
-	return OPTIONS_GO_ON;
-}
-
 static const struct option_entry table[] = {
 	{ "--control SOCKET", "path of the control socket, '@name' for an abstract one; without CONFIG it is "
 			      "@villas-node-PID, else that of CONFIG", OPTION_TEXT(struct settings, control) },
-	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT", OPTION_CALL(take_http, NULL) },
+	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT", OPTION_TEXT(struct settings, http) },
 	{ "-C", "print what this build can do, as JSON", OPTION_CALL(print_capabilities, NULL) },
 	TOOL_OPTIONS_WITH(take_level),
 };
@@ -145,11 +136,12 @@ int cli_node(int argc, char **argv)
 		args[n++] = option;
 		args[n++] = (char *)s.level;
 	}
-	snprintf(http, sizeof(http), "--http%s%s", s.http ? "=" : "", s.http ? s.http : "");
-	if (s.serves)
+	if (s.http) {
+		snprintf(http, sizeof(http), "--http%s%s", *s.http ? "=" : "", s.http);
 		args[n++] = http;
-	else
+	} else {
 		super_node_set_idle_stop(SUPER_NODE_IDLE_STOP_UNSERVED);
+	}
 	if (s.control)
 		snprintf(control, sizeof(control), "--control=%s", s.control);
 	else if (optind == argc)

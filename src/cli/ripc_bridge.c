@@ -14,24 +14,33 @@
 #include "web/bridge.h"
 
 struct settings {
+	struct ripc_config config;
 	const char *listen, *name;
-	uint64_t clients, held_mib, timeout_ns, idle_ns;
+	unsigned clients;
+	uint64_t held_mib, timeout_ns, idle_ns;
 	bool counters;
 };
 
-static const char help[] =
-	"usage: busbar ripc bridge [OPTIONS] --service SERVICE\n\n"
-	"Listens on a TCP port and passes HTTP requests (without content) to a file server of\n"
-	"ripc, by name or number, so that browsers and curl fetch through it.\n\n"
-	"  -s, --service SERVICE    whom it asks\n"
-	"  -l, --listen ADDR:PORT   port 0: any, which is printed (127.0.0.1:8080)\n"
-	"      --clients N          at a time, others wait (256)\n"
-	"      --held MIB           of answers that clients have not taken; then requests\n"
-	"                           wait (512)\n"
-	"  -W, --timeout SECONDS    for an answer (30)\n"
-	"      --idle SECONDS       until a client that does nothing is closed (60)\n"
-	"      --counters           at the end, as a JSON object\n"
-	RIPC_COMMON_HELP;
+static const struct option_entry table[] = {
+	{ "-s, --service SERVICE", "whom it asks", OPTION_TEXT(struct settings, name) },
+	{ "-l, --listen ADDR:PORT", "port 0: any, which is printed (127.0.0.1:8080)",
+	  OPTION_TEXT(struct settings, listen) },
+	{ "--clients N", "at a time, others wait (256)", OPTION_WHOLE(struct settings, clients, 1, 100000) },
+	{ "--held MIB", "of answers that clients have not taken; then requests wait (512)",
+	  OPTION_WHOLE(struct settings, held_mib, 1, 1 << 20) },
+	{ "-W, --timeout SECONDS", "for an answer (30)", RIPC_SECONDS(struct settings, timeout_ns) },
+	{ "--idle SECONDS", "until a client that does nothing is closed (60)", RIPC_SECONDS(struct settings, idle_ns) },
+	{ "--counters", "at the end, as a JSON object", OPTION_FLAG(struct settings, counters) },
+	RIPC_OPTIONS(struct settings),
+};
+
+static const struct options options = {
+	.program = "busbar ripc bridge",
+	.synopsis = "[OPTIONS] --service SERVICE",
+	.about = "Listens on a TCP port and passes HTTP requests (without content) to a file server of\n"
+		 "ripc, by name or number, so that browsers and curl fetch through it.\n",
+	.table = table,
+};
 
 /* "127.0.0.1:80", "[::1]:80", "host:80". */
 static int split(const char *text, char *host, size_t room, const char **port)
@@ -131,7 +140,7 @@ static int run(const struct settings *t, struct ripc *r, int listen_fd)
 	struct bridge_counters n;
 	struct bridge_options o = {
 		.r = r, .name = t->name, .listen_fd = listen_fd,
-		.clients_max = (unsigned)t->clients, .held_bytes_max = t->held_mib << 20,
+		.clients_max = t->clients, .held_bytes_max = t->held_mib << 20,
 		.timeout_ms = (unsigned)(t->timeout_ns / 1000000),
 		.idle_ms = (unsigned)(t->idle_ns / 1000000), .stop_fd = signal_descriptor(),
 	};
@@ -155,7 +164,7 @@ static int run(const struct settings *t, struct ripc *r, int listen_fd)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
-static int bridge(const struct settings *t, const struct ripc_config *config)
+static int bridge(const struct settings *t)
 {
 	struct ripc *r;
 	int fd, ret;
@@ -164,7 +173,7 @@ static int bridge(const struct settings *t, const struct ripc_config *config)
 	fd = listen_at(t->listen);
 	if (fd < 0)
 		return fd == -EINVAL ? CLI_USAGE : CLI_FAILED;
-	if (ripc_common_open(config, &r)) {
+	if (ripc_common_open(&t->config, &r)) {
 		close(fd);
 		return CLI_FAILED;
 	}
@@ -175,26 +184,13 @@ static int bridge(const struct settings *t, const struct ripc_config *config)
 
 int cli_ripc_bridge(int argc, char **argv)
 {
-	static struct settings t = { .listen = "127.0.0.1:8080", .clients = 256, .held_mib = 512,
-				     .timeout_ns = 30000000000u, .idle_ns = 60000000000u };
-	static const struct ripc_option options[] = {
-		{ "service", 's', .text = &t.name },
-		{ "listen", 'l', .text = &t.listen },
-		{ "clients", .number = &t.clients, .min = 1, .max = 100000 },
-		{ "held", .number = &t.held_mib, .min = 1, .max = 1 << 20 },
-		{ "timeout", 'W', .ns = &t.timeout_ns },
-		{ "idle", .ns = &t.idle_ns },
-		{ "counters", .flag = &t.counters },
-		{ .name = NULL },
-	};
-	struct ripc_config config;
-	int status = ripc_common_options(argc, argv, options, &config, help);
+	struct settings t = { .listen = "127.0.0.1:8080", .clients = 256, .held_mib = 512,
+			      .timeout_ns = 30000000000u, .idle_ns = 60000000000u };
+	int status = options_parse(&options, argc, argv, &t, NULL);
 
 	if (status >= 0)
 		return status;
-	if (!t.name || optind != argc) {
-		log_error("--service SERVICE is to be given, and nothing but options");
-		return CLI_USAGE;
-	}
-	return bridge(&t, &config);
+	if (!t.name)
+		return options_wrong(&options, argv, "--service SERVICE is to be given");
+	return bridge(&t);
 }

@@ -4,128 +4,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define OPTIONS_MAX 16      /* of a verb, with those of an instance */
-#define NO_LETTER 0x100     /* what getopt returns for options that are names only */
-#define SECONDS_MAX 3600
-
 atomic_bool ripc_interrupted;
 
-static struct {
-	struct ripc_config config;
-	const char *short_by;
-	uint64_t poll_us, port;
-} common;
-
-static const struct ripc_option common_options[] = {
-	{ "address", 'a', .text = &common.config.address },
-	{ "resolver", 'r', .text = &common.config.resolver },
-	{ "secret-file", .text = &common.config.secret_file },
-	{ "short-by", .text = &common.short_by },
-	{ "poll", .number = &common.poll_us, .min = 1, .max = UINT_MAX },
-	{ "resolver-port", .number = &common.port, .min = 1, .max = UINT16_MAX },
-};
-
-static bool take_number(const struct ripc_option *o, const char *value)
+int ripc_take_short_by(const struct option_given *g)
 {
-	char *end;
-	unsigned long long n;
+	enum ripc_short *by = option_member(g);
 
-	errno = 0;
-	n = strtoull(value, &end, 0);
-	if (*value >= '0' && *value <= '9' && !*end && !errno && n >= o->min && n <= o->max) {
-		*o->number = n;
-		return true;
-	}
-	log_error("--%s '%s' is not usable, expected %" PRIu64 " to %" PRIu64, o->name, value,
-		  o->min, o->max);
-	return false;
-}
-
-static bool take_seconds(const struct ripc_option *o, const char *value)
-{
-	char *end;
-	double s = strtod(value, &end);
-
-	if (end != value && !*end && isfinite(s) && s >= 0 && s <= SECONDS_MAX) {
-		*o->ns = (uint64_t)(s * 1e9);
-		return true;
-	}
-	log_error("--%s '%s' is not usable, expected seconds from 0 to %d", o->name, value,
-		  SECONDS_MAX);
-	return false;
-}
-
-static bool take(const struct ripc_option *o, const char *value)
-{
-	if (o->number)
-		return take_number(o, value);
-	if (o->ns)
-		return take_seconds(o, value);
-	if (o->text)
-		*o->text = value;
-	else
-		*o->flag = true;
-	return true;
-}
-
-static bool take_common(struct ripc_config *config)
-{
-	const char *by = common.short_by;
-
-	*config = common.config;
-	config->poll_us = (unsigned)common.poll_us;
-	config->resolver_port = (uint16_t)common.port;
-	if (!by)
-		return true;
-	config->short_by = !strcmp(by, "datagram") ? RIPC_SHORT_DATAGRAM :
-			   !strcmp(by, "connection") ? RIPC_SHORT_CONNECTION :
-						       RIPC_SHORT_DEFAULT;
-	if (config->short_by != RIPC_SHORT_DEFAULT)
-		return true;
-	log_error("--short-by '%s' is neither connection nor datagram", by);
-	return false;
-}
-
-int ripc_common_options(int argc, char **argv, const struct ripc_option *own,
-			struct ripc_config *config, const char *help)
-{
-	const struct ripc_option *table[OPTIONS_MAX];
-	struct option names[OPTIONS_MAX + 2] = { { "help", no_argument, NULL, 'h' } };
-	char letters[2 * OPTIONS_MAX + 2] = "h", *l = letters + 1;
-	int count = 0, opt, i;
-
-	while (own->name)
-		table[count++] = own++;
-	for (size_t k = 0; config && k < ARRAY_SIZE(common_options); k++)
-		table[count++] = &common_options[k];
-	for (i = 0; i < count; i++) {
-		const struct ripc_option *o = table[i];
-
-		names[1 + i] = (struct option){ o->name, o->flag ? no_argument : required_argument,
-						NULL, o->letter ? o->letter : NO_LETTER + i };
-		if (o->letter)
-			l += sprintf(l, o->flag ? "%c" : "%c:", o->letter);
-	}
-	while ((opt = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return CLI_OK;
-		}
-		for (i = 0; i < count && names[1 + i].val != opt; i++)
-			;
-		/* Of an unknown one getopt has told. */
-		if (i == count || !take(table[i], optarg))
-			return CLI_USAGE;
-	}
-	return config && !take_common(config) ? CLI_USAGE : -1;
+	*by = !strcmp(g->value, "datagram") ? RIPC_SHORT_DATAGRAM : RIPC_SHORT_CONNECTION;
+	return *by == RIPC_SHORT_DATAGRAM || !strcmp(g->value, "connection") ?
+		       OPTIONS_GO_ON : options_refuse(g, "expected connection or datagram");
 }
 
 bool ripc_is_id(const char *service, uint32_t *id)

@@ -12,33 +12,27 @@
 
 #include "cli/cli.h"
 #include "cli/json_out.h"
+#include "util/options.h"
 
-/* An option of a verb; where its value goes says of what kind it is. */
-struct ripc_option {
-	const char *name;
-	char letter;         /* 0: it has only a name */
-	bool *flag;          /* without a value */
-	const char **text;
-	uint64_t *ns;        /* of seconds, with a fraction, at most an hour */
-	uint64_t *number;    /* min to max */
-	uint64_t min, max;
-};
+/* The options of an instance, at the end of a table; `type` has a member `config`. */
+#define RIPC_OPTIONS(type) \
+	{ "-a, --address ADDRESS", "local IP address of the adapter", OPTION_TEXT(type, config.address) }, \
+	{ "-r, --resolver HOW", "multicast, broadcast, hosts:FILE, rendezvous:HOST:PORT", \
+	  OPTION_TEXT(type, config.resolver) }, \
+	{ "--resolver-port N", "UDP port of multicast and broadcast (15511)", \
+	  OPTION_WHOLE(type, config.resolver_port, 1, UINT16_MAX) }, \
+	{ "--secret-file FILE", "only instances with the same one find each other", \
+	  OPTION_TEXT(type, config.secret_file) }, \
+	{ "--short-by KIND", "short messages by connection or datagram", \
+	  OPTION_TAKE(type, config.short_by, ripc_take_short_by) }, \
+	{ "--poll US", "how long a waiting call polls before it sleeps (50)", \
+	  OPTION_WHOLE(type, config.poll_us, 1, UINT32_MAX) }, \
+	{ .form = NULL }
 
-/* The options of an instance. */
-#define RIPC_COMMON_HELP \
-	"  -a, --address ADDRESS    local IP address of the adapter\n" \
-	"  -r, --resolver HOW       multicast, broadcast, hosts:FILE, rendezvous:HOST:PORT\n" \
-	"      --resolver-port N    UDP port of multicast and broadcast (15511)\n" \
-	"      --secret-file FILE   only instances with the same one find each other\n" \
-	"      --short-by KIND      short messages by connection or datagram\n" \
-	"      --poll US            how long a waiting call polls before it sleeps (50)\n" \
-	"  -h, --help               this text\n"
+int ripc_take_short_by(const struct option_given *g);
+/* Of options that are times. */
+#define RIPC_SECONDS(type, member) OPTION_SECONDS(type, member, 0, 3600)
 
-/* Takes the options of a verb, `own` up to one without a name, and those of an instance
- * unless `config` is NULL; optind is the first operand then. The exit status if the verb has
- * to end (--help; wrong, which was logged), or -1 to go on. */
-int ripc_common_options(int argc, char **argv, const struct ripc_option *own,
-			struct ripc_config *config, const char *help);
 /* Is it a number ("7", "0x7") rather than a name? */
 bool ripc_is_id(const char *service, uint32_t *id);
 

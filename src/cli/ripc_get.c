@@ -18,6 +18,7 @@
 #define CHUNK_MIB 64
 
 struct get {
+	struct ripc_config config;
 	const char *server, *path, *output;
 	uint64_t chunk_mib, timeout_ns;
 	bool quiet, head_only, progress;
@@ -28,16 +29,24 @@ struct get {
 	uint64_t begin_ns, shown_ns;
 };
 
-static const char help[] =
-	"usage: busbar ripc get [OPTIONS] SERVICE PATH\n\n"
-	"Fetches a file from a file server ('busbar ripc serve --directory'), by the server's\n"
-	"name or number, to standard output or a file.\n\n"
-	"  -o, --output FILE        written; removed again when not all of it came\n"
-	"  -I, --head               only the head of the answer, to standard output\n"
-	"      --chunk MIB          longest content of one message (64)\n"
-	"  -W, --timeout SECONDS    for each answer (30)\n"
-	"  -q, --quiet              no progress on a terminal\n"
-	RIPC_COMMON_HELP;
+static const struct option_entry table[] = {
+	{ "-o, --output FILE", "written; removed again when not all of it came", OPTION_TEXT(struct get, output) },
+	{ "-I, --head", "only the head of the answer, to standard output", OPTION_FLAG(struct get, head_only) },
+	{ "--chunk MIB", "longest content of one message (64)", OPTION_WHOLE(struct get, chunk_mib, 1, 1024) },
+	{ "-W, --timeout SECONDS", "for each answer (30)", RIPC_SECONDS(struct get, timeout_ns) },
+	{ "-q, --quiet", "no progress on a terminal", OPTION_FLAG(struct get, quiet) },
+	RIPC_OPTIONS(struct get),
+};
+
+static const struct options options = {
+	.program = "busbar ripc get",
+	.synopsis = "[OPTIONS] SERVICE PATH",
+	.about = "Fetches a file from a file server ('busbar ripc serve --directory'), by the server's\n"
+		 "name or number, to standard output or a file.\n",
+	.table = table,
+	.operands_min = 2,
+	.operands_max = 2,
+};
 
 static void show(struct get *g, bool last)
 {
@@ -209,24 +218,11 @@ static int get(struct get *g, const struct ripc_config *config)
 int cli_ripc_get(int argc, char **argv)
 {
 	static struct get g = { .chunk_mib = CHUNK_MIB, .timeout_ns = 30000000000u };
-	static const struct ripc_option options[] = {
-		{ "output", 'o', .text = &g.output },
-		{ "head", 'I', .flag = &g.head_only },
-		{ "chunk", .number = &g.chunk_mib, .min = 1, .max = 1024 },
-		{ "timeout", 'W', .ns = &g.timeout_ns },
-		{ "quiet", 'q', .flag = &g.quiet },
-		{ .name = NULL },
-	};
-	struct ripc_config config;
-	int status = ripc_common_options(argc, argv, options, &config, help);
+	int status = options_parse(&options, argc, argv, &g, NULL);
 
 	if (status >= 0)
 		return status;
-	if (optind + 2 != argc) {
-		log_error("a service and the path of a file are to be given");
-		return CLI_USAGE;
-	}
 	g.server = argv[optind];
 	g.path = argv[optind + 1];
-	return get(&g, &config);
+	return get(&g, &g.config);
 }

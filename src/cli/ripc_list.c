@@ -11,18 +11,31 @@
 #include "cli/ripc_common.h"
 #include "cli/ripc_shown.h"
 
-static const char help[] =
-	"usage: busbar ripc list [OPTIONS] [NAME...]\n\n"
-	"Without names: the services of this user on this host, with their process, address,\n"
-	"messages that wait, return buffers that peers have, and peers that are held up. The\n"
-	"superuser sees those of all.\n\n"
-	"With names: asks the network for services of these names and prints name, number and\n"
-	"address of those that answer. Services elsewhere cannot be listed without their names:\n"
-	"an instance answers only to who asks for one of its own.\n\n"
-	"  -W, --timeout SECONDS    for each name (2)\n"
-	"  -j, --json               one JSON object\n"
-	RIPC_COMMON_HELP
-	"\nThe status is 0 when all answer, else 1.\n";
+struct settings {
+	struct ripc_config config;
+	uint64_t timeout_ns;
+	bool json;
+};
+
+static const struct option_entry table[] = {
+	{ "-W, --timeout SECONDS", "for each name (2)", RIPC_SECONDS(struct settings, timeout_ns) },
+	{ "-j, --json", "one JSON object", OPTION_FLAG(struct settings, json) },
+	RIPC_OPTIONS(struct settings),
+};
+
+static const struct options options = {
+	.program = "busbar ripc list",
+	.synopsis = "[OPTIONS] [NAME...]",
+	.about = "Without names: the services of this user on this host, with their process, address,\n"
+		 "messages that wait, return buffers that peers have, and peers that are held up. The\n"
+		 "superuser sees those of all.\n\n"
+		 "With names: asks the network for services of these names and prints name, number and\n"
+		 "address of those that answer. Services elsewhere cannot be listed without their names:\n"
+		 "an instance answers only to who asks for one of its own.\n",
+	.table = table,
+	.any_operands = true,
+	.end = "The status is 0 when all answer, else 1.\n",
+};
 
 /* ---- of this host ---- */
 
@@ -124,25 +137,18 @@ static int list_names(struct ripc *r, char **names, int count, int timeout_ms, b
 
 int cli_ripc_list(int argc, char **argv)
 {
-	static uint64_t timeout_ns = 2000000000;
-	static bool json;
-	static const struct ripc_option options[] = {
-		{ "timeout", 'W', .ns = &timeout_ns },
-		{ "json", 'j', .flag = &json },
-		{ .name = NULL },
-	};
-	struct ripc_config config;
-	int status = ripc_common_options(argc, argv, options, &config, help);
+	struct settings s = { .timeout_ns = 2000000000 };
+	int status = options_parse(&options, argc, argv, &s, NULL);
 	struct ripc *r;
 
 	if (status >= 0)
 		return status;
 	if (optind == argc)
-		return list_host(json);
+		return list_host(s.json);
 	ripc_common_catch();
-	if (ripc_common_open(&config, &r))
+	if (ripc_common_open(&s.config, &r))
 		return CLI_FAILED;
-	status = list_names(r, argv + optind, argc - optind, (int)(timeout_ns / 1000000), json);
+	status = list_names(r, argv + optind, argc - optind, (int)(s.timeout_ns / 1000000), s.json);
 	ripc_close(r);
 	return status;
 }

@@ -16,6 +16,7 @@
 #define SLICE_MS 100
 
 struct ping {
+	struct ripc_config config;
 	struct ripc *r;
 	struct ripc_service *s;
 	uint32_t to;
@@ -27,19 +28,28 @@ struct ping {
 	struct hist times;
 };
 
-static const char help[] =
-	"usage: busbar ripc ping [OPTIONS] SERVICE\n\n"
-	"Sends messages to a service that sends them back ('busbar ripc serve'), by name or\n"
-	"number, and shows how long that takes.\n\n"
-	"  -s, --size BYTES         of a message, 8 or more (50)\n"
-	"  -c, --count N            messages; 0: until interrupted (10)\n"
-	"  -i, --interval SECONDS   between two of them, 0: none (0.1)\n"
-	"  -l, --long               long messages, by RDMA; else short ones\n"
-	"  -W, --timeout SECONDS    then a message is lost (2)\n"
-	"  -q, --quiet              only the result\n"
-	"  -j, --json               the result as a JSON object\n"
-	RIPC_COMMON_HELP
-	"\nThe status is 0 when all came back, 3 when some did, 1 when none did.\n";
+static const struct option_entry table[] = {
+	{ "-s, --size BYTES", "of a message, 8 or more (50)",
+	  OPTION_WHOLE(struct ping, size, SIZE_MIN, SIZE_MAX_LONG) },
+	{ "-c, --count N", "messages; 0: until interrupted (10)", OPTION_WHOLE(struct ping, count, 0, UINT32_MAX) },
+	{ "-i, --interval SECONDS", "between two of them, 0: none (0.1)", RIPC_SECONDS(struct ping, interval_ns) },
+	{ "-l, --long", "long messages, by RDMA; else short ones", OPTION_FLAG(struct ping, is_long) },
+	{ "-W, --timeout SECONDS", "then a message is lost (2)", RIPC_SECONDS(struct ping, timeout_ns) },
+	{ "-q, --quiet", "only the result", OPTION_FLAG(struct ping, quiet) },
+	{ "-j, --json", "the result as a JSON object", OPTION_FLAG(struct ping, json) },
+	RIPC_OPTIONS(struct ping),
+};
+
+static const struct options options = {
+	.program = "busbar ripc ping",
+	.synopsis = "[OPTIONS] SERVICE",
+	.about = "Sends messages to a service that sends them back ('busbar ripc serve'), by name or\n"
+		 "number, and shows how long that takes.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+	.end = "The status is 0 when all came back, 3 when some did, 1 when none did.\n",
+};
 
 static int send_one(struct ping *p)
 {
@@ -211,12 +221,12 @@ static int result(struct ping *p)
 	       p->received < p->sent ? CLI_LOST : CLI_OK;
 }
 
-static int ping(struct ping *p, const struct ripc_config *config)
+static int ping(struct ping *p)
 {
 	int ret;
 
 	ripc_common_catch();
-	if (ripc_common_open(config, &p->r))
+	if (ripc_common_open(&p->config, &p->r))
 		return CLI_FAILED;
 	ret = ripc_common_find(p->r, p->name, &p->to);
 	if (!ret && !p->is_long && p->size > ripc_short_max(p->r, 1)) {
@@ -247,27 +257,12 @@ int cli_ripc_ping(int argc, char **argv)
 {
 	static struct ping p = { .size = 50, .count = 10, .interval_ns = 100000000,
 				 .timeout_ns = 2000000000 };
-	static const struct ripc_option options[] = {
-		{ "size", 's', .number = &p.size, .min = SIZE_MIN, .max = SIZE_MAX_LONG },
-		{ "count", 'c', .number = &p.count, .max = UINT32_MAX },
-		{ "interval", 'i', .ns = &p.interval_ns },
-		{ "long", 'l', .flag = &p.is_long },
-		{ "timeout", 'W', .ns = &p.timeout_ns },
-		{ "quiet", 'q', .flag = &p.quiet },
-		{ "json", 'j', .flag = &p.json },
-		{ .name = NULL },
-	};
-	struct ripc_config config;
-	int status = ripc_common_options(argc, argv, options, &config, help);
+	int status = options_parse(&options, argc, argv, &p, NULL);
 
 	if (status >= 0)
 		return status;
-	if (optind + 1 != argc) {
-		log_error("one service is to be given, its name or number");
-		return CLI_USAGE;
-	}
 	hist_init(&p.times);
 	p.quiet |= p.json;
 	p.name = argv[optind];
-	return ping(&p, &config);
+	return ping(&p);
 }

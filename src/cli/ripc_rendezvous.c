@@ -12,15 +12,30 @@
 #define SECRET_MIN 16
 #define SECRET_MAX 64
 
-static const char help[] =
-	"usage: busbar ripc rendezvous [OPTIONS]\n\n"
-	"Tells instances with '--resolver rendezvous:HOST:PORT' where services are. Services\n"
-	"enter themselves. Ends with Ctrl-C.\n\n"
-	"  -a, --address ADDRESS    to listen on (all)\n"
-	"  -p, --port N             UDP; 0: any, which is printed (15511)\n"
-	"      --secret-file FILE   only instances with the same one are answered\n"
-	"      --services N         that are remembered, at most (65536)\n"
-	"  -h, --help               this text\n";
+struct settings {
+	const char *address, *secret;
+	uint16_t port;
+	unsigned services;
+};
+
+static const struct option_entry table[] = {
+	{ "-a, --address ADDRESS", "to listen on (all)", OPTION_TEXT(struct settings, address) },
+	{ "-p, --port N", "UDP; 0: any, which is printed (15511)",
+	  OPTION_WHOLE(struct settings, port, 0, UINT16_MAX) },
+	{ "--secret-file FILE", "only instances with the same one are answered",
+	  OPTION_TEXT(struct settings, secret) },
+	{ "--services N", "that are remembered, at most (65536)",
+	  OPTION_WHOLE(struct settings, services, 1, 1 << 24) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar ripc rendezvous",
+	.synopsis = "[OPTIONS]",
+	.about = "Tells instances with '--resolver rendezvous:HOST:PORT' where services are. Services\n"
+		 "enter themselves. Ends with Ctrl-C.\n",
+	.table = table,
+};
 
 static int read_secret(const char *path, struct packet_key *key)
 {
@@ -54,30 +69,17 @@ static void ready(void *arg, uint16_t port)
 
 int cli_ripc_rendezvous(int argc, char **argv)
 {
-	static const char *address, *secret;
-	static uint64_t port = 15511, services = 65536;
-	static const struct ripc_option options[] = {
-		{ "address", 'a', .text = &address },
-		{ "port", 'p', .number = &port, .max = UINT16_MAX },
-		{ "secret-file", .text = &secret },
-		{ "services", .number = &services, .min = 1, .max = 1 << 24 },
-		{ .name = NULL },
-	};
+	struct settings s = { .port = 15511, .services = 65536 };
 	struct packet_key key = { .set = false };
 	const char *why = NULL;
-	int status = ripc_common_options(argc, argv, options, NULL, help), ret;
+	int ret = options_parse(&options, argc, argv, &s, NULL);
 
-	if (status >= 0)
-		return status;
-	if (optind != argc) {
-		log_error("nothing but options is to be given");
-		return CLI_USAGE;
-	}
-	if (secret && read_secret(secret, &key))
+	if (ret >= 0)
+		return ret;
+	if (s.secret && read_secret(s.secret, &key))
 		return CLI_FAILED;
 	ripc_common_catch();
-	ret = rendezvous_serve(address, (uint16_t)port, &key, (unsigned)services,
-			       &ripc_interrupted, ready, NULL, &why);
+	ret = rendezvous_serve(s.address, s.port, &key, s.services, &ripc_interrupted, ready, NULL, &why);
 	if (ret)
 		log_error("no rendezvous: %s", why ? why : strerror(-ret));
 	return ret ? CLI_FAILED : CLI_OK;

@@ -17,6 +17,7 @@
 #define ECHO_WAIT_MS 1000
 
 struct serve {
+	struct ripc_config config;
 	const char *name, *directory;
 	uint64_t cache_mib, content_mib, threads;
 	bool counters;
@@ -25,18 +26,27 @@ struct serve {
 	pthread_t ids[THREADS_MAX];
 };
 
-static const char help[] =
-	"usage: busbar ripc serve [OPTIONS] SERVICE\n\n"
-	"Opens a service, by name or number, that sends back what it gets ('busbar ripc\n"
-	"ping'), or with --directory answers HTTP requests for files ('busbar ripc get',\n"
-	"'busbar ripc bridge'). Ends with Ctrl-C.\n\n"
-	"  -d, --directory DIR      serves the files of this folder\n"
-	"      --cache MIB          of recent files in registered memory (256)\n"
-	"      --answer MIB         longest content of one answer; longer files only in\n"
-	"                           ranges (1024)\n"
-	"  -t, --threads N          that answer (2)\n"
-	"      --counters           at the end, as a JSON object\n"
-	RIPC_COMMON_HELP;
+static const struct option_entry table[] = {
+	{ "-d, --directory DIR", "serves the files of this folder", OPTION_TEXT(struct serve, directory) },
+	{ "--cache MIB", "of recent files in registered memory (256)",
+	  OPTION_WHOLE(struct serve, cache_mib, 0, 1 << 20) },
+	{ "--answer MIB", "longest content of one answer; longer files only in ranges (1024)",
+	  OPTION_WHOLE(struct serve, content_mib, 1, 4096) },
+	{ "-t, --threads N", "that answer (2)", OPTION_WHOLE(struct serve, threads, 1, THREADS_MAX) },
+	{ "--counters", "at the end, as a JSON object", OPTION_FLAG(struct serve, counters) },
+	RIPC_OPTIONS(struct serve),
+};
+
+static const struct options options = {
+	.program = "busbar ripc serve",
+	.synopsis = "[OPTIONS] SERVICE",
+	.about = "Opens a service, by name or number, that sends back what it gets ('busbar ripc\n"
+		 "ping'), or with --directory answers HTTP requests for files ('busbar ripc get',\n"
+		 "'busbar ripc bridge'). Ends with Ctrl-C.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
 
 /* ---- echo ---- */
 
@@ -176,13 +186,13 @@ static int serve_until_signal(struct serve *v)
 	return err ? CLI_FAILED : CLI_OK;
 }
 
-static int serve(struct serve *v, const struct ripc_config *config)
+static int serve(struct serve *v)
 {
 	struct server *s = &v->server;
 	int ret;
 
 	ripc_common_block();
-	if (ripc_common_open(config, &s->r))
+	if (ripc_common_open(&v->config, &s->r))
 		return CLI_FAILED;
 	s->content_max = v->content_mib << 20;
 	ret = v->directory ? store_open(&s->store, s->r, v->directory, v->cache_mib << 20) : 0;
@@ -202,23 +212,10 @@ static int serve(struct serve *v, const struct ripc_config *config)
 int cli_ripc_serve(int argc, char **argv)
 {
 	static struct serve v = { .cache_mib = 256, .content_mib = 1024, .threads = 2 };
-	static const struct ripc_option options[] = {
-		{ "directory", 'd', .text = &v.directory },
-		{ "cache", .number = &v.cache_mib, .max = 1 << 20 },
-		{ "answer", .number = &v.content_mib, .min = 1, .max = 4096 },
-		{ "threads", 't', .number = &v.threads, .min = 1, .max = THREADS_MAX },
-		{ "counters", .flag = &v.counters },
-		{ .name = NULL },
-	};
-	struct ripc_config config;
-	int status = ripc_common_options(argc, argv, options, &config, help);
+	int status = options_parse(&options, argc, argv, &v, NULL);
 
 	if (status >= 0)
 		return status;
-	if (optind + 1 != argc) {
-		log_error("one service is to be given, its name or number");
-		return CLI_USAGE;
-	}
 	v.name = argv[optind];
-	return serve(&v, &config);
+	return serve(&v);
 }

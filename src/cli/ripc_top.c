@@ -15,14 +15,25 @@
 
 #define SEEN_MAX 1024
 
-static const char help[] =
-	"usage: busbar ripc top [OPTIONS]\n\n"
-	"Shows what the instances of this user on this host do: messages and bytes per second.\n"
-	"The superuser sees those of all.\n\n"
-	"  -i, --interval SECONDS   from one look to the next (1)\n"
-	"  -c, --count N            looks (0: until interrupted)\n"
-	"  -j, --json               one JSON object a look, with the counters as they are\n"
-	"  -h, --help               this text\n";
+struct settings {
+	uint64_t interval_ns, count;
+	bool json;
+};
+
+static const struct option_entry table[] = {
+	{ "-i, --interval SECONDS", "from one look to the next (1)", RIPC_SECONDS(struct settings, interval_ns) },
+	{ "-c, --count N", "looks (0: until interrupted)", OPTION_WHOLE(struct settings, count, 0, UINT32_MAX) },
+	{ "-j, --json", "one JSON object a look, with the counters as they are", OPTION_FLAG(struct settings, json) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar ripc top",
+	.synopsis = "[OPTIONS]",
+	.about = "Shows what the instances of this user on this host do: messages and bytes per second.\n"
+		 "The superuser sees those of all.\n",
+	.table = table,
+};
 
 /* An instance at the last look. */
 struct seen {
@@ -139,38 +150,27 @@ static void pause_for(uint64_t ns)
 
 int cli_ripc_top(int argc, char **argv)
 {
-	static uint64_t interval_ns = 1000000000, count;
-	static bool json;
-	static const struct ripc_option options[] = {
-		{ "interval", 'i', .ns = &interval_ns },
-		{ "count", 'c', .number = &count, .max = UINT32_MAX },
-		{ "json", 'j', .flag = &json },
-		{ .name = NULL },
-	};
 	static struct seen tables[2][SEEN_MAX];
-	int status = ripc_common_options(argc, argv, options, NULL, help);
+	struct settings set = { .interval_ns = 1000000000 };
+	int status = options_parse(&options, argc, argv, &set, NULL);
 	struct look l = { .before = tables[0], .now = tables[1] };
 	double last = 0;
 
 	if (status >= 0)
 		return status;
-	if (optind < argc) {
-		fprintf(stderr, "busbar ripc top: '%s' is not expected\n", argv[optind]);
-		return CLI_USAGE;
-	}
 	ripc_common_catch();
-	for (uint64_t n = 0; !atomic_load(&ripc_interrupted) && (!count || n < count); n++) {
+	for (uint64_t n = 0; !atomic_load(&ripc_interrupted) && (!set.count || n < set.count); n++) {
 		struct seen *spare = l.before;
 		double now;
 
 		if (n)
-			pause_for(interval_ns);
+			pause_for(set.interval_ns);
 		if (atomic_load(&ripc_interrupted))
 			break;
 		now = seconds_now();
 		l.seconds = n ? now - last : 0;
 		last = now;
-		if (look(&l, json))
+		if (look(&l, set.json))
 			return CLI_FAILED;
 		l.before = l.now;
 		l.before_count = l.now_count;

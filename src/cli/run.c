@@ -32,6 +32,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/log_recent.h"
+#include "util/options.h"
 
 /* How long the summary waits for a reader that takes nothing: by itself, and behind a request
  * to end, which leaves less time. */
@@ -53,29 +54,6 @@ struct run_options {
 	bool idle_stop;
 	enum summary summary;
 };
-
-static const char usage[] =
-	"usage: busbar run [options] CONFIG\n"
-	"       busbar run [options] --control=PATH | --http[=LISTEN]\n"
-	"\n"
-	"Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
-	"input) until SIGINT or SIGTERM, and prints a summary. SIGHUP reads CONFIG\n"
-	"again and changes what has changed in it. Without CONFIG it waits for one:\n"
-	"busbar ctl PATH restart CONFIG, or POST /api/v2/restart over HTTP.\n"
-	"\n"
-	"  -d LEVEL         log level: off, error, warn, info, debug, trace\n"
-	"  -t SECONDS       stop after this time\n"
-	"  -q               no live line on the terminal\n"
-	"  --summary=FORM   text (default), json or none\n"
-	"  --idle-stop      end when all paths have ended, unless CONFIG says idle_stop\n"
-	"  --control=PATH   offer a socket for busbar-ctl there ('@name': abstract)\n"
-	"  --http[=LISTEN]  offer HTTP at PORT, ADDRESS or ADDRESS:PORT, else as `http` of\n"
-	"                   CONFIG says, else at 127.0.0.1 port 8080 (root: 80)\n"
-	"  -h, --help       this text\n"
-	"\n"
-	"Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
-	"configuration, 3 samples were lost that the configuration does not allow to be\n"
-	"lost, 4 asked to end and a part of it did not end within two seconds.\n";
 
 static struct super_node *_Atomic running;
 static _Atomic bool live_line;
@@ -153,79 +131,55 @@ static bool clear_line(enum log_level level, const char *line)
 	return false;
 }
 
+static int take_level(const struct option_given *g)
+{
+	int level = log_level_parse(g->value);
+
+	*(int *)option_member(g) = level;
+	return level < 0 ? options_refuse(g, "expected off, error, warn, info, debug or trace") : OPTIONS_GO_ON;
+}
+
+static const struct option_entry table[] = {
+	{ "-d LEVEL", "log level: off, error, warn, info, debug, trace",
+	  OPTION_TAKE(struct run_options, level, take_level) },
+	{ "-t SECONDS", "stop after this time", OPTION_REAL(struct run_options, seconds, 0, 1e9) },
+	{ "-q", "no live line on the terminal", OPTION_FLAG(struct run_options, quiet) },
+	{ "--summary text|json|none", "form of the summary (text)", OPTION_CHOICE(struct run_options, summary) },
+	{ "--idle-stop", "end when all paths have ended, unless CONFIG says idle_stop",
+	  OPTION_FLAG(struct run_options, idle_stop) },
+	{ "--control PATH", "offer a socket for busbar-ctl there ('@name': abstract)",
+	  OPTION_TEXT(struct run_options, control) },
+	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT, else as `http` of CONFIG says, else at "
+			     "127.0.0.1 port 8080 (root: 80)", OPTION_TEXT(struct run_options, http) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar run",
+	.synopsis = "[OPTIONS] CONFIG\n[OPTIONS] --control PATH | --http[=LISTEN]",
+	.about = "Runs the gateway that CONFIG describes (libconfig or JSON, '-' for standard\n"
+		 "input) until SIGINT or SIGTERM, and prints a summary. SIGHUP reads CONFIG\n"
+		 "again and changes what has changed in it. Without CONFIG it waits for one:\n"
+		 "busbar ctl PATH restart CONFIG, or POST /api/v2/restart over HTTP.\n",
+	.table = table,
+	.operands_max = 1,
+	.end = "Exit status: 0 ended as asked, 1 failed at run time, 2 wrong usage or\n"
+	       "configuration, 3 samples were lost that the configuration does not allow to be\n"
+	       "lost, 4 asked to end and a part of it did not end within two seconds.\n",
+};
+
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-	static const struct option longs[] = {
-		{ "summary", required_argument, NULL, 's' },
-		{ "control", required_argument, NULL, 'c' },
-		{ "http", optional_argument, NULL, 'w' },
-		{ "idle-stop", no_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	char *end;
-	int opt;
+	int status;
 
 	*o = (struct run_options){ .level = -1, .seconds = -1 };
-	while ((opt = getopt_long(argc, argv, "d:t:qh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'i':
-			o->idle_stop = true;
-			break;
-		case 'd':
-			o->level = log_level_parse(optarg);
-			if (o->level < 0) {
-				fprintf(stderr,
-					"busbar run: -d %s: expected off, error, warn, info, debug or trace\n",
-					optarg);
-				return CLI_USAGE;
-			}
-			break;
-		case 't':
-			o->seconds = strtod(optarg, &end);
-			if (!*optarg || *end || !(o->seconds >= 0) ||
-			    o->seconds > 1e9) {
-				fprintf(stderr,
-					"busbar run: -t %s: expected a number of seconds\n",
-					optarg);
-				return CLI_USAGE;
-			}
-			break;
-		case 'q':
-			o->quiet = true;
-			break;
-		case 'c':
-			o->control = optarg;
-			break;
-		case 'w':
-			o->http = optarg ? optarg : "";
-			break;
-		case 's':
-			if (!strcmp(optarg, "json")) {
-				o->summary = SUMMARY_JSON;
-			} else if (!strcmp(optarg, "none")) {
-				o->summary = SUMMARY_NONE;
-			} else if (strcmp(optarg, "text")) {
-				fprintf(stderr,
-					"busbar run: --summary=%s: expected text, json or none\n",
-					optarg);
-				return CLI_USAGE;
-			}
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return -1;
-		default:
-			fputs(usage, stderr);
-			return CLI_USAGE;
-		}
-	}
-	if (optind + 1 < argc || (optind == argc && !o->control && !o->http)) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
+	status = options_parse(&options, argc, argv, o, NULL);
+	if (status >= 0)
+		return status;
+	if (optind == argc && !o->control && !o->http)
+		return options_usage(&options, argv);
 	o->file = argv[optind];
-	return CLI_OK;
+	return OPTIONS_GO_ON;
 }
 
 /* SIGHUP. After an error, which is logged, the gateway goes on unchanged. */
@@ -445,8 +399,8 @@ int cli_run(int argc, char **argv)
 	struct run_options o;
 	int ret = parse_options(argc, argv, &o);
 
-	if (ret)
-		return ret < 0 ? CLI_OK : ret;
+	if (ret >= 0)
+		return ret;
 	return run_all(o.file ? json_string(o.file) : json_null(), &o);
 }
 

@@ -15,23 +15,8 @@
 #include "gateway/scl/scl.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 #include "util/plain_text.h"
-
-static const char usage[] =
-	"usage: busbar scl [options] FILE\n"
-	"\n"
-	"Lists the control blocks of GOOSE and sampled values in an SCL file (ICD, CID, IID,\n"
-	"SCD), or prints a configuration with a node for each of them.\n"
-	"\n"
-	"  -r, --read           print nodes that read the control blocks\n"
-	"  -w, --write          print nodes that write them\n"
-	"  -i, --ied IED        only those of this device\n"
-	"  -c, --control PATH   only this one, such as LD0/LLN0.trip\n"
-	"  -n, --interface NAME the network interface in the configuration (eth0)\n"
-	"  -h, --help           this text\n"
-	"\n"
-	"Exit status: 0 success, 1 a control block cannot be used, 2 the file cannot be\n"
-	"read, or wrong usage.\n";
 
 struct request {
 	bool read, write;
@@ -369,50 +354,38 @@ static int print_all(const struct request *r)
 	return found ? ret : CLI_FAILED;
 }
 
-/* CLI_OK; else what the process shall end with. */
-static int parse(struct request *r, int argc, char **argv, bool *help)
-{
-	static const struct option longs[] = {
-		{ "read", no_argument, NULL, 'r' },
-		{ "write", no_argument, NULL, 'w' },
-		{ "ied", required_argument, NULL, 'i' },
-		{ "control", required_argument, NULL, 'c' },
-		{ "interface", required_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
+static const struct option_entry table[] = {
+	{ "-r, --read", "print nodes that read the control blocks", OPTION_FLAG(struct request, read) },
+	{ "-w, --write", "print nodes that write them", OPTION_FLAG(struct request, write) },
+	{ "-i, --ied IED", "only those of this device", OPTION_TEXT(struct request, ied) },
+	{ "-c, --control PATH", "only this one, such as LD0/LLN0.trip", OPTION_TEXT(struct request, control) },
+	{ "-n, --interface NAME", "the network interface in the configuration (eth0)",
+	  OPTION_TEXT(struct request, interface) },
+	{ .form = NULL },
+};
 
-	while ((opt = getopt_long(argc, argv, "rwi:c:n:h", longs, NULL)) != -1) {
-		if (opt == 'r')
-			r->read = true;
-		else if (opt == 'w')
-			r->write = true;
-		else if (opt == 'i')
-			r->ied = optarg;
-		else if (opt == 'c')
-			r->control = optarg;
-		else if (opt == 'n')
-			r->interface = optarg;
-		else if (opt == 'h')
-			*help = true;
-		else
-			return CLI_USAGE;
-	}
-	return *help || (optind + 1 == argc && !(r->read && r->write)) ? CLI_OK : CLI_USAGE;
-}
+static const struct options options = {
+	.program = "busbar scl",
+	.synopsis = "[OPTIONS] FILE",
+	.about = "Lists the control blocks of GOOSE and sampled values in an SCL file (ICD, CID, IID,\n"
+		 "SCD), or prints a configuration with a node for each of them.\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+	.end = "Exit status: 0 success, 1 a control block cannot be used, 2 the file cannot be\n"
+	       "read, or wrong usage.\n",
+};
 
 int cli_scl(int argc, char **argv)
 {
 	struct request r = { .interface = "eth0" };
+	int ret = options_parse(&options, argc, argv, &r, NULL);
 	char why[SCL_WHY_MAX];
-	bool help = false;
-	int ret = parse(&r, argc, argv, &help);
 
-	if (ret || help) {
-		fputs(usage, ret ? stderr : stdout);
+	if (ret >= 0)
 		return ret;
-	}
+	if (r.read && r.write)
+		return options_wrong(&options, argv, "--read and --write exclude each other");
 	log_init(LOG_WARN);
 	if (scl_load(argv[optind], &r.scl, why)) {
 		log_error("%s", why);

@@ -9,14 +9,25 @@
 #include "cli/sv.h"
 #include "gateway/node/iec61850-9-2/streams.h"
 #include "util/log.h"
+#include "util/options.h"
 
-static const char usage[] =
-	"usage: busbar sv list [OPTIONS] CAPTURE\n"
-	"\n"
-	"Lists the streams of sampled values in a capture file (pcap, pcapng).\n"
-	"\n"
-	"  -j, --json  as JSON\n"
-	"  -h, --help  this text\n";
+struct list_options {
+	bool json;
+};
+
+static const struct option_entry table[] = {
+	{ "-j, --json", "as JSON", OPTION_FLAG(struct list_options, json) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar sv list",
+	.synopsis = "[OPTIONS] CAPTURE",
+	.about = "Lists the streams of sampled values in a capture file (pcap, pcapng).\n",
+	.table = table,
+	.operands_min = 1,
+	.operands_max = 1,
+};
 
 static double seconds(const struct sv_stream *t)
 {
@@ -71,32 +82,17 @@ static void print_text(const struct sv_streams *s)
 
 int cli_sv_list(int argc, char **argv)
 {
-	static const struct option longs[] = { { "json", no_argument, NULL, 'j' },
-					       { "help", no_argument, NULL, 'h' },
-					       { NULL, 0, NULL, 0 } };
 	static struct sv_streams s;
-	bool json = false;
-	int opt;
+	struct list_options o = { 0 };
+	int status;
 
 	log_init(LOG_INFO);
-	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(usage, stdout);
-			return CLI_OK;
-		}
-		if (opt != 'j') {
-			fputs(usage, stderr);
-			return CLI_USAGE;
-		}
-		json = true;
-	}
-	if (argc - optind != 1) {
-		fputs(usage, stderr);
-		return CLI_USAGE;
-	}
+	status = options_parse(&options, argc, argv, &o, NULL);
+	if (status >= 0)
+		return status;
 	if (sv_streams_read(&s, argv[optind]))
 		return CLI_FAILED;
-	if (json)
+	if (o.json)
 		print_json(&s);
 	else if (s.count || s.malformed)
 		print_text(&s);

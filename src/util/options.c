@@ -267,7 +267,7 @@ static int take(const struct option_given *g, const struct form *f)
 
 	switch ((enum option_kind)e->kind) {
 	case OPTION_KIND_TEXT:
-		*(const char **)member = g->value;
+		*(const char **)member = g->value ? g->value : "";
 		return OPTIONS_GO_ON;
 	case OPTION_KIND_WHOLE:
 		return take_whole(g);

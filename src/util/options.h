@@ -33,7 +33,7 @@ enum {
 
 enum option_kind {
 	OPTION_KIND_FLAG,    /* bool: true. unsigned: how often the option was given */
-	OPTION_KIND_TEXT,    /* const char *, borrowed from argv */
+	OPTION_KIND_TEXT,    /* const char *, borrowed from argv; "": an optional argument was not given */
 	OPTION_KIND_WHOLE,   /* an unsigned type; decimal, or hexadecimal behind 0x */
 	OPTION_KIND_REAL,    /* double, finite */
 	OPTION_KIND_SECONDS, /* uint64_t of nanoseconds; the value and its range are seconds */

@@ -167,7 +167,7 @@ def usage(tmp):
             (("--counters", "--root", tmp, "mlx5_9"), 3, "there is no RDMA device mlx5_9 below"),
             (("--counters", "--root", tmp, "mlx5_9:x"), 3, "'x' is not the number of a port"),
             (("--counters", "--root", tmp, "../../x"), 3, "there is no RDMA device"),
-            (("--counters", "--interval", "0"), 2, "--interval '0' is not a number from 1"),
+            (("--counters", "--interval", "0"), 2, "--interval 0: expected a whole number from 1 to 3600000"),
             (("--counters", "--flow", "1"), 2, "--counters sees no packets"),
             (("--interval", "5", "x"), 2, "go with --counters")):
         done = run(*args)
