@@ -188,6 +188,8 @@ static int refuse_number(const struct option_given *g, const char *what)
 
 	if (!isfinite(e->min))
 		return options_refuse(g, "expected %s", what);
+	if (e->min == 1 && e->max >= INT32_MAX)
+		return options_refuse(g, "expected a positive number");
 	if (!isfinite(e->max))
 		return options_refuse(g, "expected %s from %.15g on", what, e->min);
 	return options_refuse(g, "expected %s from %.15g to %.15g", what, e->min, e->max);
