@@ -55,9 +55,9 @@ static void print_event_json(struct cli_json *j, char *line)
 		*value++ = 0;
 		n = strtoull(value, &end, 0);
 		if (*value >= '0' && *value <= '9' && !*end)
-			cli_json_uint(j, pair, n);
+			cli_json_put(j, j_uint(pair, n));
 		else
-			cli_json_string(j, pair, value);
+			cli_json_put(j, j_text(pair, value));
 	}
 	cli_json_close(j, '}');
 }
@@ -90,10 +90,8 @@ static void print_json(const struct chosen *c, uint32_t pid, const char *command
 		       const struct hca_faults_view *faults)
 {
 	cli_json_open(c->json, NULL, '{');
-	cli_json_uint(c->json, "pid", pid);
-	cli_json_string(c->json, "command", command);
-	cli_json_string(c->json, "faults", faults->set);
-	cli_json_string(c->json, "notes", faults->notes);
+	cli_json_put(c->json, j_uint("pid", pid), j_text("command", command),
+			      j_text("faults", faults->set), j_text("notes", faults->notes));
 	cli_json_open(c->json, "events", '[');
 	print_events(c, pid);
 	cli_json_close(c->json, ']');

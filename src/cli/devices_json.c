@@ -20,11 +20,11 @@ static void gids(struct cli_json *j, struct ibv_context *ctx, unsigned port,
 		if (ibv_query_gid_ex(ctx, port, (uint32_t)i, &e, 0))
 			continue; /* an empty entry */
 		cli_json_open(j, NULL, '{');
-		cli_json_uint(j, "index", (unsigned)i);
-		cli_json_string(j, "gid", device_gid(ctx->device, &e, text));
-		cli_json_string(j, "type", device_gid_type(ctx->device, &e));
+		cli_json_put(j, j_uint("index", (unsigned)i),
+				j_text("gid", device_gid(ctx->device, &e, text)),
+				j_text("type", device_gid_type(ctx->device, &e)));
 		if (e.ndev_ifindex && if_indextoname(e.ndev_ifindex, netdev))
-			cli_json_string(j, "netdev", netdev);
+			cli_json_put(j, j_text("netdev", netdev));
 		cli_json_close(j, '}');
 	}
 	cli_json_close(j, ']');
@@ -41,14 +41,13 @@ static int port_json(struct cli_json *j, struct ibv_context *ctx, unsigned port)
 		return -err;
 	}
 	cli_json_open(j, NULL, '{');
-	cli_json_uint(j, "port", port);
-	cli_json_string(j, "state", ibv_port_state_str(a.state));
-	cli_json_string(j, "link_layer", device_link_layer(a.link_layer));
-	cli_json_number(j, "gbit_per_second", device_port_gbit(&a));
-	cli_json_uint(j, "mtu", device_mtu_bytes(a.active_mtu));
-	cli_json_uint(j, "mtu_max", device_mtu_bytes(a.max_mtu));
+	cli_json_put(j, j_uint("port", port), j_text("state", ibv_port_state_str(a.state)),
+			j_text("link_layer", device_link_layer(a.link_layer)),
+			j_number("gbit_per_second", device_port_gbit(&a)),
+			j_uint("mtu", device_mtu_bytes(a.active_mtu)),
+			j_uint("mtu_max", device_mtu_bytes(a.max_mtu)));
 	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
-		cli_json_uint(j, "lid", a.lid);
+		cli_json_put(j, j_uint("lid", a.lid));
 	gids(j, ctx, port, a.gid_tbl_len);
 	cli_json_close(j, '}');
 	return 0;
@@ -79,9 +78,9 @@ static void limits(struct cli_json *j, const struct ibv_device_attr *a)
 
 	cli_json_open(j, "limits", '{');
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		cli_json_number(j, list[i].name, list[i].value);
-	cli_json_uint(j, "max_mr_size", a->max_mr_size);
-	cli_json_string(j, "atomics", device_atomics(a->atomic_cap));
+		cli_json_put(j, j_number(list[i].name, list[i].value));
+	cli_json_put(j, j_uint("max_mr_size", a->max_mr_size),
+			j_text("atomics", device_atomics(a->atomic_cap)));
 	cli_json_close(j, '}');
 }
 
@@ -95,11 +94,9 @@ int device_json(struct cli_json *j, struct ibv_device *dev)
 	if (err)
 		return -err;
 	cli_json_open(j, NULL, '{');
-	cli_json_string(j, "name", ibv_get_device_name(dev));
-	cli_json_string(j, "kind", device_kind(dev));
-	cli_json_string(j, "guid", guid);
-	cli_json_uint(j, "vendor_id", a.vendor_id);
-	cli_json_string(j, "firmware", a.fw_ver);
+	cli_json_put(j, j_text("name", ibv_get_device_name(dev)), j_text("kind", device_kind(dev)),
+			j_text("guid", guid), j_uint("vendor_id", a.vendor_id),
+			j_text("firmware", a.fw_ver));
 	cli_json_open(j, "ports", '[');
 	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
 		err = -port_json(j, ctx, p);

@@ -11,7 +11,7 @@ static void put_port(struct cli_json *j, const struct simulate_scenario *s, cons
 	char text[TOPOLOGY_NAME_MAX + 8];
 
 	snprintf(text, sizeof(text), "%s:%u", s->topology->nodes[end.node].id, end.port);
-	cli_json_string(j, key, text);
+	cli_json_put(j, j_text(key, text));
 }
 
 static void put_lanes(struct cli_json *j, const struct simulate_scenario *s, const char *key,
@@ -21,7 +21,7 @@ static void put_lanes(struct cli_json *j, const struct simulate_scenario *s, con
 	for (uint32_t i = 0; i < count; i++) {
 		cli_json_open(j, NULL, '{');
 		put_port(j, s, "port", lanes[i].at);
-		cli_json_uint(j, "lane", lanes[i].lane);
+		cli_json_put(j, j_uint("lane", lanes[i].lane));
 		cli_json_close(j, '}');
 	}
 	cli_json_close(j, ']');
@@ -37,35 +37,26 @@ static void put_latency(struct cli_json *j, const char *key, const struct hist *
 	if (!h || !h->count)
 		return;
 	cli_json_open(j, key, '{');
-	cli_json_uint(j, "count", h->count);
-	cli_json_uint(j, "min", h->min);
+	cli_json_put(j, j_uint("count", h->count), j_uint("min", h->min));
 	for (unsigned i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-		cli_json_uint(j, points[i].key, hist_percentile(h, points[i].percent));
-	cli_json_uint(j, "max", h->max);
-	cli_json_number(j, "mean", hist_mean(h));
+		cli_json_put(j, j_uint(points[i].key, hist_percentile(h, points[i].percent)));
+	cli_json_put(j, j_uint("max", h->max), j_number("mean", hist_mean(h)));
 	cli_json_close(j, '}');
 }
 
 static void put_group(struct cli_json *j, const struct simulate_traffic *f, const struct simulate_group *g)
 {
 	cli_json_open(j, NULL, '{');
-	cli_json_string(j, "name", f->name);
-	cli_json_string(j, "pattern", simulate_pattern_name(f->pattern));
-	cli_json_uint(j, "senders", g->sender_count);
-	cli_json_uint(j, "flows", g->flow_count);
-	cli_json_uint(j, "from_ns", g->from_ps / 1000);
-	cli_json_uint(j, "to_ns", g->to_ps / 1000);
-	cli_json_uint(j, "sent", g->sent);
-	cli_json_uint(j, "delivered", g->delivered);
-	cli_json_uint(j, "lost", g->lost);
-	cli_json_uint(j, "reordered", g->reordered);
-	cli_json_uint(j, "messages", g->messages);
-	cli_json_number(j, "rate_bps", g->rate_bps);
+	cli_json_put(j, j_text("name", f->name), j_text("pattern", simulate_pattern_name(f->pattern)),
+			j_uint("senders", g->sender_count), j_uint("flows", g->flow_count),
+			j_uint("from_ns", g->from_ps / 1000), j_uint("to_ns", g->to_ps / 1000),
+			j_uint("sent", g->sent), j_uint("delivered", g->delivered),
+			j_uint("lost", g->lost), j_uint("reordered", g->reordered),
+			j_uint("messages", g->messages), j_number("rate_bps", g->rate_bps));
 	if (g->share >= 0) {
-		cli_json_number(j, "fair_bps", g->fair_bps);
-		cli_json_number(j, "share", g->share);
-		cli_json_number(j, "least_share", g->least_share);
-		cli_json_number(j, "most_share", g->most_share);
+		cli_json_put(j, j_number("fair_bps", g->fair_bps), j_number("share", g->share),
+				j_number("least_share", g->least_share),
+				j_number("most_share", g->most_share));
 	}
 	put_latency(j, "packet_latency_ns", &g->packets);
 	put_latency(j, "message_latency_ns", &g->whole);
@@ -75,17 +66,14 @@ static void put_group(struct cli_json *j, const struct simulate_traffic *f, cons
 static void put_flow(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_flow *w)
 {
 	cli_json_open(j, NULL, '{');
-	cli_json_string(j, "traffic", s->traffic[w->traffic].name);
+	cli_json_put(j, j_text("traffic", s->traffic[w->traffic].name));
 	put_port(j, s, "from", w->source);
 	put_port(j, s, "to", w->target);
-	cli_json_uint(j, "sl", w->sl);
-	cli_json_uint(j, "sent", w->sent);
-	cli_json_uint(j, "delivered", w->delivered);
-	cli_json_uint(j, "lost", w->lost);
-	cli_json_uint(j, "reordered", w->reordered);
-	cli_json_number(j, "rate_bps", w->rate_bps);
+	cli_json_put(j, j_uint("sl", w->sl), j_uint("sent", w->sent), j_uint("delivered", w->delivered),
+			j_uint("lost", w->lost), j_uint("reordered", w->reordered),
+			j_number("rate_bps", w->rate_bps));
 	if (w->fair_bps > 0)
-		cli_json_number(j, "fair_bps", w->fair_bps);
+		cli_json_put(j, j_number("fair_bps", w->fair_bps));
 	put_latency(j, "packet_latency_ns", w->latency);
 	cli_json_close(j, '}');
 }
@@ -95,11 +83,9 @@ static void put_nodes(struct cli_json *j, const struct topology *t)
 {
 	cli_json_open(j, "nodes", '[');
 	for (uint32_t i = 0; i < t->node_count; i++) {
-		cli_json_open(j, NULL, '{');
-		cli_json_string(j, "name", t->nodes[i].id);
-		cli_json_string(j, "description", t->nodes[i].name);
-		cli_json_string(j, "kind", t->nodes[i].kind == TOPOLOGY_HCA ? "host" : "switch");
-		cli_json_close(j, '}');
+		cli_json_object(j, NULL, j_text("name", t->nodes[i].id),
+					 j_text("description", t->nodes[i].name),
+					 j_text("kind", t->nodes[i].kind == TOPOLOGY_HCA ? "host" : "switch"));
 	}
 	cli_json_close(j, ']');
 }
@@ -113,12 +99,9 @@ static void put_links(struct cli_json *j, const struct simulate_scenario *s, con
 		cli_json_open(j, NULL, '{');
 		put_port(j, s, "from", l->from);
 		put_port(j, s, "to", l->to);
-		cli_json_number(j, "load", l->load);
-		cli_json_number(j, "wait", l->wait);
-		cli_json_uint(j, "packets", l->packets);
-		cli_json_uint(j, "marked", l->marked);
-		cli_json_uint(j, "discards", l->discards);
-		cli_json_uint(j, "errors", l->errors);
+		cli_json_put(j, j_number("load", l->load), j_number("wait", l->wait),
+				j_uint("packets", l->packets), j_uint("marked", l->marked),
+				j_uint("discards", l->discards), j_uint("errors", l->errors));
 		cli_json_close(j, '}');
 	}
 	cli_json_close(j, ']');
@@ -132,15 +115,13 @@ static void put_congestion(struct cli_json *j, const struct simulate_scenario *s
 
 		cli_json_open(j, NULL, '{');
 		put_port(j, s, "port", c->at);
-		cli_json_uint(j, "lane", c->lane);
-		cli_json_bool(j, "root", c->root);
-		cli_json_uint(j, "from_ns", c->from_ps / 1000);
-		cli_json_uint(j, "to_ns", c->to_ps / 1000);
-		cli_json_uint(j, "peak_bytes", c->peak_bytes);
+		cli_json_put(j, j_uint("lane", c->lane), j_bool("root", c->root),
+				j_uint("from_ns", c->from_ps / 1000), j_uint("to_ns", c->to_ps / 1000),
+				j_uint("peak_bytes", c->peak_bytes));
 		cli_json_close(j, '}');
 	}
 	cli_json_close(j, ']');
-	cli_json_uint(j, "congestion_left_out", r->congested_left_out);
+	cli_json_put(j, j_uint("congestion_left_out", r->congested_left_out));
 }
 
 static void put_deadlocks(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
@@ -149,7 +130,7 @@ static void put_deadlocks(struct cli_json *j, const struct simulate_scenario *s,
 	cli_json_open(j, "deadlocks", '[');
 	for (uint32_t i = 0; i < r->deadlock_count; i++) {
 		cli_json_open(j, NULL, '{');
-		cli_json_uint(j, "at_ns", r->deadlocks[i].at_ps / 1000);
+		cli_json_put(j, j_uint("at_ns", r->deadlocks[i].at_ps / 1000));
 		put_lanes(j, s, "lanes", r->deadlocks[i].lanes, r->deadlocks[i].count);
 		cli_json_close(j, '}');
 	}
@@ -161,10 +142,10 @@ static void put_expect(struct cli_json *j, const struct simulate_scenario *s, co
 	cli_json_open(j, "expect", '[');
 	for (uint32_t i = 0; i < s->expect_count; i++) {
 		cli_json_open(j, NULL, '{');
-		cli_json_string(j, "text", s->expect[i].text);
+		cli_json_put(j, j_text("text", s->expect[i].text));
 		if (r->verdicts[i].known)
-			cli_json_number(j, "value", r->verdicts[i].value);
-		cli_json_bool(j, "holds", r->verdicts[i].holds);
+			cli_json_put(j, j_number("value", r->verdicts[i].value));
+		cli_json_put(j, j_bool("holds", r->verdicts[i].holds));
 		cli_json_close(j, '}');
 	}
 	cli_json_close(j, ']');
@@ -172,23 +153,18 @@ static void put_expect(struct cli_json *j, const struct simulate_scenario *s, co
 
 static void put_sums(struct cli_json *j, const struct simulate_result *r)
 {
-	cli_json_uint(j, "end_ns", r->end_ps / 1000);
-	cli_json_bool(j, "interrupted", r->interrupted);
-	cli_json_uint(j, "hops", r->hops);
-	cli_json_uint(j, "sent", r->sent);
-	cli_json_uint(j, "delivered", r->delivered);
-	cli_json_uint(j, "inside", r->inside);
-	cli_json_uint(j, "lost", r->lost);
+	cli_json_put(j, j_uint("end_ns", r->end_ps / 1000), j_bool("interrupted", r->interrupted),
+			j_uint("hops", r->hops), j_uint("sent", r->sent),
+			j_uint("delivered", r->delivered), j_uint("inside", r->inside),
+			j_uint("lost", r->lost));
 	cli_json_open(j, "lost_why", '{');
 	for (unsigned i = 0; simulate_loss_name(i); i++)
 		if (r->lost_why[i])
-			cli_json_uint(j, simulate_loss_name(i), r->lost_why[i]);
+			cli_json_put(j, j_uint(simulate_loss_name(i), r->lost_why[i]));
 	cli_json_close(j, '}');
-	cli_json_uint(j, "reordered", r->reordered);
-	cli_json_uint(j, "marked", r->marked);
-	cli_json_uint(j, "notifications", r->notifications);
-	cli_json_number(j, "carried", r->carried);
-	cli_json_uint(j, "layers", r->layers);
+	cli_json_put(j, j_uint("reordered", r->reordered), j_uint("marked", r->marked),
+			j_uint("notifications", r->notifications), j_number("carried", r->carried),
+			j_uint("layers", r->layers));
 }
 
 void fabric_simulate_json(const struct simulate_scenario *s, const struct simulate_result *r, FILE *out)
@@ -196,10 +172,8 @@ void fabric_simulate_json(const struct simulate_scenario *s, const struct simula
 	struct cli_json j = { .out = out };
 
 	cli_json_open(&j, NULL, '{');
-	cli_json_string(&j, "title", s->title);
-	cli_json_string(&j, "topology", s->topology_name);
-	cli_json_string(&j, "routing", simulate_routing_name(s->routing));
-	cli_json_uint(&j, "seed", s->seed);
+	cli_json_put(&j, j_text("title", s->title), j_text("topology", s->topology_name),
+			 j_text("routing", simulate_routing_name(s->routing)), j_uint("seed", s->seed));
 	put_sums(&j, r);
 	cli_json_open(&j, "traffic", '[');
 	for (uint32_t i = 0; i < r->group_count; i++)
@@ -209,7 +183,7 @@ void fabric_simulate_json(const struct simulate_scenario *s, const struct simula
 	for (uint32_t i = 0; i < r->flow_count && i < FLOWS_MAX; i++)
 		put_flow(&j, s, &r->flows[i]);
 	cli_json_close(&j, ']');
-	cli_json_uint(&j, "flows_left_out", r->flow_count > FLOWS_MAX ? r->flow_count - FLOWS_MAX : 0);
+	cli_json_put(&j, j_uint("flows_left_out", r->flow_count > FLOWS_MAX ? r->flow_count - FLOWS_MAX : 0));
 	put_nodes(&j, s->topology);
 	put_links(&j, s, r);
 	put_congestion(&j, s, r);

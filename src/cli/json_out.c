@@ -70,26 +70,15 @@ void cli_json_close(struct cli_json *j, char bracket)
 	j->comma = true;
 }
 
-void cli_json_string(struct cli_json *j, const char *key, const char *value)
+void cli_json_members(struct cli_json *j, const struct cli_json_member *members)
 {
-	begin(j, key);
-	quoted(j->out, value);
-}
-
-void cli_json_uint(struct cli_json *j, const char *key, uint64_t value)
-{
-	begin(j, key);
-	fprintf(j->out, "%" PRIu64, value);
-}
-
-void cli_json_number(struct cli_json *j, const char *key, double value)
-{
-	begin(j, key);
-	fprintf(j->out, "%.9g", value);
-}
-
-void cli_json_bool(struct cli_json *j, const char *key, bool value)
-{
-	begin(j, key);
-	fputs(value ? "true" : "false", j->out);
+	for (const struct cli_json_member *m = members; m->kind; m++) {
+		begin(j, m->key);
+		switch (m->kind) {
+		case 'u': fprintf(j->out, "%" PRIu64, m->u); break;
+		case 'f': fprintf(j->out, "%.9g", m->f); break;
+		case 'b': fputs(m->b ? "true" : "false", j->out); break;
+		default: quoted(j->out, m->s); break;
+		}
+	}
 }

@@ -17,9 +17,30 @@ struct cli_json {
 
 void cli_json_open(struct cli_json *j, const char *key, char bracket); /* { or [ */
 void cli_json_close(struct cli_json *j, char bracket);                 /* } or ] */
-void cli_json_string(struct cli_json *j, const char *key, const char *value);
-void cli_json_uint(struct cli_json *j, const char *key, uint64_t value);
-void cli_json_number(struct cli_json *j, const char *key, double value);
-void cli_json_bool(struct cli_json *j, const char *key, bool value);
+
+/* A member of an object, or an element if its key is NULL. */
+struct cli_json_member {
+	const char *key;
+	char kind; /* 'u', 's', 'f', 'b': the member of the union; '\0': the end of a list */
+	union {
+		uint64_t u;
+		const char *s;
+		double f;
+		bool b;
+	};
+};
+
+#define j_uint(key, value) ((struct cli_json_member){ (key), 'u', { .u = (value) } })
+#define j_text(key, value) ((struct cli_json_member){ (key), 's', { .s = (value) } })
+#define j_number(key, value) ((struct cli_json_member){ (key), 'f', { .f = (value) } })
+#define j_bool(key, value) ((struct cli_json_member){ (key), 'b', { .b = (value) } })
+
+/* Writes members, in their order: cli_json_put(j, j_uint("pid", pid), j_text("name", name)). */
+#define cli_json_put(j, ...) \
+	cli_json_members(j, (const struct cli_json_member[]){ __VA_ARGS__, { .kind = '\0' } })
+/* The same as an object of their own. */
+#define cli_json_object(j, key, ...) \
+	(cli_json_open(j, key, '{'), cli_json_put(j, __VA_ARGS__), cli_json_close(j, '}'))
+void cli_json_members(struct cli_json *j, const struct cli_json_member *members);
 
 #endif

@@ -11,7 +11,7 @@ static void counters(struct cli_json *j, const char *key,
 	cli_json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
 		if (names[i])
-			cli_json_uint(j, names[i], values[i]);
+			cli_json_put(j, j_uint(names[i], values[i]));
 	cli_json_close(j, '}');
 }
 
@@ -23,9 +23,7 @@ static void rates(struct cli_json *j, const char *key, const char *const *names,
 	cli_json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
 		if (names[i])
-			cli_json_number(j, names[i],
-				    (double)(int64_t)(now[i] - before[i]) /
-					    seconds);
+			cli_json_put(j, j_number(names[i], (double)(int64_t)(now[i] - before[i]) / seconds));
 	cli_json_close(j, '}');
 }
 
@@ -37,15 +35,13 @@ static void qp(struct cli_json *j, const struct hca_view *v,
 
 	snprintf(device, sizeof(device), "soft%u", q->device);
 	cli_json_open(j, NULL, '{');
-	cli_json_uint(j, "qpn", q->qpn);
-	cli_json_string(j, "device", device);
-	cli_json_string(j, "type", qp_type_name(q->type));
-	cli_json_string(j, "state", qp_state_name(q->state));
-	cli_json_string(j, "transport", q->transport);
+	cli_json_put(j, j_uint("qpn", q->qpn), j_text("device", device),
+			j_text("type", qp_type_name(q->type)), j_text("state", qp_state_name(q->state)),
+			j_text("transport", q->transport));
 	if (q->peer_qpn)
-		cli_json_uint(j, "peer_qpn", q->peer_qpn);
+		cli_json_put(j, j_uint("peer_qpn", q->peer_qpn));
 	if (q->peer_pid)
-		cli_json_uint(j, "peer_pid", q->peer_pid);
+		cli_json_put(j, j_uint("peer_pid", q->peer_pid));
 	counters(j, "counters", v->qp_counter_names, q->counters,
 		 HCA_QP_COUNTERS);
 	if (before)
@@ -65,11 +61,9 @@ static void states(struct cli_json *j, const struct hca_process_view *p)
 		for (unsigned s = 0; s < QP_STATES; s++) {
 			if (!counts[t][s])
 				continue;
-			cli_json_open(j, NULL, '{');
-			cli_json_string(j, "type", qp_type_name(t));
-			cli_json_string(j, "state", qp_state_name(s));
-			cli_json_uint(j, "count", counts[t][s]);
-			cli_json_close(j, '}');
+			cli_json_object(j, NULL, j_text("type", qp_type_name(t)),
+						 j_text("state", qp_state_name(s)),
+						 j_uint("count", counts[t][s]));
 		}
 	cli_json_close(j, ']');
 }
@@ -78,12 +72,10 @@ static void links(struct cli_json *j, const struct hca_process_view *p)
 {
 	cli_json_open(j, "links", '[');
 	for (size_t i = 0; i < p->link_count; i++) {
-		cli_json_open(j, NULL, '{');
-		cli_json_uint(j, "pid", p->links[i].pid);
-		cli_json_bool(j, "pulls", p->links[i].pulls);
-		cli_json_bool(j, "accesses", p->links[i].accesses);
-		cli_json_bool(j, "procmem", p->links[i].procmem);
-		cli_json_close(j, '}');
+		cli_json_object(j, NULL, j_uint("pid", p->links[i].pid),
+					 j_bool("pulls", p->links[i].pulls),
+					 j_bool("accesses", p->links[i].accesses),
+					 j_bool("procmem", p->links[i].procmem));
 	}
 	cli_json_close(j, ']');
 }
@@ -94,15 +86,13 @@ static void process(struct cli_json *j, const struct hca_view *v,
 		    bool qps)
 {
 	cli_json_open(j, NULL, '{');
-	cli_json_uint(j, "pid", p->pid);
-	cli_json_uint(j, "uid", p->uid);
-	cli_json_string(j, "command", p->command);
+	cli_json_put(j, j_uint("pid", p->pid), j_uint("uid", p->uid), j_text("command", p->command));
 	if (*p->problem) {
-		cli_json_string(j, "problem", p->problem);
+		cli_json_put(j, j_text("problem", p->problem));
 		cli_json_close(j, '}');
 		return;
 	}
-	cli_json_string(j, "transports", p->transports);
+	cli_json_put(j, j_text("transports", p->transports));
 	states(j, p);
 	links(j, p);
 	counters(j, "counters", v->process_counter_names, p->counters,
@@ -131,10 +121,8 @@ static void totals(struct cli_json *j, const struct hca_view *v)
 
 	traffic_total(v, &t);
 	cli_json_open(j, "totals", '{');
-	cli_json_uint(j, "processes", t.processes);
-	cli_json_uint(j, "queue_pairs", t.qps);
-	cli_json_uint(j, "memory_regions", t.mrs);
-	cli_json_uint(j, "registered_bytes", t.mr_bytes);
+	cli_json_put(j, j_uint("processes", t.processes), j_uint("queue_pairs", t.qps),
+			j_uint("memory_regions", t.mrs), j_uint("registered_bytes", t.mr_bytes));
 	counters(j, "traffic", v->qp_counter_names, t.counters, HCA_QP_COUNTERS);
 	cli_json_close(j, '}');
 }
@@ -143,7 +131,7 @@ void processes_json(struct cli_json *j, const struct hca_view *v,
 		    const struct hca_view *before, double seconds, bool qps)
 {
 	if (before)
-		cli_json_number(j, "seconds", seconds);
+		cli_json_put(j, j_number("seconds", seconds));
 	cli_json_open(j, "processes", '[');
 	for (size_t i = 0; i < v->process_count; i++)
 		process(j, v, &v->processes[i],

@@ -114,13 +114,9 @@ static void print_counters(struct ripc *r, const struct bridge_counters *n)
 	struct cli_json j = { .out = stdout };
 
 	cli_json_open(&j, NULL, '{');
-	cli_json_uint(&j, "clients", n->clients);
-	cli_json_uint(&j, "requests", n->requests);
-	cli_json_uint(&j, "answered", n->answered);
-	cli_json_uint(&j, "bad_requests", n->bad_requests);
-	cli_json_uint(&j, "failed", n->failed);
-	cli_json_uint(&j, "late", n->late);
-	cli_json_uint(&j, "cut", n->cut);
+	cli_json_put(&j, j_uint("clients", n->clients), j_uint("requests", n->requests),
+			 j_uint("answered", n->answered), j_uint("bad_requests", n->bad_requests),
+			 j_uint("failed", n->failed), j_uint("late", n->late), j_uint("cut", n->cut));
 	ripc_common_counters(r, &j);
 	cli_json_close(&j, '}');
 	putchar('\n');

@@ -130,7 +130,7 @@ void ripc_counters_json(const struct ripc_counters *n, struct cli_json *j)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		cli_json_uint(j, all[i].name, all[i].value);
+		cli_json_put(j, j_uint(all[i].name, all[i].value));
 }
 
 void ripc_common_counters(struct ripc *r, struct cli_json *j)

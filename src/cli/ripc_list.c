@@ -44,9 +44,8 @@ static void print_json(struct cli_json *j, const struct shown *s)
 	for (unsigned i = 0; i < s->head.services; i++) {
 		cli_json_open(j, NULL, '{');
 		ripc_shown_service_json(&s->services[i], j);
-		cli_json_uint(j, "pid", s->head.pid);
-		cli_json_string(j, "command", s->head.command);
-		cli_json_string(j, "address", s->head.address);
+		cli_json_put(j, j_uint("pid", s->head.pid), j_text("command", s->head.command),
+				j_text("address", s->head.address));
 		cli_json_close(j, '}');
 	}
 }
@@ -96,11 +95,8 @@ static void print_found(struct cli_json *j, const char *name, uint32_t id,
 			const struct ripc_where *where)
 {
 	if (j) {
-		cli_json_open(j, name, '{');
-		cli_json_uint(j, "id", id);
-		cli_json_string(j, "address", where->address);
-		cli_json_bool(j, "datagrams", where->datagrams);
-		cli_json_close(j, '}');
+		cli_json_object(j, name, j_uint("id", id), j_text("address", where->address),
+					 j_bool("datagrams", where->datagrams));
 	} else if (!id) {
 		printf("%s: nobody answers\n", name);
 	} else {

@@ -175,21 +175,17 @@ static void print_json(struct ping *p)
 	struct cli_json j = { .out = stdout };
 
 	cli_json_open(&j, NULL, '{');
-	cli_json_string(&j, "service", p->name);
-	cli_json_uint(&j, "number", p->to);
-	cli_json_string(&j, "kind", p->is_long ? "long" : "short");
-	cli_json_uint(&j, "size", p->size);
-	cli_json_uint(&j, "sent", p->sent);
-	cli_json_uint(&j, "received", p->received);
-	cli_json_uint(&j, "corrupt", p->corrupt);
-	cli_json_uint(&j, "late", p->late);
+	cli_json_put(&j, j_text("service", p->name), j_uint("number", p->to),
+			 j_text("kind", p->is_long ? "long" : "short"), j_uint("size", p->size),
+			 j_uint("sent", p->sent), j_uint("received", p->received),
+			 j_uint("corrupt", p->corrupt), j_uint("late", p->late));
 	if (p->received)
-		cli_json_number(&j, "first_us", (double)p->first_ns / 1e3);
+		cli_json_put(&j, j_number("first_us", (double)p->first_ns / 1e3));
 	if (p->received > 1) {
-		cli_json_number(&j, "min_us", us(&p->times, 0));
-		cli_json_number(&j, "median_us", us(&p->times, 50));
-		cli_json_number(&j, "p99_us", us(&p->times, 99));
-		cli_json_number(&j, "max_us", us(&p->times, 100));
+		cli_json_put(&j, j_number("min_us", us(&p->times, 0)),
+				 j_number("median_us", us(&p->times, 50)),
+				 j_number("p99_us", us(&p->times, 99)),
+				 j_number("max_us", us(&p->times, 100)));
 	}
 	cli_json_open(&j, "counters", '{');
 	ripc_common_counters(p->r, &j);

@@ -147,16 +147,15 @@ static void print_counters(struct serve *v)
 	struct store_counters n;
 
 	cli_json_open(&j, NULL, '{');
-	cli_json_uint(&j, "requests", atomic_load(&v->server.requests));
-	cli_json_uint(&j, "answered", atomic_load(&v->server.answered));
-	cli_json_uint(&j, "refused", atomic_load(&v->server.refused));
-	cli_json_uint(&j, "failed", atomic_load(&v->server.failed) + atomic_load(&v->failed));
+	cli_json_put(&j, j_uint("requests", atomic_load(&v->server.requests)),
+			 j_uint("answered", atomic_load(&v->server.answered)),
+			 j_uint("refused", atomic_load(&v->server.refused)),
+			 j_uint("failed", atomic_load(&v->server.failed) + atomic_load(&v->failed)));
 	if (v->server.store) {
 		store_counters(v->server.store, &n);
-		cli_json_uint(&j, "cache_hits", n.hits);
-		cli_json_uint(&j, "cache_misses", n.misses);
-		cli_json_uint(&j, "cache_bytes", n.kept_bytes);
-		cli_json_uint(&j, "cache_files", n.kept_files);
+		cli_json_put(&j, j_uint("cache_hits", n.hits), j_uint("cache_misses", n.misses),
+				 j_uint("cache_bytes", n.kept_bytes),
+				 j_uint("cache_files", n.kept_files));
 	}
 	ripc_common_counters(v->server.r, &j);
 	cli_json_close(&j, '}');

@@ -137,10 +137,7 @@ int ripc_shown_each(void (*each)(const struct shown *s, void *arg), void *arg)
 
 void ripc_shown_service_json(const struct ripc_show_service *v, struct cli_json *j)
 {
-	cli_json_uint(j, "id", v->id);
-	cli_json_string(j, "name", v->name);
-	cli_json_uint(j, "waiting", v->queued);
-	cli_json_uint(j, "waiting_bytes", v->queued_bytes);
-	cli_json_uint(j, "return_buffers", v->offers);
-	cli_json_uint(j, "senders_held", v->held);
+	cli_json_put(j, j_uint("id", v->id), j_text("name", v->name), j_uint("waiting", v->queued),
+			j_uint("waiting_bytes", v->queued_bytes), j_uint("return_buffers", v->offers),
+			j_uint("senders_held", v->held));
 }

@@ -79,9 +79,8 @@ static void print_service(const struct ripc_show_service *v, struct cli_json *j)
 static void print_json(struct cli_json *j, const struct shown *s)
 {
 	cli_json_open(j, NULL, '{');
-	cli_json_uint(j, "pid", s->head.pid);
-	cli_json_string(j, "command", s->head.command);
-	cli_json_string(j, "address", s->head.address);
+	cli_json_put(j, j_uint("pid", s->head.pid), j_text("command", s->head.command),
+			j_text("address", s->head.address));
 	cli_json_open(j, "counters", '{');
 	ripc_counters_json(&s->head.counters, j);
 	cli_json_close(j, '}');
@@ -89,7 +88,7 @@ static void print_json(struct cli_json *j, const struct shown *s)
 	for (unsigned i = 0; i < s->head.services; i++)
 		print_service(&s->services[i], j);
 	cli_json_close(j, ']');
-	cli_json_uint(j, "services_left_out", s->head.services_left_out);
+	cli_json_put(j, j_uint("services_left_out", s->head.services_left_out));
 	cli_json_close(j, '}');
 }
 
