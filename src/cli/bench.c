@@ -38,38 +38,33 @@ static int bench_odp_main(int argc, char **argv)
 
 static const struct cli_command benches[] = {
 	{ "floor", "this machine's own limits, to compare everything with",
-	  bench_floor_main },
+	  .fn = bench_floor_main },
 #ifdef CLI_HAVE_BENCH_FORMATS
 	{ "formats", "how fast samples are written and read in each format",
-	  bench_formats_main },
-	{ "run", "measure the cases of a suite into a folder", bench_run_main },
-	{ "compare", "which of two runs is faster, case by case", bench_compare_main },
-	{ "shapes", "what of the source's results a run shows, too", bench_shapes_main },
-	{ "list", "show the suites and the kinds of benchmarks", bench_list_main },
+	  .fn = bench_formats_main },
+	{ "run", "measure the cases of a suite into a folder", .fn = bench_run_main },
+	{ "compare", "which of two runs is faster, case by case", .fn = bench_compare_main },
+	{ "shapes", "what of the source's results a run shows, too", .fn = bench_shapes_main },
+	{ "list", "show the suites and the kinds of benchmarks", .fn = bench_list_main },
 #ifdef BENCH_HAVE_HCA
-	{ "hca", "messages between two queue pairs of one host", bench_hca_main },
+	{ "hca", "messages between two queue pairs of one host", .fn = bench_hca_main },
 #else
-	{ "hca", "messages between two queue pairs of one host", bench_single_main },
+	{ "hca", "messages between two queue pairs of one host", .fn = bench_single_main },
 #endif
-	{ "node", "samples through a pair of nodes of gateways", bench_single_main },
-	{ "start", "how long a small gateway takes to start, and its memory", bench_single_main },
-	{ "reconnect", "how long gateways are apart when one is killed", bench_single_main },
-	{ "ripc", "messages and files by ripc, or by plain TCP", bench_single_main },
-	{ "program", "a program of perftest, between two processes", bench_single_main },
-	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", bench_single_main },
-	{ "odp", "memory on demand, by the model of an adapter, in virtual time", bench_odp_main },
-	{ "fabric", "a simulated InfiniBand subnet: traffic, routes, deadlocks, sweeps", bench_single_main },
+	{ "node", "samples through a pair of nodes of gateways", .fn = bench_single_main },
+	{ "start", "how long a small gateway takes to start, and its memory", .fn = bench_single_main },
+	{ "reconnect", "how long gateways are apart when one is killed", .fn = bench_single_main },
+	{ "ripc", "messages and files by ripc, or by plain TCP", .fn = bench_single_main },
+	{ "program", "a program of perftest, between two processes", .fn = bench_single_main },
+	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", .fn = bench_single_main },
+	{ "odp", "memory on demand, by the model of an adapter, in virtual time", .fn = bench_odp_main },
+	{ "fabric", "a simulated InfiniBand subnet: traffic, routes, deadlocks, sweeps",
+	  .fn = bench_single_main },
 #endif
 	{ .name = NULL },
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar bench NAME [OPTIONS]\n\nbenchmarks:\n", out);
-	cli_print_commands(benches, out);
-}
-
 int cli_bench(int argc, char **argv)
 {
-	return cli_dispatch("busbar bench", benches, print_help, argc, argv);
+	return cli_dispatch("busbar bench", benches, "NAME [OPTIONS]\n", argc, argv);
 }

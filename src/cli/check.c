@@ -19,12 +19,12 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "print the configuration as JSON, includes and ${VARIABLES} put in",
+	{ "-j, --json: print the configuration as JSON, includes and ${VARIABLES} put in",
 	  OPTION_FLAG(struct settings, json) },
-	{ "-e, --explain", "tell what a key, group, node-type, hook or format means (paths.queuelen, file.in.eof, "
+	{ "-e, --explain: tell what a key, group, node-type, hook or format means (paths.queuelen, file.in.eof, "
 			   "logging, scale); without WHAT list them", OPTION_FLAG(struct settings, explain) },
-	{ "-q", "say nothing about files without errors", OPTION_FLAG(struct settings, quiet) },
-	{ .form = NULL },
+	{ "-q: say nothing about files without errors", OPTION_FLAG(struct settings, quiet) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

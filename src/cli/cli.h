@@ -54,19 +54,18 @@ int cli_zmq_keygen(int argc, char **argv);
 struct cli_command {
 	const char *name;
 	const char *help; /* one line, no full stop */
-	int (*fn)(int argc, char **argv);
+	int (*fn)(int argc, char **argv); /* NULL: it is in a module */
+	const char *module, *symbol;
 };
 
 /*
  * Runs the command that argv[1] names, or prints the help: for --help and -h, and as an
  * error where there is no name. An unknown name is reported with the nearest known one;
- * CLI_USAGE. `program` is the program's name in messages ("busbar", "busbar bench").
+ * CLI_USAGE. `program` is the program's name in messages ("busbar", "busbar bench"); `about`
+ * begins with what follows it in the synopsis, and has a line end behind each line.
  */
-int cli_dispatch(const char *program, const struct cli_command *table,
-		 void (*print_help)(FILE *out), int argc, char **argv);
-
-/* The list of commands, for --help. */
-void cli_print_commands(const struct cli_command *table, FILE *out);
+int cli_dispatch(const char *program, const struct cli_command *table, const char *about, int argc,
+		 char **argv);
 
 /*
  * Absolute path of the folder of the drop-in libraries that belong to this executable,

@@ -251,16 +251,16 @@ static enum difference run(char **argv, const struct settings *s)
 }
 
 static const struct option_entry table[] = {
-	{ "-e EPS", "numbers may differ by EPS, and times of other files may be later than those of the first by "
+	{ "-e EPS: numbers may differ by EPS, and times of other files may be later than those of the first by "
 		    "EPS seconds (1e-6)", OPTION_REAL(struct settings, epsilon, 0, 1e300) },
-	{ "-S", "strict: nor may times of other files be earlier by more than EPS",
+	{ "-S: strict: nor may times of other files be earlier by more than EPS",
 	  OPTION_FLAG(struct settings, strict) },
-	{ "-v", "do not compare values", OPTION_FLAG(struct settings, ignore_values) },
-	{ "-T", "do not compare timestamps", OPTION_FLAG(struct settings, ignore_times) },
-	{ "-s", "do not compare sequence numbers", OPTION_FLAG(struct settings, ignore_sequence) },
-	{ "-f FMT", "format of all files, a name or {\"type\": ..., ...} (villas.human)",
+	{ "-v: do not compare values", OPTION_FLAG(struct settings, ignore_values) },
+	{ "-T: do not compare timestamps", OPTION_FLAG(struct settings, ignore_times) },
+	{ "-s: do not compare sequence numbers", OPTION_FLAG(struct settings, ignore_sequence) },
+	{ "-f FMT: format of all files, a name or {\"type\": ..., ...} (villas.human)",
 	  OPTION_TEXT(struct settings, format) },
-	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	{ "-t DT: types of the values, such as 12f3i (floats, as many as there are)",
 	  OPTION_TAKE(struct settings, signals, tool_take_types) },
 	TOOL_OPTIONS,
 };

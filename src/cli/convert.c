@@ -80,10 +80,10 @@ err_input:
 }
 
 static const struct option_entry table[] = {
-	{ "-i FMT", "format of the input, a name or {\"type\": ..., ...} (villas.human)",
+	{ "-i FMT: format of the input, a name or {\"type\": ..., ...} (villas.human)",
 	  OPTION_TEXT(struct convert, in_format) },
-	{ "-o FMT", "format of the output (villas.human)", OPTION_TEXT(struct convert, out_format) },
-	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	{ "-o FMT: format of the output (villas.human)", OPTION_TEXT(struct convert, out_format) },
+	{ "-t DT: types of the values, such as 12f3i (floats, as many as there are)",
 	  OPTION_TAKE(struct convert, signals, tool_take_types) },
 	TOOL_OPTIONS,
 };

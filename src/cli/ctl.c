@@ -276,16 +276,16 @@ struct ctl_options {
 };
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "print the answer as JSON", OPTION_FLAG(struct ctl_options, json) },
-	{ "-t, --timeout S", "wait at most so many seconds for the answer (30)",
+	{ "-j, --json: print the answer as JSON", OPTION_FLAG(struct ctl_options, json) },
+	{ "-t, --timeout S: wait at most so many seconds for the answer (30)",
 	  OPTION_REAL(struct ctl_options, timeout_s, 1e-3, 1e6) },
-	{ "-u, --url URL", "http://HOST[:PORT] or https://HOST[:PORT]", OPTION_TEXT(struct ctl_options, http.url) },
-	{ "--token-file FILE", "the token to show it", OPTION_TEXT(struct ctl_options, http.token_file) },
-	{ "--ca FILE", "authority of its certificate, in place of the system's",
+	{ "-u, --url URL: http://HOST[:PORT] or https://HOST[:PORT]", OPTION_TEXT(struct ctl_options, http.url) },
+	{ "--token-file FILE: the token to show it", OPTION_TEXT(struct ctl_options, http.token_file) },
+	{ "--ca FILE: authority of its certificate, in place of the system's",
 	  OPTION_TEXT(struct ctl_options, http.ca) },
-	{ "--cert FILE", "certificate to show it", OPTION_TEXT(struct ctl_options, http.cert) },
-	{ "--key FILE", "key of this certificate", OPTION_TEXT(struct ctl_options, http.key) },
-	{ .form = NULL },
+	{ "--cert FILE: certificate to show it", OPTION_TEXT(struct ctl_options, http.cert) },
+	{ "--key FILE: key of this certificate", OPTION_TEXT(struct ctl_options, http.key) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

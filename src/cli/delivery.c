@@ -23,21 +23,21 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-f, --format FMT", "format of both files: villas.human, csv, tsv or {\"type\": \"csv\", ...}; "
+	{ "-f, --format FMT: format of both files: villas.human, csv, tsv or {\"type\": \"csv\", ...}; "
 			      "default by the file's name", OPTION_TEXT(struct settings, format) },
-	{ "-t, --types TYPES", "types of the values, such as 12f3i; default floats",
+	{ "-t, --types TYPES: types of the values, such as 12f3i; default floats",
 	  OPTION_TEXT(struct settings, types) },
-	{ "-e, --epsilon EPS", "values may differ by EPS; default: not by a bit",
+	{ "-e, --epsilon EPS: values may differ by EPS; default: not by a bit",
 	  OPTION_REAL(struct settings, match.epsilon, 0, INFINITY) },
-	{ "-v, --ignore-values", "do not compare values", OPTION_FLAG(struct settings, match.ignore_values) },
-	{ "-T, --ignore-times", "do not compare origin timestamps",
+	{ "-v, --ignore-values: do not compare values", OPTION_FLAG(struct settings, match.ignore_values) },
+	{ "-T, --ignore-times: do not compare origin timestamps",
 	  OPTION_FLAG(struct settings, match.ignore_times) },
-	{ "-s, --ignore-sequence", "match by position instead of sequence number",
+	{ "-s, --ignore-sequence: match by position instead of sequence number",
 	  OPTION_FLAG(struct settings, match.ignore_sequence) },
-	{ "-l, --expect-lossless", "losses, duplicates and disorder are differences",
+	{ "-l, --expect-lossless: losses, duplicates and disorder are differences",
 	  OPTION_FLAG(struct settings, expect_lossless) },
-	{ "-j, --json", "print a JSON object", OPTION_FLAG(struct settings, json) },
-	{ .form = NULL },
+	{ "-j, --json: print a JSON object", OPTION_FLAG(struct settings, json) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -37,21 +37,21 @@ static int print_settings(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-v, --verbose", "limits and capabilities as well, and the processes of this network namespace that use "
+	{ "-v, --verbose: limits and capabilities as well, and the processes of this network namespace that use "
 			   "busbar's adapter", OPTION_FLAG(struct devices_options, verbose) },
-	{ "-q, --qps", "each of their queue pairs (also -vv)", OPTION_FLAG(struct devices_options, qps) },
-	{ "-j, --json", "all of that as one JSON object", OPTION_FLAG(struct devices_options, json) },
-	{ "-w, --watch S", "what the processes do per second, every S seconds",
+	{ "-q, --qps: each of their queue pairs (also -vv)", OPTION_FLAG(struct devices_options, qps) },
+	{ "-j, --json: all of that as one JSON object", OPTION_FLAG(struct devices_options, json) },
+	{ "-w, --watch S: what the processes do per second, every S seconds",
 	  OPTION_SECONDS(struct devices_options, interval_ns, 0.01, 1e6) },
-	{ "-n, --count N", "end after N times", OPTION_WHOLE(struct devices_options, count, 1, UINT32_MAX) },
-	{ "--fail PID", "the software adapter of that process fails, for its program to see: to test what it does "
+	{ "-n, --count N: end after N times", OPTION_WHOLE(struct devices_options, count, 1, UINT32_MAX) },
+	{ "--fail PID: the software adapter of that process fails, for its program to see: to test what it does "
 			"then", OPTION_WHOLE(struct devices_options, fail_pid, 1, INT32_MAX) },
-	{ "--faults SPEC", "lets messages of running processes be lost or late, as BUSBAR_FAULTS does from the start "
+	{ "--faults SPEC: lets messages of running processes be lost or late, as BUSBAR_FAULTS does from the start "
 			   "(loss=1%,delay=1ms), or no more (off); or shows what is set, and which events at packet "
 			   "numbers (events=FILE) took place (show)", OPTION_TEXT(struct devices_options, faults) },
-	{ "--settings", "the software adapter's settings: environment variables, defaults and meaning",
+	{ "--settings: the software adapter's settings: environment variables, defaults and meaning",
 	  OPTION_CALL(print_settings, NULL) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -4,32 +4,41 @@
 
 #include <string.h>
 
+#include "gateway/plugin/plugin.h"
 #include "util/nearest.h"
 
-void cli_print_commands(const struct cli_command *table, FILE *out)
+static void print_help(const char *program, const struct cli_command *table, const char *about, FILE *out)
 {
+	fprintf(out, "usage: %s %s\ncommands:\n", program, about);
 	for (const struct cli_command *c = table; c->name; c++)
 		fprintf(out, "  %-12s %s\n", c->name, c->help);
+	fprintf(out, "\n'%s COMMAND --help' says more.\n", program);
 }
 
-int cli_dispatch(const char *program, const struct cli_command *table,
-		 void (*print_help)(FILE *out), int argc, char **argv)
+static int run(const struct cli_command *c, int argc, char **argv)
+{
+	int (*fn)(int, char **) = c->fn ? c->fn : (int (*)(int, char **))plugin_symbol(c->module, c->symbol);
+
+	return fn ? fn(argc, argv) : CLI_FAILED;
+}
+
+int cli_dispatch(const char *program, const struct cli_command *table, const char *about, int argc, char **argv)
 {
 	struct nearest near;
 	char hint[100];
 
 	if (argc < 2) {
-		print_help(stderr);
+		print_help(program, table, about, stderr);
 		return CLI_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		print_help(stdout);
+		print_help(program, table, about, stdout);
 		return CLI_OK;
 	}
 	near = NEAREST(argv[1]);
 	for (const struct cli_command *c = table; c->name; c++) {
 		if (!strcmp(argv[1], c->name))
-			return c->fn(argc - 1, argv + 1);
+			return run(c, argc - 1, argv + 1);
 		nearest_try(&near, c->name);
 	}
 	nearest_hint(&near, hint, sizeof(hint));

@@ -21,14 +21,14 @@ struct settings {
 enum { PORT }; /* index in the table */
 
 static const struct option_entry table[] = {
-	[PORT] = { "-p, --port PORT", "UDP port (BUSBAR_ROCE_PORT, or 4791); one that is free where busbar "
+	[PORT] = { "-p, --port PORT: UDP port (BUSBAR_ROCE_PORT, or 4791); one that is free where busbar "
 				      "programs run, which says less of a firewall",
 		   OPTION_WHOLE(struct settings, port, 1, UINT16_MAX) },
-	{ "-s, --serve", "answer the probes of other hosts, until interrupted", OPTION_FLAG(struct settings, serve) },
-	{ "-t, --time SECONDS", "end --serve after that time", OPTION_WHOLE(struct settings, seconds, 1, 86400) },
-	{ "-i, --iwarp PORT", "looks at iWARP instead: PORT is the TCP port of a program that listens there, or of "
+	{ "-s, --serve: answer the probes of other hosts, until interrupted", OPTION_FLAG(struct settings, serve) },
+	{ "-t, --time SECONDS: end --serve after that time", OPTION_WHOLE(struct settings, seconds, 1, 86400) },
+	{ "-i, --iwarp PORT: looks at iWARP instead: PORT is the TCP port of a program that listens there, or of "
 			      "--serve", OPTION_WHOLE(struct settings, stream, 1, UINT16_MAX) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

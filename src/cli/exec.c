@@ -346,31 +346,31 @@ static int take_verdict(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-p, --preload", "set LD_PRELOAD as well, for programs built with an RPATH",
+	{ "-p, --preload: set LD_PRELOAD as well, for programs built with an RPATH",
 	  OPTION_FLAG(struct exec_options, preload) },
-	{ "-r, --rsockets", "TCP connections of PROGRAM go over RDMA where the other side does the same "
+	{ "-r, --rsockets: TCP connections of PROGRAM go over RDMA where the other side does the same "
 			    "(librspreload.so)", OPTION_FLAG(struct exec_options, rsockets) },
-	{ "-b, --bare", "the libraries alone: no entries of soft0 below /sys and /dev, no settings for MPI and UCX",
+	{ "-b, --bare: the libraries alone: no entries of soft0 below /sys and /dev, no settings for MPI and UCX",
 	  OPTION_FLAG(struct exec_options, bare) },
-	{ "-q, --quiet", "do not say at the end that no device was opened", OPTION_FLAG(struct exec_options, quiet) },
-	{ "-t, --trace[=FILE]", "write each verbs and connection call to FILE or standard error, and why it failed; "
+	{ "-q, --quiet: do not say at the end that no device was opened", OPTION_FLAG(struct exec_options, quiet) },
+	{ "-t, --trace[=FILE]: write each verbs and connection call to FILE or standard error, and why it failed; "
 				"posting and polling is summed up", OPTION_CALL(take_trace, NULL) },
-	{ "-T, --trace-data[=FILE]", "the same, with each call of posting and polling",
+	{ "-T, --trace-data[=FILE]: the same, with each call of posting and polling",
 	  OPTION_CALL(take_trace, NULL) },
-	{ "-c, --capture FILE[,size=BYTES][,files=NUMBER][,snap=BYTES]",
+	{ "-c, --capture FILE[,size=BYTES][,files=NUMBER][,snap=BYTES]: "
 	  "write each packet to FILE, a file or a pipe, for Wireshark; %p is the process id. A file of that size is "
 	  "the last one, or of several the latest are kept; of a packet snap bytes are",
 	  OPTION_TEXT(struct exec_options, capture) },
-	{ "-s, --odp-shield[=PARTS]", "work around stalls of on-demand paging, with any adapter: by all of "
+	{ "-s, --odp-shield[=PARTS]: work around stalls of on-demand paging, with any adapter: by all of "
 				      "prefetch,touch,rnr,probe or by these PARTS",
 	  OPTION_TEXT(struct exec_options, shield_parts) },
-	{ "-V, --verdict[=[json:]FILE]", "say at the end how PROGRAM handled its first error, with any adapter: in "
+	{ "-V, --verdict[=[json:]FILE]: say at the end how PROGRAM handled its first error, with any adapter: in "
 					 "FILE or on standard error, for people or as JSON",
 	  OPTION_CALL(take_verdict, NULL) },
-	{ "-F, --fabric NAME", "soft0 is the InfiniBand port of a host in the fabric NAME, which `busbar fabric run` "
+	{ "-F, --fabric NAME: soft0 is the InfiniBand port of a host in the fabric NAME, which `busbar fabric run` "
 			       "simulates", OPTION_TEXT(struct exec_options, fabric) },
-	{ "-P, --port HOST", "the host in this fabric", OPTION_TEXT(struct exec_options, port) },
-	{ .form = NULL },
+	{ "-P, --port HOST: the host in this fabric", OPTION_TEXT(struct exec_options, port) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -25,8 +25,8 @@ struct ask_options {
 };
 
 static const struct option_entry ask_table[] = {
-	{ "-n, --name NAME", "of the fabric (" FABRIC_NAME_DEFAULT ")", OPTION_TEXT(struct ask_options, name) },
-	{ .form = NULL },
+	{ "-n, --name NAME: of the fabric (" FABRIC_NAME_DEFAULT ")", OPTION_TEXT(struct ask_options, name) },
+	{ .text = NULL },
 };
 
 static const struct options ask_options = {
@@ -81,7 +81,7 @@ static int stop(int argc, char **argv)
 	return ask(argc, argv, "stop", false);
 }
 
-static const struct option_entry no_options[] = { { .form = NULL } };
+static const struct option_entry no_options[] = { { .text = NULL } };
 
 static const struct options list_options = {
 	.program = "busbar fabric list",
@@ -124,27 +124,21 @@ static int list(int argc, char **argv)
 /* ---- the list ---- */
 
 static const struct cli_command commands[] = {
-	{ "run", "run a simulated InfiniBand subnet, into which programs plug", cli_fabric_run },
-	{ "simulate", "carry out an experiment in virtual time, without programs", cli_fabric_simulate },
-	{ "show", "nodes, links, counters and programs of a running one", cli_fabric_show },
-	{ "cut", "cut a cable", cut },
-	{ "join", "join a cable that was cut", join },
-	{ "fail", "cut all cables of a switch or host", fail },
-	{ "list", "the fabrics that run here", list },
-	{ "stop", "end one", stop },
+	{ "run", "run a simulated InfiniBand subnet, into which programs plug", .fn = cli_fabric_run },
+	{ "simulate", "carry out an experiment in virtual time, without programs", .fn = cli_fabric_simulate },
+	{ "show", "nodes, links, counters and programs of a running one", .fn = cli_fabric_show },
+	{ "cut", "cut a cable", .fn = cut },
+	{ "join", "join a cable that was cut", .fn = join },
+	{ "fail", "cut all cables of a switch or host", .fn = fail },
+	{ "list", "the fabrics that run here", .fn = list },
+	{ "stop", "end one", .fn = stop },
 	{ .name = NULL },
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar fabric COMMAND [ARGUMENTS]\n\n"
-	      "InfiniBand subnets in software: switches, links and adapters with credits,\n"
-	      "virtual lanes and forwarding tables, as one process.\n\n"
-	      "commands:\n", out);
-	cli_print_commands(commands, out);
-}
-
 int cli_fabric(int argc, char **argv)
 {
-	return cli_dispatch("busbar fabric", commands, print_help, argc, argv);
+	return cli_dispatch("busbar fabric", commands,
+			    "COMMAND [ARGUMENTS]\n\n"
+			    "InfiniBand subnets in software: switches, links and adapters with credits,\n"
+			    "virtual lanes and forwarding tables, as one process.\n", argc, argv);
 }

@@ -56,24 +56,24 @@ static int take_lanes(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-n, --name NAME", "by which programs find it (" FABRIC_NAME_DEFAULT ")",
+	{ "-n, --name NAME: by which programs find it (" FABRIC_NAME_DEFAULT ")",
 	  OPTION_TEXT(struct run_options, set.name) },
-	{ "--sm none|auto", "auto: LIDs and tables are set at once and after changes; none: a program that is "
+	{ "--sm none|auto: auto: LIDs and tables are set at once and after changes; none: a program that is "
 			    "plugged in does that (auto)", OPTION_CHOICE(struct run_options, set.manager) },
-	{ "--seed N", "of random numbers, for bit errors (1)",
+	{ "--seed N: of random numbers, for bit errors (1)",
 	  OPTION_WHOLE(struct run_options, set.seed, 0, INFINITY) },
-	{ "--allow-user USER...", "may plug in, besides root and our own", OPTION_CALL(take_user, NULL) },
-	{ "--latency NS", "of a switch (200)",
+	{ "--allow-user USER...: may plug in, besides root and our own", OPTION_CALL(take_user, NULL) },
+	{ "--latency NS: of a switch (200)",
 	  OPTION_WHOLE(struct run_options, set.switch_latency_ns, 0, LATENCY_NS_MAX) },
-	{ "--lanes N", "data lanes of each port: 1, 2, 4, 8 or 15 (8)",
+	{ "--lanes N: data lanes of each port: 1, 2, 4, 8 or 15 (8)",
 	  OPTION_TAKE(struct run_options, set.lanes, take_lanes) },
-	{ "--buffer KIB", "of each lane at each receiver (32)",
+	{ "--buffer KIB: of each lane at each receiver (32)",
 	  OPTION_WHOLE(struct run_options, buffer_kib, 8, BUFFER_KIB_MAX) },
-	{ "--store-and-forward", "switches take a whole packet before they pass it on",
+	{ "--store-and-forward: switches take a whole packet before they pass it on",
 	  OPTION_FLAG(struct run_options, set.store_and_forward) },
-	{ "--output-queues", "in switches a packet that waits holds up only those for the same port",
+	{ "--output-queues: in switches a packet that waits holds up only those for the same port",
 	  OPTION_FLAG(struct run_options, set.virtual_output_queues) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

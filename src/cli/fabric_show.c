@@ -19,10 +19,10 @@ struct show_options {
 };
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "as JSON", OPTION_FLAG(struct show_options, json) },
-	{ "-a, --all", "also ports that carried nothing", OPTION_FLAG(struct show_options, all) },
-	{ "-w, --watch", "every second what changed, until Ctrl-C", OPTION_FLAG(struct show_options, watch) },
-	{ .form = NULL },
+	{ "-j, --json: as JSON", OPTION_FLAG(struct show_options, json) },
+	{ "-a, --all: also ports that carried nothing", OPTION_FLAG(struct show_options, all) },
+	{ "-w, --watch: every second what changed, until Ctrl-C", OPTION_FLAG(struct show_options, watch) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

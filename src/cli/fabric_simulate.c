@@ -36,16 +36,16 @@ struct settings {
 enum { SEED }; /* index in the table */
 
 static const struct option_entry table[] = {
-	[SEED] = { "-s, --seed N", "another one than the scenario's",
+	[SEED] = { "-s, --seed N: another one than the scenario's",
 		   OPTION_WHOLE(struct settings, seed, 0, INFINITY) },
-	{ "-j, --json", "the result as JSON, the same for each run of a scenario",
+	{ "-j, --json: the result as JSON, the same for each run of a scenario",
 	  OPTION_FLAG(struct settings, json) },
-	{ "-a, --all", "in tables all flows and links, not the first 20", OPTION_FLAG(struct settings, all) },
-	{ "-t, --trace FILE", "each event as a line", OPTION_TEXT(struct settings, trace) },
-	{ "-q, --quiet", "no progress on standard error", OPTION_FLAG(struct settings, quiet) },
-	{ "-c, --check", "only reads the scenario", OPTION_FLAG(struct settings, check) },
-	{ "--list", "the scenarios of a folder with their titles", OPTION_FLAG(struct settings, list) },
-	{ .form = NULL },
+	{ "-a, --all: in tables all flows and links, not the first 20", OPTION_FLAG(struct settings, all) },
+	{ "-t, --trace FILE: each event as a line", OPTION_TEXT(struct settings, trace) },
+	{ "-q, --quiet: no progress on standard error", OPTION_FLAG(struct settings, quiet) },
+	{ "-c, --check: only reads the scenario", OPTION_FLAG(struct settings, check) },
+	{ "--list: the scenarios of a folder with their titles", OPTION_FLAG(struct settings, list) },
+	{ .text = NULL },
 };
 
 static const struct options command_line = {

@@ -260,12 +260,12 @@ static int pass_on(const struct option_given *g)
 #define PASSED(member, letter) OPTION_MEMBER(struct settings, member, 1), OPTION_CALL(pass_on, letter)
 
 static const struct option_entry table[] = {
-	{ "-T FMT", "svg, png, pdf ...; dot (the default) needs no other program", PASSED(type, "-T") },
-	{ "-o FILE", "where to write (standard output)", PASSED(output, "-o") },
-	{ "-K NAME", "layout: dot, neato, fdp, circo ...", PASSED(layout, "-K") },
-	{ "-G NAME=VALUE...", "attribute of the graph", PASSED(attribute, "-G") },
-	{ "-N NAME=VALUE...", "attribute of all nodes", PASSED(attribute, "-N") },
-	{ "-E NAME=VALUE...", "attribute of all edges", PASSED(attribute, "-E") },
+	{ "-T FMT: svg, png, pdf ...; dot (the default) needs no other program", PASSED(type, "-T") },
+	{ "-o FILE: where to write (standard output)", PASSED(output, "-o") },
+	{ "-K NAME: layout: dot, neato, fdp, circo ...", PASSED(layout, "-K") },
+	{ "-G NAME=VALUE...: attribute of the graph", PASSED(attribute, "-G") },
+	{ "-N NAME=VALUE...: attribute of all nodes", PASSED(attribute, "-N") },
+	{ "-E NAME=VALUE...: attribute of all edges", PASSED(attribute, "-E") },
 	TOOL_OPTIONS,
 };
 

@@ -301,15 +301,15 @@ out:
 }
 
 static const struct option_entry table[] = {
-	{ "-c FILE", "settings of the hook (libconfig or JSON)", OPTION_TEXT(struct settings, file) },
-	{ "-o K=V...", "one setting: the same key again, or commas in the value, make a list; dots in the key "
+	{ "-c FILE: settings of the hook (libconfig or JSON)", OPTION_TEXT(struct settings, file) },
+	{ "-o K=V...: one setting: the same key again, or commas in the value, make a list; dots in the key "
 		       "lead into groups", OPTION_TAKE(struct settings, options, tool_take_list_setting) },
-	{ "-f FMT", "format of the input, a name or {\"type\": ..., ...} (villas.human)",
+	{ "-f FMT: format of the input, a name or {\"type\": ..., ...} (villas.human)",
 	  OPTION_TEXT(struct settings, in_format) },
-	{ "-F FMT", "format of the output (that of the input)", OPTION_TEXT(struct settings, out_format) },
-	{ "-t DT", "types of the values, such as 12f3i (floats, as many as there are)",
+	{ "-F FMT: format of the output (that of the input)", OPTION_TEXT(struct settings, out_format) },
+	{ "-t DT: types of the values, such as 12f3i (floats, as many as there are)",
 	  OPTION_TAKE(struct settings, signals, tool_take_types) },
-	{ "-v NUM", "samples that are given to the hook at once (1)",
+	{ "-v NUM: samples that are given to the hook at once (1)",
 	  OPTION_WHOLE(struct settings, vector, 1, VECTOR_MAX) },
 	TOOL_OPTIONS,
 };

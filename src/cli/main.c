@@ -16,49 +16,27 @@
 #include "bench/report/report.h"
 #endif
 #include "gateway/config/config.h"
-#include "gateway/plugin/plugin.h"
 #include "util/log.h"
-
-/* In a module, because it needs verbs. */
-static int devices(int argc, char **argv)
-{
-	int (*run)(int argc, char **argv) =
-		(int (*)(int, char **))plugin_symbol("command_devices",
-						     "cli_devices");
-
-	return run ? run(argc, argv) : CLI_FAILED;
-}
-
-#ifdef CLI_HAVE_FABRIC
-/* In a module, so that gateways, whose memory may be locked, do not carry it. */
-static int fabric(int argc, char **argv)
-{
-	int (*run)(int argc, char **argv) =
-		(int (*)(int, char **))plugin_symbol("command_fabric", "cli_fabric");
-
-	return run ? run(argc, argv) : CLI_FAILED;
-}
-#endif
 
 #ifdef CLI_HAVE_ZMQ
 #define ZMQ_TOOLS \
-	{ "zmq-keygen", "make a key pair for the node-type zeromq", cli_zmq_keygen },
+	{ "zmq-keygen", "make a key pair for the node-type zeromq", .fn = cli_zmq_keygen },
 #else
 #define ZMQ_TOOLS
 #endif
 
 #ifdef CLI_HAVE_NODE
 #define TOOLS \
-	{ "node", "run a gateway (as run)", cli_node }, \
-	{ "pipe", "one node between standard input and output", cli_pipe }, \
-	{ "signal", "generate signals", cli_signal }, \
-	{ "hook", "put samples through a hook", cli_hook }, \
-	{ "convert", "convert samples from one format into another", cli_convert }, \
-	{ "compare", "compare files sample by sample", cli_compare }, \
-	{ "test-config", "check a configuration file", cli_test_config }, \
-	{ "conf2json", "print a configuration file as JSON", cli_conf2json }, \
-	{ "graph", "draw the nodes and paths of a configuration file", cli_graph }, \
-	{ "relay", "relay WebSocket messages between gateways and pages", cli_relay }, \
+	{ "node", "run a gateway (as run)", .fn = cli_node }, \
+	{ "pipe", "one node between standard input and output", .fn = cli_pipe }, \
+	{ "signal", "generate signals", .fn = cli_signal }, \
+	{ "hook", "put samples through a hook", .fn = cli_hook }, \
+	{ "convert", "convert samples from one format into another", .fn = cli_convert }, \
+	{ "compare", "compare files sample by sample", .fn = cli_compare }, \
+	{ "test-config", "check a configuration file", .fn = cli_test_config }, \
+	{ "conf2json", "print a configuration file as JSON", .fn = cli_conf2json }, \
+	{ "graph", "draw the nodes and paths of a configuration file", .fn = cli_graph }, \
+	{ "relay", "relay WebSocket messages between gateways and pages", .fn = cli_relay }, \
 	ZMQ_TOOLS
 #else
 #define TOOLS
@@ -71,82 +49,71 @@ static const struct cli_command tools[] = {
 
 static const struct cli_command commands[] = {
 #ifdef CLI_HAVE_RUN
-	{ "run", "run a gateway from a configuration file", cli_run },
+	{ "run", "run a gateway from a configuration file", .fn = cli_run },
 #endif
 #ifdef CLI_HAVE_CHECK
-	{ "check", "check a configuration file without running it", cli_check },
+	{ "check", "check a configuration file without running it", .fn = cli_check },
 #endif
 #ifdef CLI_HAVE_CTL
-	{ "ctl", "ask and command a running gateway", cli_ctl },
+	{ "ctl", "ask and command a running gateway", .fn = cli_ctl },
 #endif
 #ifdef CLI_HAVE_SCHEMA
-	{ "schema", "print the JSON Schema of configurations", cli_schema },
+	{ "schema", "print the JSON Schema of configurations", .fn = cli_schema },
 #endif
 #ifdef CLI_HAVE_SCL
-	{ "scl", "control blocks of engineering files of substations", cli_scl },
+	{ "scl", "control blocks of engineering files of substations", .fn = cli_scl },
 #endif
-	{ "devices", "list RDMA devices, their addresses and who uses them", devices },
-	{ "doctor", "why two hosts do not reach each other", cli_doctor },
-	{ "exec", "run any verbs program with busbar's own adapter", cli_exec },
+	/* In a module, because it needs verbs. */
+	{ "devices", "list RDMA devices, their addresses and who uses them", .module = "command_devices",
+	  .symbol = "cli_devices" },
+	{ "doctor", "why two hosts do not reach each other", .fn = cli_doctor },
+	{ "exec", "run any verbs program with busbar's own adapter", .fn = cli_exec },
 #ifdef CLI_HAVE_FABRIC
-	{ "fabric", "run an InfiniBand subnet in software", fabric },
+	/* In a module, so that gateways, whose memory may be locked, do not carry it. */
+	{ "fabric", "run an InfiniBand subnet in software", .module = "command_fabric", .symbol = "cli_fabric" },
 #endif
-	{ "bench", "measure this machine and the adapter", cli_bench },
+	{ "bench", "measure this machine and the adapter", .fn = cli_bench },
 #ifdef CLI_HAVE_REPORT
-	{ "report", "show results and recordings as a page with figures", bench_report_main },
+	{ "report", "show results and recordings as a page with figures", .fn = bench_report_main },
 #endif
-	{ "ripc", "messages between services over RDMA: ping, files, browsers", cli_ripc },
-	{ "tune", "look at and set what makes this host punctual", cli_tune },
+	{ "ripc", "messages between services over RDMA: ping, files, browsers", .fn = cli_ripc },
+	{ "tune", "look at and set what makes this host punctual", .fn = cli_tune },
 #ifdef CLI_HAVE_DELIVERY
-	{ "delivery", "what of a sent file arrived, and how late", cli_delivery },
+	{ "delivery", "what of a sent file arrived, and how late", .fn = cli_delivery },
 #endif
 #ifdef CLI_HAVE_SIMULATE
-	{ "simulate", "make waveform files to replay", cli_simulate },
+	{ "simulate", "make waveform files to replay", .fn = cli_simulate },
 #endif
 #ifdef CLI_HAVE_SV
-	{ "sv", "sampled values: streams of captures, from and to COMTRADE records", cli_sv },
+	{ "sv", "sampled values: streams of captures, from and to COMTRADE records", .fn = cli_sv },
 #endif
 #ifdef CLI_HAVE_TRACE
-	{ "trace", "what went wrong on RDMA connections, from packets or counters", cli_trace },
+	{ "trace", "what went wrong on RDMA connections, from packets or counters", .fn = cli_trace },
 #endif
 	TOOLS
-	{ "version", "print version and build options", cli_version },
+	{ "version", "print version and build options", .fn = cli_version },
 	{ .name = NULL },
 };
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar COMMAND [ARGUMENTS]\n"
-	      "\n"
-	      "Carries simulation data between real-time simulators over RDMA, and brings\n"
-	      "its own RDMA adapter in user space where there is none.\n"
-	      "\n"
-	      "commands:\n", out);
-	cli_print_commands(commands, out);
-	fputs("\n"
-	      "'busbar COMMAND --help' and 'man busbar-COMMAND' say more.\n"
-	      "BUSBAR_LOG=error|warn|info|debug|trace in the environment sets the log level.\n",
-	      out);
-}
-
-static void print_tools(FILE *out)
-{
-	fputs("usage: villas TOOL [ARGUMENTS]\n\ntools:\n", out);
-	cli_print_commands(tools, out);
-}
+static const char about[] =
+	"COMMAND [ARGUMENTS]\n"
+	"\n"
+	"Carries simulation data between real-time simulators over RDMA, and brings\n"
+	"its own RDMA adapter in user space where there is none. 'man busbar-COMMAND' says more\n"
+	"of a command. BUSBAR_LOG=error|warn|info|debug|trace in the environment sets the log\n"
+	"level.\n";
 
 /* As cli_dispatch(), also for the version and for `help` as a word. */
-static int dispatch(const char *program, const struct cli_command *table,
-		    void (*help)(FILE *out), int argc, char **argv)
+static int dispatch(const char *program, const struct cli_command *table, const char *text, int argc,
+		    char **argv)
 {
-	const char *word = argc > 1 ? argv[1] : "";
+	char help[] = "--help";
 
-	if (!strcmp(word, "-V") || !strcmp(word, "--version"))
+	if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")))
 		return cli_version(1, argv + 1);
-	if (strcmp(word, "help"))
-		return cli_dispatch(program, table, help, argc, argv);
-	help(stdout);
-	return CLI_OK;
+	if (argc > 1 && !strcmp(argv[1], "help"))
+		argv[1] = help;
+	return cli_dispatch(program, table, text, argc, argv);
 }
 
 static const struct cli_command *find_tool(const char *name)
@@ -184,7 +151,7 @@ static int run_wrapper(int argc, char **argv)
 
 	if (tool)
 		return run_tool(tool, argc - 1, argv + 1);
-	return dispatch("villas", tools, print_tools, argc, argv);
+	return dispatch("villas", tools, "COMMAND [ARGUMENTS]\n", argc, argv);
 }
 
 /*
@@ -215,5 +182,5 @@ int main(int argc, char **argv)
 		return run_tool(tool, argc, argv);
 	if (!strcmp(called, "villas"))
 		return run_wrapper(argc, argv);
-	return dispatch("busbar", commands, print_help, argc, argv);
+	return dispatch("busbar", commands, about, argc, argv);
 }

@@ -90,10 +90,10 @@ static int take_level(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "--control SOCKET", "path of the control socket, '@name' for an abstract one; without CONFIG it is "
+	{ "--control SOCKET: path of the control socket, '@name' for an abstract one; without CONFIG it is "
 			      "@villas-node-PID, else that of CONFIG", OPTION_TEXT(struct settings, control) },
-	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT", OPTION_TEXT(struct settings, http) },
-	{ "-C", "print what this build can do, as JSON", OPTION_CALL(print_capabilities, NULL) },
+	{ "--http[=LISTEN]: offer HTTP at PORT, ADDRESS or ADDRESS:PORT", OPTION_TEXT(struct settings, http) },
+	{ "-C: print what this build can do, as JSON", OPTION_CALL(print_capabilities, NULL) },
 	TOOL_OPTIONS_WITH(take_level),
 };
 

@@ -360,18 +360,18 @@ out:
 }
 
 static const struct option_entry table[] = {
-	{ "-f FMT", "format of both streams, a name or {\"type\": ..., ...} (villas.human)",
+	{ "-f FMT: format of both streams, a name or {\"type\": ..., ...} (villas.human)",
 	  OPTION_TEXT(struct settings, format) },
-	{ "-t DT", "types of the values on standard input, such as 12f3i (512f)",
+	{ "-t DT: types of the values on standard input, such as 12f3i (512f)",
 	  OPTION_TAKE(struct settings, signals, tool_take_types) },
-	{ "-o K=V...", "overrides a setting of the node; dots in the key lead into groups",
+	{ "-o K=V...: overrides a setting of the node; dots in the key lead into groups",
 	  OPTION_TAKE(struct settings, options, tool_take_text) },
-	{ "-x", "swaps the node's two sides: what `in` says is for sending", OPTION_FLAG(struct settings, swap) },
-	{ "-s", "only send", OPTION_FLAG(struct settings, send_only) },
-	{ "-r", "only receive", OPTION_FLAG(struct settings, receive_only) },
-	{ "-T S", "end after S seconds", OPTION_REAL(struct settings, seconds, 0, 1e15) },
-	{ "-L NUM", "end after NUM samples were sent", OPTION_WHOLE(struct settings, send_max, 0, 1e15) },
-	{ "-l NUM", "end after NUM samples were received, and not with standard input",
+	{ "-x: swaps the node's two sides: what `in` says is for sending", OPTION_FLAG(struct settings, swap) },
+	{ "-s: only send", OPTION_FLAG(struct settings, send_only) },
+	{ "-r: only receive", OPTION_FLAG(struct settings, receive_only) },
+	{ "-T S: end after S seconds", OPTION_REAL(struct settings, seconds, 0, 1e15) },
+	{ "-L NUM: end after NUM samples were sent", OPTION_WHOLE(struct settings, send_max, 0, 1e15) },
+	{ "-l NUM: end after NUM samples were received, and not with standard input",
 	  OPTION_WHOLE(struct settings, receive_max, 0, 1e15) },
 	TOOL_OPTIONS,
 };

@@ -22,15 +22,15 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-s, --service SERVICE", "whom it asks", OPTION_TEXT(struct settings, name) },
-	{ "-l, --listen ADDR:PORT", "port 0: any, which is printed (127.0.0.1:8080)",
+	{ "-s, --service SERVICE: whom it asks", OPTION_TEXT(struct settings, name) },
+	{ "-l, --listen ADDR:PORT: port 0: any, which is printed (127.0.0.1:8080)",
 	  OPTION_TEXT(struct settings, listen) },
-	{ "--clients N", "at a time, others wait (256)", OPTION_WHOLE(struct settings, clients, 1, 100000) },
-	{ "--held MIB", "of answers that clients have not taken; then requests wait (512)",
+	{ "--clients N: at a time, others wait (256)", OPTION_WHOLE(struct settings, clients, 1, 100000) },
+	{ "--held MIB: of answers that clients have not taken; then requests wait (512)",
 	  OPTION_WHOLE(struct settings, held_mib, 1, 1 << 20) },
-	{ "-W, --timeout SECONDS", "for an answer (30)", RIPC_SECONDS(struct settings, timeout_ns) },
-	{ "--idle SECONDS", "until a client that does nothing is closed (60)", RIPC_SECONDS(struct settings, idle_ns) },
-	{ "--counters", "at the end, as a JSON object", OPTION_FLAG(struct settings, counters) },
+	{ "-W, --timeout SECONDS: for an answer (30)", RIPC_SECONDS(struct settings, timeout_ns) },
+	{ "--idle SECONDS: until a client that does nothing is closed (60)", RIPC_SECONDS(struct settings, idle_ns) },
+	{ "--counters: at the end, as a JSON object", OPTION_FLAG(struct settings, counters) },
 	RIPC_OPTIONS(struct settings),
 };
 

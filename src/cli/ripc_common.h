@@ -16,18 +16,18 @@
 
 /* The options of an instance, at the end of a table; `type` has a member `config`. */
 #define RIPC_OPTIONS(type) \
-	{ "-a, --address ADDRESS", "local IP address of the adapter", OPTION_TEXT(type, config.address) }, \
-	{ "-r, --resolver HOW", "multicast, broadcast, hosts:FILE, rendezvous:HOST:PORT", \
+	{ "-a, --address ADDRESS: local IP address of the adapter", OPTION_TEXT(type, config.address) }, \
+	{ "-r, --resolver HOW: multicast, broadcast, hosts:FILE, rendezvous:HOST:PORT", \
 	  OPTION_TEXT(type, config.resolver) }, \
-	{ "--resolver-port N", "UDP port of multicast and broadcast (15511)", \
+	{ "--resolver-port N: UDP port of multicast and broadcast (15511)", \
 	  OPTION_WHOLE(type, config.resolver_port, 1, UINT16_MAX) }, \
-	{ "--secret-file FILE", "only instances with the same one find each other", \
+	{ "--secret-file FILE: only instances with the same one find each other", \
 	  OPTION_TEXT(type, config.secret_file) }, \
-	{ "--short-by KIND", "short messages by connection or datagram", \
+	{ "--short-by KIND: short messages by connection or datagram", \
 	  OPTION_TAKE(type, config.short_by, ripc_take_short_by) }, \
-	{ "--poll US", "how long a waiting call polls before it sleeps (50)", \
+	{ "--poll US: how long a waiting call polls before it sleeps (50)", \
 	  OPTION_WHOLE(type, config.poll_us, 1, UINT32_MAX) }, \
-	{ .form = NULL }
+	{ .text = NULL }
 
 int ripc_take_short_by(const struct option_given *g);
 /* Of options that are times. */

@@ -30,11 +30,11 @@ struct get {
 };
 
 static const struct option_entry table[] = {
-	{ "-o, --output FILE", "written; removed again when not all of it came", OPTION_TEXT(struct get, output) },
-	{ "-I, --head", "only the head of the answer, to standard output", OPTION_FLAG(struct get, head_only) },
-	{ "--chunk MIB", "longest content of one message (64)", OPTION_WHOLE(struct get, chunk_mib, 1, 1024) },
-	{ "-W, --timeout SECONDS", "for each answer (30)", RIPC_SECONDS(struct get, timeout_ns) },
-	{ "-q, --quiet", "no progress on a terminal", OPTION_FLAG(struct get, quiet) },
+	{ "-o, --output FILE: written; removed again when not all of it came", OPTION_TEXT(struct get, output) },
+	{ "-I, --head: only the head of the answer, to standard output", OPTION_FLAG(struct get, head_only) },
+	{ "--chunk MIB: longest content of one message (64)", OPTION_WHOLE(struct get, chunk_mib, 1, 1024) },
+	{ "-W, --timeout SECONDS: for each answer (30)", RIPC_SECONDS(struct get, timeout_ns) },
+	{ "-q, --quiet: no progress on a terminal", OPTION_FLAG(struct get, quiet) },
 	RIPC_OPTIONS(struct get),
 };
 

@@ -18,8 +18,8 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-W, --timeout SECONDS", "for each name (2)", RIPC_SECONDS(struct settings, timeout_ns) },
-	{ "-j, --json", "one JSON object", OPTION_FLAG(struct settings, json) },
+	{ "-W, --timeout SECONDS: for each name (2)", RIPC_SECONDS(struct settings, timeout_ns) },
+	{ "-j, --json: one JSON object", OPTION_FLAG(struct settings, json) },
 	RIPC_OPTIONS(struct settings),
 };
 

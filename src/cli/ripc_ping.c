@@ -29,14 +29,14 @@ struct ping {
 };
 
 static const struct option_entry table[] = {
-	{ "-s, --size BYTES", "of a message, 8 or more (50)",
+	{ "-s, --size BYTES: of a message, 8 or more (50)",
 	  OPTION_WHOLE(struct ping, size, SIZE_MIN, SIZE_MAX_LONG) },
-	{ "-c, --count N", "messages; 0: until interrupted (10)", OPTION_WHOLE(struct ping, count, 0, UINT32_MAX) },
-	{ "-i, --interval SECONDS", "between two of them, 0: none (0.1)", RIPC_SECONDS(struct ping, interval_ns) },
-	{ "-l, --long", "long messages, by RDMA; else short ones", OPTION_FLAG(struct ping, is_long) },
-	{ "-W, --timeout SECONDS", "then a message is lost (2)", RIPC_SECONDS(struct ping, timeout_ns) },
-	{ "-q, --quiet", "only the result", OPTION_FLAG(struct ping, quiet) },
-	{ "-j, --json", "the result as a JSON object", OPTION_FLAG(struct ping, json) },
+	{ "-c, --count N: messages; 0: until interrupted (10)", OPTION_WHOLE(struct ping, count, 0, UINT32_MAX) },
+	{ "-i, --interval SECONDS: between two of them, 0: none (0.1)", RIPC_SECONDS(struct ping, interval_ns) },
+	{ "-l, --long: long messages, by RDMA; else short ones", OPTION_FLAG(struct ping, is_long) },
+	{ "-W, --timeout SECONDS: then a message is lost (2)", RIPC_SECONDS(struct ping, timeout_ns) },
+	{ "-q, --quiet: only the result", OPTION_FLAG(struct ping, quiet) },
+	{ "-j, --json: the result as a JSON object", OPTION_FLAG(struct ping, json) },
 	RIPC_OPTIONS(struct ping),
 };
 

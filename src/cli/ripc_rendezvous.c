@@ -19,14 +19,14 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-a, --address ADDRESS", "to listen on (all)", OPTION_TEXT(struct settings, address) },
-	{ "-p, --port N", "UDP; 0: any, which is printed (15511)",
+	{ "-a, --address ADDRESS: to listen on (all)", OPTION_TEXT(struct settings, address) },
+	{ "-p, --port N: UDP; 0: any, which is printed (15511)",
 	  OPTION_WHOLE(struct settings, port, 0, UINT16_MAX) },
-	{ "--secret-file FILE", "only instances with the same one are answered",
+	{ "--secret-file FILE: only instances with the same one are answered",
 	  OPTION_TEXT(struct settings, secret) },
-	{ "--services N", "that are remembered, at most (65536)",
+	{ "--services N: that are remembered, at most (65536)",
 	  OPTION_WHOLE(struct settings, services, 1, 1 << 24) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -27,13 +27,13 @@ struct serve {
 };
 
 static const struct option_entry table[] = {
-	{ "-d, --directory DIR", "serves the files of this folder", OPTION_TEXT(struct serve, directory) },
-	{ "--cache MIB", "of recent files in registered memory (256)",
+	{ "-d, --directory DIR: serves the files of this folder", OPTION_TEXT(struct serve, directory) },
+	{ "--cache MIB: of recent files in registered memory (256)",
 	  OPTION_WHOLE(struct serve, cache_mib, 0, 1 << 20) },
-	{ "--answer MIB", "longest content of one answer; longer files only in ranges (1024)",
+	{ "--answer MIB: longest content of one answer; longer files only in ranges (1024)",
 	  OPTION_WHOLE(struct serve, content_mib, 1, 4096) },
-	{ "-t, --threads N", "that answer (2)", OPTION_WHOLE(struct serve, threads, 1, THREADS_MAX) },
-	{ "--counters", "at the end, as a JSON object", OPTION_FLAG(struct serve, counters) },
+	{ "-t, --threads N: that answer (2)", OPTION_WHOLE(struct serve, threads, 1, THREADS_MAX) },
+	{ "--counters: at the end, as a JSON object", OPTION_FLAG(struct serve, counters) },
 	RIPC_OPTIONS(struct serve),
 };
 

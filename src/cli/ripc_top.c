@@ -21,10 +21,10 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-i, --interval SECONDS", "from one look to the next (1)", RIPC_SECONDS(struct settings, interval_ns) },
-	{ "-c, --count N", "looks (0: until interrupted)", OPTION_WHOLE(struct settings, count, 0, UINT32_MAX) },
-	{ "-j, --json", "one JSON object a look, with the counters as they are", OPTION_FLAG(struct settings, json) },
-	{ .form = NULL },
+	{ "-i, --interval SECONDS: from one look to the next (1)", RIPC_SECONDS(struct settings, interval_ns) },
+	{ "-c, --count N: looks (0: until interrupted)", OPTION_WHOLE(struct settings, count, 0, UINT32_MAX) },
+	{ "-j, --json: one JSON object a look, with the counters as they are", OPTION_FLAG(struct settings, json) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

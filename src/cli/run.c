@@ -140,18 +140,18 @@ static int take_level(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-d LEVEL", "log level: off, error, warn, info, debug, trace",
+	{ "-d LEVEL: log level: off, error, warn, info, debug, trace",
 	  OPTION_TAKE(struct run_options, level, take_level) },
-	{ "-t SECONDS", "stop after this time", OPTION_REAL(struct run_options, seconds, 0, 1e9) },
-	{ "-q", "no live line on the terminal", OPTION_FLAG(struct run_options, quiet) },
-	{ "--summary text|json|none", "form of the summary (text)", OPTION_CHOICE(struct run_options, summary) },
-	{ "--idle-stop", "end when all paths have ended, unless CONFIG says idle_stop",
+	{ "-t SECONDS: stop after this time", OPTION_REAL(struct run_options, seconds, 0, 1e9) },
+	{ "-q: no live line on the terminal", OPTION_FLAG(struct run_options, quiet) },
+	{ "--summary text|json|none: form of the summary (text)", OPTION_CHOICE(struct run_options, summary) },
+	{ "--idle-stop: end when all paths have ended, unless CONFIG says idle_stop",
 	  OPTION_FLAG(struct run_options, idle_stop) },
-	{ "--control PATH", "offer a socket for busbar-ctl there ('@name': abstract)",
+	{ "--control PATH: offer a socket for busbar-ctl there ('@name': abstract)",
 	  OPTION_TEXT(struct run_options, control) },
-	{ "--http[=LISTEN]", "offer HTTP at PORT, ADDRESS or ADDRESS:PORT, else as `http` of CONFIG says, else at "
+	{ "--http[=LISTEN]: offer HTTP at PORT, ADDRESS or ADDRESS:PORT, else as `http` of CONFIG says, else at "
 			     "127.0.0.1 port 8080 (root: 80)", OPTION_TEXT(struct run_options, http) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -13,8 +13,8 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-c, --compact", "on one line", OPTION_FLAG(struct settings, compact) },
-	{ .form = NULL },
+	{ "-c, --compact: on one line", OPTION_FLAG(struct settings, compact) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

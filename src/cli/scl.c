@@ -355,13 +355,13 @@ static int print_all(const struct request *r)
 }
 
 static const struct option_entry table[] = {
-	{ "-r, --read", "print nodes that read the control blocks", OPTION_FLAG(struct request, read) },
-	{ "-w, --write", "print nodes that write them", OPTION_FLAG(struct request, write) },
-	{ "-i, --ied IED", "only those of this device", OPTION_TEXT(struct request, ied) },
-	{ "-c, --control PATH", "only this one, such as LD0/LLN0.trip", OPTION_TEXT(struct request, control) },
-	{ "-n, --interface NAME", "the network interface in the configuration (eth0)",
+	{ "-r, --read: print nodes that read the control blocks", OPTION_FLAG(struct request, read) },
+	{ "-w, --write: print nodes that write them", OPTION_FLAG(struct request, write) },
+	{ "-i, --ied IED: only those of this device", OPTION_TEXT(struct request, ied) },
+	{ "-c, --control PATH: only this one, such as LD0/LLN0.trip", OPTION_TEXT(struct request, control) },
+	{ "-n, --interface NAME: the network interface in the configuration (eth0)",
 	  OPTION_TEXT(struct request, interface) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

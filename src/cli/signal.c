@@ -140,20 +140,20 @@ static int take_number(const struct option_given *g)
 #define NUMBER(...) OPTION_CALL(take_number, &(const struct number){ __VA_ARGS__ })
 
 static const struct option_entry table[] = {
-	{ "-f FMT", "format, a name or {\"type\": ..., ...} (villas.human)", OPTION_TEXT(struct settings, format) },
-	{ "-v NUM", "values in a sample (1)", NUMBER("values", true, 1, SIGNALS_MAX) },
-	{ "-r HZ", "samples per second (10)", NUMBER("rate", false, 1e-6, 1e9) },
-	{ "-n", "not in real time: as fast as they are taken", OPTION_FLAG(struct settings, fast) },
-	{ "-l NUM", "end after so many samples", NUMBER("limit", true, -1, 1e15) },
-	{ "-F HZ", "frequency of the signal (1); of a ramp its period in seconds",
+	{ "-f FMT: format, a name or {\"type\": ..., ...} (villas.human)", OPTION_TEXT(struct settings, format) },
+	{ "-v NUM: values in a sample (1)", NUMBER("values", true, 1, SIGNALS_MAX) },
+	{ "-r HZ: samples per second (10)", NUMBER("rate", false, 1e-6, 1e9) },
+	{ "-n: not in real time: as fast as they are taken", OPTION_FLAG(struct settings, fast) },
+	{ "-l NUM: end after so many samples", NUMBER("limit", true, -1, 1e15) },
+	{ "-F HZ: frequency of the signal (1); of a ramp its period in seconds",
 	  NUMBER("frequency", false, 1e-12, 1e12) },
-	{ "-a AMP", "amplitude (1)", NUMBER("amplitude", false, -1e300, 1e300) },
-	{ "-D DEV", "standard deviation of a random walk's step (0.2)", NUMBER("stddev", false, 0, 1e300) },
-	{ "-o OFF", "added to every value (0)", NUMBER("offset", false, -1e300, 1e300) },
-	{ "-p RAD", "phase (0)", NUMBER("phase", false, -1e9, 1e9) },
-	{ "-w NUM", "samples that a pulse lasts (1)", NUMBER("pulse_width", false, 0, 1e15) },
-	{ "-L VAL", "value between pulses (0)", NUMBER("pulse_low", false, -1e300, 1e300) },
-	{ "-H VAL", "value of a pulse (1)", NUMBER("pulse_high", false, -1e300, 1e300) },
+	{ "-a AMP: amplitude (1)", NUMBER("amplitude", false, -1e300, 1e300) },
+	{ "-D DEV: standard deviation of a random walk's step (0.2)", NUMBER("stddev", false, 0, 1e300) },
+	{ "-o OFF: added to every value (0)", NUMBER("offset", false, -1e300, 1e300) },
+	{ "-p RAD: phase (0)", NUMBER("phase", false, -1e9, 1e9) },
+	{ "-w NUM: samples that a pulse lasts (1)", NUMBER("pulse_width", false, 0, 1e15) },
+	{ "-L VAL: value between pulses (0)", NUMBER("pulse_low", false, -1e300, 1e300) },
+	{ "-H VAL: value of a pulse (1)", NUMBER("pulse_high", false, -1e300, 1e300) },
 	TOOL_OPTIONS,
 };
 

@@ -16,8 +16,8 @@ struct list_options {
 };
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "as JSON", OPTION_FLAG(struct list_options, json) },
-	{ .form = NULL },
+	{ "-j, --json: as JSON", OPTION_FLAG(struct list_options, json) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -277,19 +277,19 @@ static int play(struct play *p)
 /* ---- the command line ---- */
 
 static const struct option_entry table[] = {
-	{ "-i SVID", "the name of the stream (BUSBAR01)", OPTION_TEXT(struct play, id) },
-	{ "-v CODE", "what is sent, such as F4800S2I4U4; by default the rate and all currents and voltages of "
+	{ "-i SVID: the name of the stream (BUSBAR01)", OPTION_TEXT(struct play, id) },
+	{ "-v CODE: what is sent, such as F4800S2I4U4; by default the rate and all currents and voltages of "
 		     "the record, one sample in a message", OPTION_TAKE(struct play, variant, sv_variant_take) },
-	{ "-c LIST", "the channels in their order in the stream, by name or number (from 0), with commas "
+	{ "-c LIST: the channels in their order in the stream, by name or number (from 0), with commas "
 		     "between them: as many currents and voltages as -v says",
 	  OPTION_TEXT(struct play, channel_list) },
-	{ "-s none|local|global", "smpSynch (local)", OPTION_CHOICE(struct play, synch) },
-	{ "-l", "begin again at the end, until SIGINT", OPTION_FLAG(struct play, loop) },
-	{ "-t S", "end after S seconds", OPTION_REAL(struct play, seconds, 0, 1e9) },
-	{ "-o K=V...", "a setting of the node iec61850-9-2, such as app_id=16385 or out.simulation=true; dots "
+	{ "-s none|local|global: smpSynch (local)", OPTION_CHOICE(struct play, synch) },
+	{ "-l: begin again at the end, until SIGINT", OPTION_FLAG(struct play, loop) },
+	{ "-t S: end after S seconds", OPTION_REAL(struct play, seconds, 0, 1e9) },
+	{ "-o K=V...: a setting of the node iec61850-9-2, such as app_id=16385 or out.simulation=true; dots "
 		       "in the key lead into groups", OPTION_TAKE(struct play, node, tool_take_setting) },
-	{ "-n", "print the configuration of a gateway that does this, and end", OPTION_FLAG(struct play, print) },
-	{ .form = NULL },
+	{ "-n: print the configuration of a gateway that does this, and end", OPTION_FLAG(struct play, print) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -26,17 +26,17 @@ struct record_options {
 };
 
 static const struct option_entry table[] = {
-	{ "-i SVID", "the stream; of several in a capture it has to be said",
+	{ "-i SVID: the stream; of several in a capture it has to be said",
 	  OPTION_TEXT(struct record_options, id) },
-	{ "-v CODE", "what it carries, such as I4U4: four currents and four voltages of 8 bytes each; by "
+	{ "-v CODE: what it carries, such as I4U4: four currents and four voltages of 8 bytes each; by "
 		     "default I4U4, or I3U3 for data sets of six values", OPTION_TAKE(struct record_options, variant, sv_variant_take) },
-	{ "-f FORMAT", "another format than COMTRADE, such as csv", OPTION_TEXT(struct record_options, format) },
-	{ "-t S", "end after S seconds", OPTION_REAL(struct record_options, seconds, 0, 1e9) },
-	{ "-o K=V...", "a setting of the node iec61850-9-2, such as app_id=16385; dots in the key lead into "
+	{ "-f FORMAT: another format than COMTRADE, such as csv", OPTION_TEXT(struct record_options, format) },
+	{ "-t S: end after S seconds", OPTION_REAL(struct record_options, seconds, 0, 1e9) },
+	{ "-o K=V...: a setting of the node iec61850-9-2, such as app_id=16385; dots in the key lead into "
 		       "groups", OPTION_TAKE(struct record_options, node, tool_take_setting) },
-	{ "-n", "print the configuration of a gateway that does this, and end",
+	{ "-n: print the configuration of a gateway that does this, and end",
 	  OPTION_FLAG(struct record_options, print) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -15,8 +15,8 @@ struct settings {
 };
 
 static const struct option_entry test_table[] = {
-	{ "-c", "check what settings mean together, too (always done)", OPTION_FLAG(struct settings, check) },
-	{ "-D", "print the configuration as JSON", OPTION_FLAG(struct settings, dump) },
+	{ "-c: check what settings mean together, too (always done)", OPTION_FLAG(struct settings, check) },
+	{ "-D: print the configuration as JSON", OPTION_FLAG(struct settings, dump) },
 	TOOL_OPTIONS,
 };
 

@@ -34,10 +34,10 @@ void tool_begin(char **argv);
 #define TOOL_OPTIONS TOOL_OPTIONS_WITH(tool_take_level)
 /* The same with another function that takes the level. */
 #define TOOL_OPTIONS_WITH(take_level) \
-	{ "-d LVL", "log level: trace, debug, info, warning, error, critical, off", \
+	{ "-d LVL: log level: trace, debug, info, warning, error, critical, off", \
 	  OPTION_CALL(take_level, NULL) }, \
-	{ "-V, --version", "print the version", OPTION_CALL(tool_print_version, NULL) }, \
-	{ .form = NULL }
+	{ "-V, --version: print the version", OPTION_CALL(tool_print_version, NULL) }, \
+	{ .text = NULL }
 
 int tool_take_level(const struct option_given *g);
 int tool_print_version(const struct option_given *g);

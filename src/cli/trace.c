@@ -25,24 +25,24 @@
 #define FLOW_MAX 1000000
 
 static const struct option_entry table[] = {
-	{ "-f, --flow N", "only flow N, with all details", OPTION_WHOLE(struct trace_settings, flow, 1, FLOW_MAX) },
-	{ "-l, --ladder N", "also a ladder diagram of flow N",
+	{ "-f, --flow N: only flow N, with all details", OPTION_WHOLE(struct trace_settings, flow, 1, FLOW_MAX) },
+	{ "-l, --ladder N: also a ladder diagram of flow N",
 	  OPTION_WHOLE(struct trace_settings, ladder, 1, FLOW_MAX) },
-	{ "-p, --page FILE.html", "also write a page for a browser, with a drawing of the packets of each flow "
+	{ "-p, --page FILE.html: also write a page for a browser, with a drawing of the packets of each flow "
 				  "with a finding; - for standard output instead",
 	  OPTION_TEXT(struct trace_settings, page) },
-	{ "-j, --json", "print a JSON object; times in nanoseconds", OPTION_FLAG(struct trace_settings, json) },
-	{ "-L, --live", "run PROGRAM on busbar's adapter as 'busbar exec' does, tell each pitfall when it is "
+	{ "-j, --json: print a JSON object; times in nanoseconds", OPTION_FLAG(struct trace_settings, json) },
+	{ "-L, --live: run PROGRAM on busbar's adapter as 'busbar exec' does, tell each pitfall when it is "
 			"found, and the rest at the end or at Ctrl-C", OPTION_FLAG(struct trace_settings, live) },
-	{ "-c, --counters", "suspect the same from the counters of adapters while they run, without packets or "
+	{ "-c, --counters: suspect the same from the counters of adapters while they run, without packets or "
 			    "privilege; of all adapters, of these, or of a process on busbar's adapter",
 	  OPTION_FLAG(struct trace_settings, counters) },
-	{ "-i, --interval MS", "milliseconds between two looks (250)",
+	{ "-i, --interval MS: milliseconds between two looks (250)",
 	  OPTION_WHOLE(struct trace_settings, interval_ms, 1, INTERVAL_MS_MAX) },
-	{ "-n, --count N", "end after N looks; else at Ctrl-C",
+	{ "-n, --count N: end after N looks; else at Ctrl-C",
 	  OPTION_WHOLE(struct trace_settings, count, 1, UINT32_MAX) },
-	{ "--root DIR", "look below DIR in the place of /", OPTION_TEXT(struct trace_settings, root) },
-	{ .form = NULL },
+	{ "--root DIR: look below DIR in the place of /", OPTION_TEXT(struct trace_settings, root) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -33,21 +33,21 @@ static int take_root(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "check: JSON", OPTION_FLAG(struct tune_options, json) },
-	{ "-m, --no-measure", "check: only look, measure nothing", OPTION_FLAG(struct tune_options, no_measure) },
-	{ "-t, --time S", "check: loops run for so many seconds (1)",
+	{ "-j, --json: check: JSON", OPTION_FLAG(struct tune_options, json) },
+	{ "-m, --no-measure: check: only look, measure nothing", OPTION_FLAG(struct tune_options, no_measure) },
+	{ "-t, --time S: check: loops run for so many seconds (1)",
 	  OPTION_SECONDS(struct tune_options, measure_ns, 0.01, 3600) },
-	{ "-o, --only NAMES", "these settings, with commas between; 'list' names them",
+	{ "-o, --only NAMES: these settings, with commas between; 'list' names them",
 	  OPTION_TEXT(struct tune_options, only) },
-	{ "-c, --cpus LIST", "processors to keep for gateways, such as 2-5,8",
+	{ "-c, --cpus LIST: processors to keep for gateways, such as 2-5,8",
 	  OPTION_TEXT(struct tune_options, cpus) },
-	{ "-n, --dry-run", "apply, undo: only say what would be done",
+	{ "-n, --dry-run: apply, undo: only say what would be done",
 	  OPTION_FLAG(struct tune_options, dry_run) },
-	{ "-l, --latency US", "hold: longest time to wake, in microseconds (0)",
+	{ "-l, --latency US: hold: longest time to wake, in microseconds (0)",
 	  OPTION_WHOLE(struct tune_options, latency_us, 0, INT32_MAX) },
-	{ "-r, --root DIR", "use a copy of /proc, /sys, /dev, /etc/tuned and tuned-adm in DIR",
+	{ "-r, --root DIR: use a copy of /proc, /sys, /dev, /etc/tuned and tuned-adm in DIR",
 	  OPTION_TAKE(struct tune_options, root, take_root) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {
@@ -77,13 +77,13 @@ static bool agree(enum action action, uint64_t given, const char *operand)
 	bool starts = action == HOLD || action == EXEC;
 	const char *name = actions[action].name;
 
-	for (size_t i = 0; table[i].form; i++) {
-		char letter = table[i].form[1];
+	for (size_t i = 0; table[i].text; i++) {
+		char letter = table[i].text[1];
 
 		if (!(given >> i & 1) || letter == 'r' || strchr(actions[action].options, letter))
 			continue;
 		log_error("'busbar tune %s' has no option %.*s, see 'busbar tune --help'", name,
-			  (int)strcspn(table[i].form + 4, " "), table[i].form + 4);
+			  (int)strcspn(table[i].text + 4, " :"), table[i].text + 4);
 		return false;
 	}
 	if (starts && !operand)

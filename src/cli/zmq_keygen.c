@@ -16,7 +16,7 @@ struct settings {
 };
 
 static const struct option_entry table[] = {
-	{ "-s FILE", "write the secret key to FILE, which must not exist yet and which only its owner may read, "
+	{ "-s FILE: write the secret key to FILE, which must not exist yet and which only its owner may read, "
 		     "and print the public key alone", OPTION_TEXT(struct settings, file) },
 	TOOL_OPTIONS,
 };

@@ -17,19 +17,28 @@
 #define WIDTH 90
 #define LEFT_MAX 26
 
-static const struct option_entry help_entry = { .form = "-h, --help", .help = "this text" };
+static const struct option_entry help_entry = { .text = "-h, --help: this text" };
 
 /* ---- forms ---- */
 
 struct form {
 	char letter;               /* '\0': none */
 	char name[NAME_MAX_BYTES]; /* "": none */
-	const char *argument;      /* NULL: none; of "[=FILE]": "FILE]" */
+	const char *argument;      /* of "[=FILE]": "FILE]" */
+	size_t argument_length;    /* 0: none */
 	bool optional;
 };
 
+static size_t form_length(const char *text)
+{
+	const char *end = strstr(text, ": ");
+
+	return end ? (size_t)(end - text) : strlen(text);
+}
+
 static void read_form(const char *text, struct form *f)
 {
+	const char *end = text + form_length(text);
 	size_t length;
 
 	*f = (struct form){ 0 };
@@ -39,13 +48,14 @@ static void read_form(const char *text, struct form *f)
 		text += 2 * !strncmp(text, ", ", 2);
 	}
 	if (!strncmp(text, "--", 2)) {
-		length = strcspn(text += 2, " [=");
+		length = strcspn(text += 2, " [=:");
 		snprintf(f->name, sizeof(f->name), "%.*s", (int)length, text);
 		text += length;
 	}
 	f->optional = *text == '[';
 	text += strspn(text, " [=");
-	f->argument = *text ? text : NULL;
+	f->argument = text;
+	f->argument_length = text < end ? (size_t)(end - text) : 0;
 }
 
 /* ---- messages ---- */
@@ -105,7 +115,7 @@ int options_wrong(const struct options *o, char **argv, const char *why, ...)
 
 static unsigned left_width(const struct option_entry *e)
 {
-	return (e->form[1] == '-' ? 6 : 2) + (unsigned)strlen(e->form) + 2;
+	return (e->text[1] == '-' ? 6 : 2) + (unsigned)form_length(e->text) + 2;
 }
 
 /* Prints a text from column `left` on, and breaks its lines at blanks. */
@@ -139,27 +149,28 @@ static void print_wrapped(const char *text, unsigned left, FILE *out)
 static void print_entry(const struct option_entry *e, unsigned left, FILE *out)
 {
 	unsigned width = left_width(e);
+	size_t length = form_length(e->text);
 
-	fprintf(out, "%s%s", e->form[1] == '-' ? "      " : "  ", e->form);
+	fprintf(out, "%s%.*s", e->text[1] == '-' ? "      " : "  ", (int)length, e->text);
 	if (width > left)
 		fprintf(out, "\n%*s", (int)left, "");
 	else
 		fprintf(out, "%*s", (int)(left - width + 2), "");
-	print_wrapped(e->help, left, out);
+	print_wrapped(e->text + length + 2, left, out);
 }
 
 static void print_help(const struct options *o, const char *program)
 {
 	unsigned left = left_width(&help_entry), width;
 
-	for (const struct option_entry *e = o->table; e->form; e++) {
+	for (const struct option_entry *e = o->table; e->text; e++) {
 		width = left_width(e);
 		if (width > left && width <= LEFT_MAX)
 			left = width;
 	}
 	print_synopsis(o, program, stdout);
 	printf("\n%s\n", o->about);
-	for (const struct option_entry *e = o->table; e->form; e++)
+	for (const struct option_entry *e = o->table; e->text; e++)
 		print_entry(e, left, stdout);
 	print_entry(&help_entry, left, stdout);
 	if (o->end)
@@ -229,10 +240,10 @@ static int take_real(const struct option_given *g)
 static int refuse_word(const struct option_given *g, const char *words)
 {
 	char shown[200];
-	size_t used = 0, rest = strcspn(words, "]");
+	size_t used = 0, rest = strcspn(words, "]:");
 
 	while (rest && used < sizeof(shown) - 4) {
-		size_t word = strcspn(words, "|]");
+		size_t word = strcspn(words, "|]:");
 		bool last = word == rest;
 
 		used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%.*s%s", (int)word, words,
@@ -250,14 +261,14 @@ static int take_choice(const struct option_given *g, const char *words)
 	size_t length = strlen(g->value);
 	uint64_t index = 0;
 
-	for (const char *at = words; *at; index++) {
-		size_t word = strcspn(at, "|]");
+	for (const char *at = words, *end = words + strcspn(words, "]:"); at < end; index++) {
+		size_t word = strcspn(at, "|]:");
 
 		if (word == length && !strncmp(at, g->value, word)) {
 			store(g, index);
 			return OPTIONS_GO_ON;
 		}
-		at += word + !!at[word];
+		at += word + 1;
 	}
 	return refuse_word(g, words);
 }
@@ -303,7 +314,7 @@ static void add_form(struct parser *p, const char *text)
 	int argument;
 
 	read_form(text, f);
-	argument = !f->argument ? no_argument : f->optional ? optional_argument : required_argument;
+	argument = !f->argument_length ? no_argument : f->optional ? optional_argument : required_argument;
 	if (f->letter)
 		sprintf(p->letters + strlen(p->letters), "%c%.*s", f->letter, argument, "::");
 	/* A name that nobody can type keeps the indices the same. */
@@ -317,9 +328,9 @@ static void prepare(struct parser *p, const struct options *o, char **argv)
 	p->o = o;
 	p->program = program_of(o, argv);
 	strcpy(p->letters, o->in_order ? "+:" : ":");
-	for (const struct option_entry *e = o->table; e->form && p->count < OPTIONS_MAX; e++)
-		add_form(p, e->form);
-	add_form(p, help_entry.form);
+	for (const struct option_entry *e = o->table; e->text && p->count < OPTIONS_MAX; e++)
+		add_form(p, e->text);
+	add_form(p, help_entry.text);
 }
 
 /* The index of what getopt_long() has returned; `count` if it is none of the options. */
@@ -378,8 +389,8 @@ static int report(const struct parser *p, int opt, char **argv)
 	if (i == p->count)
 		report_unknown(p, argv[optind - 1]);
 	else if (opt == ':')
-		fprintf(stderr, "%s: option %s needs an argument: %s\n", p->program,
-			name_of(&p->forms[i], name), p->forms[i].argument);
+		fprintf(stderr, "%s: option %s needs an argument: %.*s\n", p->program,
+			name_of(&p->forms[i], name), (int)p->forms[i].argument_length, p->forms[i].argument);
 	else
 		fprintf(stderr, "%s: option %s takes no argument\n", p->program, name_of(&p->forms[i], name));
 	return options_usage(p->o, argv);

@@ -4,10 +4,10 @@
  * parser and the text of --help.
  *
  *	static const struct option_entry table[] = {
- *		{ "-f, --format FMT", "format of both files", OPTION_TEXT(struct settings, format) },
- *		{ "--lanes N", "data lanes of each port (8)", OPTION_WHOLE(struct settings, lanes, 1, 15) },
- *		{ "-j, --json", "print JSON", OPTION_FLAG(struct settings, json) },
- *		{ .form = NULL },
+ *		{ "-f, --format FMT: format of both files", OPTION_TEXT(struct settings, format) },
+ *		{ "--lanes N: data lanes of each port (8)", OPTION_WHOLE(struct settings, lanes, 1, 15) },
+ *		{ "-j, --json: print JSON", OPTION_FLAG(struct settings, json) },
+ *		{ .text = NULL },
  *	};
  *
  * What options_parse() accepts is what getopt_long() accepts: options behind operands, letters
@@ -52,12 +52,13 @@ struct option_given {
 
 struct option_entry {
 	/*
-	 * As the help shows it: "-n, --name NAME", "--seed N", "-q". "--http[=PORT]": the argument
-	 * is optional. "ORIGIN...": a callback collects the values of several such options; of all
-	 * others the last one counts. "text|json|none": the words of a choice, from index 0.
+	 * The option's form as the help shows it, then ": " and what it means, which the help wraps
+	 * to the width of its column. Forms: "-n, --name NAME", "--seed N", "-q". "--http[=PORT]":
+	 * the argument is optional. "ORIGIN...": a callback collects the values of several such
+	 * options; of all others the last one counts. "text|json|none": the words of a choice, from
+	 * index 0. NULL: the end of the table.
 	 */
-	const char *form;
-	const char *help; /* is wrapped to the width of the help's column */
+	const char *text;
 	union {
 		struct {
 			double min, max; /* inclusive; may be infinite */

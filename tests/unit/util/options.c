@@ -46,20 +46,20 @@ static int take_listen(const struct option_given *g)
 }
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "print JSON", OPTION_FLAG(struct settings, json) },
-	{ "-q", "no live line", OPTION_FLAG(struct settings, quick) },
-	{ "-v, --verbose", "more; again: still more", OPTION_FLAG(struct settings, verbose) },
-	{ "-f, --format FMT", "format of the file", OPTION_TEXT(struct settings, format) },
-	{ "--lanes N", "data lanes of each port: with a text that is longer than the line it is in, "
+	{ "-j, --json: print JSON", OPTION_FLAG(struct settings, json) },
+	{ "-q: no live line", OPTION_FLAG(struct settings, quick) },
+	{ "-v, --verbose: more; again: still more", OPTION_FLAG(struct settings, verbose) },
+	{ "-f, --format FMT: format of the file", OPTION_TEXT(struct settings, format) },
+	{ "--lanes N: data lanes of each port: with a text that is longer than the line it is in, "
 		       "so that a second one is needed", OPTION_WHOLE(struct settings, lanes, 1, 15) },
-	{ "--small N", "a byte", OPTION_WHOLE(struct settings, small, 0, 255) },
-	{ "--seed N", "of random numbers", OPTION_WHOLE(struct settings, seed, 0, INFINITY) },
-	{ "-w, --wait SECONDS", "until it ends", OPTION_SECONDS(struct settings, wait_ns, 0, 10) },
-	{ "--share X", "of it", OPTION_REAL(struct settings, share, -1, 1) },
-	{ "--summary text|json|none", "its form", OPTION_CHOICE(struct settings, form) },
-	{ "--allow-user USER...", "may plug in", OPTION_CALL(add_user, "this host") },
-	{ "--http[=LISTEN]", "offers HTTP", OPTION_CALL(take_listen, NULL) },
-	{ .form = NULL },
+	{ "--small N: a byte", OPTION_WHOLE(struct settings, small, 0, 255) },
+	{ "--seed N: of random numbers", OPTION_WHOLE(struct settings, seed, 0, INFINITY) },
+	{ "-w, --wait SECONDS: until it ends", OPTION_SECONDS(struct settings, wait_ns, 0, 10) },
+	{ "--share X: of it", OPTION_REAL(struct settings, share, -1, 1) },
+	{ "--summary text|json|none: its form", OPTION_CHOICE(struct settings, form) },
+	{ "--allow-user USER...: may plug in", OPTION_CALL(add_user, "this host") },
+	{ "--http[=LISTEN]: offers HTTP", OPTION_CALL(take_listen, NULL) },
+	{ .text = NULL },
 };
 
 static const struct options command = {
