@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar bench floor`: the command that runs the measurements. */
+/* `busbar bench floor`: runs the measurements, and prints them as a table or as JSON. */
 #define LOG_ROOM "bench"
 #include "bench/floor/floor.h"
 
@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -14,6 +15,85 @@
 #include "util/log.h"
 
 #define ROUND_MS_MAX 60000
+
+static const char *why_not(int err)
+{
+	return err == -ENODEV ? "needs two CPUs" : strerror(-err);
+}
+
+/* Three significant digits; large numbers of ns are printed as us. */
+static void print_value(double value, const char *unit, bool last)
+{
+	if (!strcmp(unit, "ns") && value >= 10000) {
+		value /= 1000;
+		unit = "us";
+	}
+	printf("  %8.*f %s%*s", value < 10 ? 2 : value < 100 ? 1 : 0,
+		value, unit, last ? 0 : 4 - (int)strlen(unit), "");
+}
+
+static void print_text(const struct floor_cpus *cpus, const struct floor_result *results)
+{
+	printf("machine floor, time from %s, CPUs %d and %d\n",
+		clock_source(), cpus->first, cpus->second);
+	printf("  %-40s  %10s    %12s\n", "", "median", "best");
+	for (size_t i = 0; i < floor_measure_count; i++) {
+		const struct floor_measure *m = &floor_measures[i];
+		const struct floor_result *r = &results[i];
+
+		if (r->err == -ECANCELED)
+			continue;
+		printf("  %-40s", m->label);
+		if (r->err) {
+			printf("  not measured: %s\n", why_not(r->err));
+			continue;
+		}
+		print_value(r->median, m->unit, false);
+		print_value(r->best, m->unit, true);
+		putchar('\n');
+	}
+}
+
+static json_t *result_json(const struct floor_result *r)
+{
+	json_t *o;
+
+	if (r->err)
+		return json_pack("{s:s}", "error", why_not(r->err));
+	o = json_pack("{s:f, s:f}", "median", r->median, "best", r->best);
+	if (r->p50 > 0)
+		json_object_update_new(o, json_pack("{s:f, s:f}", "p50", r->p50, "p99", r->p99));
+	return o;
+}
+
+json_t *floor_json(const struct floor_cpus *cpus, const struct floor_result *results)
+{
+	json_t *all = json_pack("{s:s, s:[i, i]}", "clock", clock_source(), "cpus", cpus->first,
+				cpus->second);
+
+	for (size_t i = 0; i < floor_measure_count; i++)
+		if (results[i].err != -ECANCELED)
+			json_object_set_new(all, floor_measures[i].name,
+					    result_json(&results[i]));
+	return all;
+}
+
+/* One key a line, for scripts. */
+static void print_json(const struct floor_cpus *cpus, const struct floor_result *results)
+{
+	json_t *all = floor_json(cpus, results), *value;
+	const char *key, *comma = "{\n";
+
+	json_object_foreach(all, key, value) {
+		printf("%s  \"%s\": ", comma, key);
+		json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+		comma = ",\n";
+	}
+	puts("\n}");
+	json_decref(all);
+}
+
+/* ---- the command ---- */
 
 static void print_help(FILE *out)
 {
@@ -131,6 +211,6 @@ int bench_floor_main(int argc, char **argv)
 			floor_measure_run(&floor_measures[i], &setting, &results[i]);
 		failed |= wanted[i] && results[i].err;
 	}
-	(json ? floor_print_json : floor_print_text)(&setting.cpus, results, stdout);
+	(json ? print_json : print_text)(&setting.cpus, results);
 	return failed;
 }

@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define FLOOR_ROUNDS 15
 #define FLOOR_MEASURES_MAX 32
 
 struct hist;
+struct floor_method;
 
 struct floor_cpus {
 	int first;  /* of the measuring process */
@@ -54,10 +54,8 @@ struct floor_measure {
 	const char *name;    /* "cacheline_oneway_ns", also the JSON key */
 	const char *label;   /* in the printed table */
 	const char *unit;    /* "ns", "GB/s" or "%" */
-	size_t size_bytes;   /* argument of `run`, 0 if it needs none */
-	/* Fills `rounds` with one figure each; 0 or a negative errno. */
-	int (*run)(const struct floor_setting *setting, size_t size_bytes,
-		   struct floor_rounds *rounds);
+	size_t size_bytes;   /* what one call moves, or steps a second; 0: there is no such thing */
+	const struct floor_method *method; /* floor_method.h */
 };
 
 extern const struct floor_measure floor_measures[];
@@ -75,17 +73,9 @@ bool floor_hosts_parse(const char *text, struct floor_host hosts[2]);
 void floor_measure_run(const struct floor_measure *m,
 		       const struct floor_setting *setting, struct floor_result *r);
 
-/* Results are in the order of floor_measures; those that were not asked for have
- * -ECANCELED and are not printed. */
-void floor_print_text(const struct floor_cpus *cpus,
-		      const struct floor_result *results, FILE *out);
-/* The same as an object, and one of its members: { "median", "best", "p50", "p99" }, or { "error" }.
- * NULL without memory. */
+/* Results in the order of floor_measures as an object of { "median", "best", "p50", "p99" } or
+ * { "error" }; those that were not asked for have -ECANCELED and are left out. NULL without memory. */
 json_t *floor_json(const struct floor_cpus *cpus, const struct floor_result *results);
-json_t *floor_result_json(const struct floor_result *result);
-/* One key a line, for scripts. */
-void floor_print_json(const struct floor_cpus *cpus,
-		      const struct floor_result *results, FILE *out);
 
 /* `busbar bench floor`. */
 int bench_floor_main(int argc, char **argv);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Floor measurements with one process: copies, clocks, system calls. */
-#include "bench/floor/floor_parts.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/floor/floor_method.h"
 #include "util/clock.h"
 #include "util/spin.h"
 
@@ -37,11 +36,12 @@ static double time_op(void (*op)(void *arg), void *arg, uint64_t round_ns)
 	return (double)elapsed_ns / (double)count;
 }
 
-static void time_rounds(void (*op)(void *arg), void *arg,
-			const struct floor_setting *setting, struct floor_rounds *rounds)
+static int time_calls(const struct floor_measure *m, const struct floor_setting *setting,
+		      struct floor_rounds *rounds)
 {
 	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
-		rounds->value[i] = time_op(op, arg, setting->round_ns);
+		rounds->value[i] = time_op(m->method->operation, NULL, setting->round_ns);
+	return 0;
 }
 
 static void op_clock_gettime(void *arg)
@@ -64,27 +64,6 @@ static void op_system_call(void *arg)
 	syscall(SYS_getppid);
 }
 
-int floor_clock_gettime(const struct floor_setting *setting, size_t size_bytes,
-			struct floor_rounds *rounds)
-{
-	time_rounds(op_clock_gettime, NULL, setting, rounds);
-	return 0;
-}
-
-int floor_clock_ticks(const struct floor_setting *setting, size_t size_bytes,
-		      struct floor_rounds *rounds)
-{
-	time_rounds(op_clock_ticks, NULL, setting, rounds);
-	return 0;
-}
-
-int floor_system_call(const struct floor_setting *setting, size_t size_bytes,
-		      struct floor_rounds *rounds)
-{
-	time_rounds(op_system_call, NULL, setting, rounds);
-	return 0;
-}
-
 struct copy {
 	char *to, *from;
 	size_t size_bytes;
@@ -98,24 +77,20 @@ static void op_memcpy(void *arg)
 	keep(c->to);
 }
 
-int floor_memcpy(const struct floor_setting *setting, size_t size_bytes,
-		 struct floor_rounds *rounds)
+static int time_copies(const struct floor_measure *m, const struct floor_setting *setting,
+		       struct floor_rounds *rounds)
 {
-	struct copy c = { .size_bytes = size_bytes };
-	int err = -ENOMEM;
+	size_t bytes = m->size_bytes;
+	struct copy c = { aligned_alloc(4096, bytes), aligned_alloc(4096, bytes), bytes };
+	int err = c.to && c.from ? 0 : -ENOMEM;
 
-	c.to = aligned_alloc(4096, size_bytes);
-	c.from = aligned_alloc(4096, size_bytes);
-	if (!c.to || !c.from)
-		goto out_free;
-	/* Written to, so that page faults are not measured. */
-	memset(c.to, 1, size_bytes);
-	memset(c.from, 2, size_bytes);
-	time_rounds(op_memcpy, &c, setting, rounds);
-	for (unsigned i = 0; i < FLOOR_ROUNDS; i++)
-		rounds->value[i] = (double)size_bytes / rounds->value[i]; /* B/ns = GB/s */
-	err = 0;
-out_free:
+	if (!err) {
+		/* Written to, so that page faults are not measured. */
+		memset(c.to, 1, bytes);
+		memset(c.from, 2, bytes);
+		for (unsigned i = 0; i < FLOOR_ROUNDS; i++) /* B/ns = GB/s */
+			rounds->value[i] = (double)bytes / time_op(op_memcpy, &c, setting->round_ns);
+	}
 	free(c.to);
 	free(c.from);
 	return err;
@@ -126,10 +101,10 @@ out_free:
  * that the host, its other guests and the kernel take. One figure over all rounds,
  * because such pauses come only a few times a second.
  */
-int floor_paced(const struct floor_setting *setting, size_t size_bytes,
+static int pace(const struct floor_measure *m, const struct floor_setting *setting,
 		struct floor_rounds *rounds)
 {
-	uint64_t period = clock_ns_to_ticks(NSEC_PER_SEC / size_bytes);
+	uint64_t period = clock_ns_to_ticks(NSEC_PER_SEC / m->size_bytes);
 	uint64_t start = clock_ticks(), next = start + period;
 	uint64_t end = start + clock_ns_to_ticks(PACED_NS);
 	uint64_t steps = 0, missed = 0;
@@ -166,8 +141,8 @@ static void *spin(void *arg)
 }
 
 /* The same while the other CPU is busy, as with two gateways that poll. */
-int floor_paced_busy(const struct floor_setting *setting, size_t size_bytes,
-		     struct floor_rounds *rounds)
+static int pace_beside_spinner(const struct floor_measure *m, const struct floor_setting *setting,
+			       struct floor_rounds *rounds)
 {
 	struct spinner s = { .cpu = setting->cpus.second };
 	pthread_t thread;
@@ -180,8 +155,15 @@ int floor_paced_busy(const struct floor_setting *setting, size_t size_bytes,
 		return err;
 	while (!atomic_load(&s.started))
 		cpu_relax();
-	err = floor_paced(setting, size_bytes, rounds);
+	err = pace(m, setting, rounds);
 	atomic_store(&s.stop, true);
 	pthread_join(thread, NULL);
 	return s.err ? s.err : err;
 }
+
+const struct floor_method floor_clock_gettime = { time_calls, .operation = op_clock_gettime };
+const struct floor_method floor_clock_ticks = { time_calls, .operation = op_clock_ticks };
+const struct floor_method floor_system_call = { time_calls, .operation = op_system_call };
+const struct floor_method floor_memcpy = { .run = time_copies };
+const struct floor_method floor_paced = { .run = pace };
+const struct floor_method floor_paced_busy = { .run = pace_beside_spinner };

@@ -103,15 +103,14 @@ static int pair_rounds(struct pair *p, int (*trip)(struct pair *), uint64_t roun
 	return 0;
 }
 
-int pair_measure(struct pair *p, const struct floor_setting *setting,
-		 void (*partner)(struct pair *), int (*trip)(struct pair *),
-		 struct floor_rounds *rounds)
+int pair_measure(struct pair *p, const struct floor_method *method,
+		 const struct floor_setting *setting, struct floor_rounds *rounds)
 {
-	int err = pair_start(p, &setting->cpus, partner);
+	int err = pair_start(p, &setting->cpus, method->partner);
 
 	if (err)
 		return err;
-	err = pair_rounds(p, trip, setting->round_ns, rounds);
+	err = pair_rounds(p, method->trip, setting->round_ns, rounds);
 	pair_stop(p);
 	return err;
 }
@@ -155,17 +154,19 @@ static int cacheline_trips(struct pair *p)
 	return 0;
 }
 
-int floor_cacheline(const struct floor_setting *setting, size_t size_bytes,
-		    struct floor_rounds *rounds)
+static int time_cacheline(const struct floor_measure *m, const struct floor_setting *setting,
+			  struct floor_rounds *rounds)
 {
 	struct pair p = { 0 };
-	int err = pair_measure(&p, setting, cacheline_partner, cacheline_trips,
-			       rounds);
+	int err = pair_measure(&p, m->method, setting, rounds);
 
 	for (unsigned i = 0; i < FLOOR_ROUNDS && !err; i++)
 		rounds->value[i] /= 2.0 * CACHELINE_BATCH;
 	return err;
 }
+
+const struct floor_method floor_cacheline = { time_cacheline, .partner = cacheline_partner,
+					      .trip = cacheline_trips };
 
 /* ---- process_vm_writev into the partner's memory, process_vm_readv out of it ---- */
 
@@ -175,49 +176,46 @@ static void sleeping_partner(struct pair *p)
 		pause();
 }
 
-static int vm_writev_trip(struct pair *p)
+static int vm_trip(struct pair *p, ssize_t (*call)(pid_t, const struct iovec *, unsigned long,
+						   const struct iovec *, unsigned long,
+						   unsigned long))
 {
 	struct iovec local = { p->buffer, p->size_bytes };
-	ssize_t n = process_vm_writev(p->partner, &local, 1, &local, 1, 0);
+	ssize_t n = call(p->partner, &local, 1, &local, 1, 0);
 
 	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static int vm_writev_trip(struct pair *p)
+{
+	return vm_trip(p, process_vm_writev);
 }
 
 static int vm_readv_trip(struct pair *p)
 {
-	struct iovec local = { p->buffer, p->size_bytes };
-	ssize_t n = process_vm_readv(p->partner, &local, 1, &local, 1, 0);
-
-	return n == (ssize_t)p->size_bytes ? 0 : n < 0 ? -errno : -EIO;
+	return vm_trip(p, process_vm_readv);
 }
 
-static int vm_measure(int (*trip)(struct pair *), const struct floor_setting *setting,
-		      size_t size_bytes, struct floor_rounds *rounds)
+static int time_vm(const struct floor_measure *m, const struct floor_setting *setting,
+		   struct floor_rounds *rounds)
 {
-	struct pair p = { .size_bytes = size_bytes };
+	struct pair p = { .size_bytes = m->size_bytes };
 	int err;
 
-	p.buffer = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+	p.buffer = mmap(NULL, p.size_bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p.buffer == MAP_FAILED)
 		return -errno;
-	memset(p.buffer, 2, size_bytes);
-	err = pair_measure(&p, setting, sleeping_partner, trip, rounds);
-	munmap(p.buffer, size_bytes);
+	memset(p.buffer, 2, p.size_bytes);
+	err = pair_measure(&p, m->method, setting, rounds);
+	munmap(p.buffer, p.size_bytes);
 	return err;
 }
 
-int floor_vm_writev(const struct floor_setting *setting, size_t size_bytes,
-		    struct floor_rounds *rounds)
-{
-	return vm_measure(vm_writev_trip, setting, size_bytes, rounds);
-}
-
-int floor_vm_readv(const struct floor_setting *setting, size_t size_bytes,
-		   struct floor_rounds *rounds)
-{
-	return vm_measure(vm_readv_trip, setting, size_bytes, rounds);
-}
+const struct floor_method floor_vm_writev = { time_vm, .partner = sleeping_partner,
+					      .trip = vm_writev_trip };
+const struct floor_method floor_vm_readv = { time_vm, .partner = sleeping_partner,
+					     .trip = vm_readv_trip };
 
 /* ---- wake-up: time from the write to the partner's first store ---- */
 
@@ -276,8 +274,8 @@ static int eventfd_rounds(struct pair *p, int stat_fd, struct floor_rounds *roun
 	return 0;
 }
 
-int floor_eventfd(const struct floor_setting *setting, size_t size_bytes,
-		  struct floor_rounds *rounds)
+static int time_eventfd(const struct floor_measure *m, const struct floor_setting *setting,
+			struct floor_rounds *rounds)
 {
 	struct pair p = { 0 };
 	char path[64];
@@ -286,7 +284,7 @@ int floor_eventfd(const struct floor_setting *setting, size_t size_bytes,
 	if (fd < 0)
 		return -errno;
 	p.fd[0] = p.fd[1] = fd;
-	err = pair_start(&p, &setting->cpus, eventfd_partner);
+	err = pair_start(&p, &setting->cpus, m->method->partner);
 	if (err)
 		goto out_close;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)p.partner);
@@ -302,3 +300,5 @@ out_close:
 	close(fd);
 	return err;
 }
+
+const struct floor_method floor_eventfd = { time_eventfd, .partner = eventfd_partner };

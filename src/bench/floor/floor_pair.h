@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bench/floor/floor_parts.h"
+#include "bench/floor/floor_method.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 
@@ -35,6 +35,7 @@ struct pair {
 	size_t size_bytes;
 	uint64_t count;  /* pings sent so far */
 	bool each;       /* each trip counts, not only the mean of a round */
+	bool sleeps;     /* both sides, until something comes */
 };
 
 /* Has `deadline_ns` passed? Reads the clock only every 1024 calls. */
@@ -48,10 +49,9 @@ static inline bool overdue(unsigned *spins, uint64_t deadline_ns)
 int pair_start(struct pair *p, const struct floor_cpus *cpus, void (*partner)(struct pair *));
 void pair_stop(struct pair *p);
 
-/* Fills `rounds` with ns per call of `trip`, which `partner` answers. 0 or a negative
+/* Fills `rounds` with ns per trip of the method, which its partner answers. 0 or a negative
  * errno; -ETIMEDOUT: the machine gave the partner no time; -ENODEV: there is one CPU. */
-int pair_measure(struct pair *p, const struct floor_setting *setting,
-		 void (*partner)(struct pair *), int (*trip)(struct pair *),
-		 struct floor_rounds *rounds);
+int pair_measure(struct pair *p, const struct floor_method *method,
+		 const struct floor_setting *setting, struct floor_rounds *rounds);
 
 #endif

@@ -1,102 +1,141 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Round trips over sockets: both sides poll, or both sleep. */
-#include "bench/floor/floor_pair.h"
-#include "bench/floor/floor_socket_pair.h"
+/*
+ * See floor_sockets.h. A socket stays in the namespace in which it was made, so only the thread that
+ * makes it goes there, for that call.
+ */
+#include "bench/floor/floor_sockets.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX 64
+#include "util/container_of.h"
 
-/* Receives exactly `size` bytes; -ETIMEDOUT: nothing came for a second. */
-static int receive_polling(int fd, char *buf, size_t size, atomic_bool *stop)
+/* "A=10.77.0.1" up to `end`. */
+static bool parse_one(const char *text, const char *end, struct floor_host *host)
 {
-	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
-	unsigned spins = 0;
-	size_t got = 0;
+	const char *equals = memchr(text, '=', (size_t)(end - text));
+	char address[INET_ADDRSTRLEN];
 
-	while (got < size) {
-		ssize_t n = recv(fd, buf + got, size - got, MSG_DONTWAIT);
-
-		if (n > 0)
-			got += (size_t)n;
-		else if (n == 0)
-			return -ECONNRESET;
-		else if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		else if (atomic_load_explicit(stop, memory_order_relaxed) ||
-			 overdue(&spins, deadline_ns))
-			return -ETIMEDOUT;
-	}
-	return 0;
+	if (!equals || equals == text || memchr(text, '/', (size_t)(equals - text)) ||
+	    (size_t)(equals - text) >= sizeof(host->netns) ||
+	    (size_t)(end - equals) > sizeof(address))
+		return false;
+	snprintf(host->netns, sizeof(host->netns), "%.*s", (int)(equals - text), text);
+	snprintf(address, sizeof(address), "%.*s", (int)(end - equals - 1), equals + 1);
+	return inet_pton(AF_INET, address, &host->address) == 1;
 }
 
-static void echo_partner(struct pair *p)
+bool floor_hosts_parse(const char *text, struct floor_host hosts[2])
 {
-	char message[MESSAGE_MAX];
+	const char *comma = strchr(text, ',');
 
-	while (!receive_polling(p->fd[1], message, p->size_bytes,
-				&p->shared->stop))
-		if (send(p->fd[1], message, p->size_bytes, MSG_NOSIGNAL) < 0)
-			return;
+	return comma && parse_one(text, comma, &hosts[0]) &&
+	       parse_one(comma + 1, comma + 1 + strlen(comma + 1), &hosts[1]);
 }
 
-static int socket_trip(struct pair *p)
+static int make_there(const char *netns, int type)
 {
-	char message[MESSAGE_MAX] = "";
+	int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), there, fd;
+	char path[100];
 
-	if (send(p->fd[0], message, p->size_bytes, MSG_NOSIGNAL) < 0)
+	if (here < 0)
 		return -errno;
-	return receive_polling(p->fd[0], message, p->size_bytes,
-			       &p->shared->stop);
-}
-
-/* The same of who sleeps until something comes. */
-static int receive_sleeping(int fd, char *buf, size_t size)
-{
-	for (size_t got = 0; got < size;) {
-		ssize_t n = recv(fd, buf + got, size - got, 0);
-
-		if (n > 0)
-			got += (size_t)n;
-		else if (n == 0)
-			return -ECONNRESET;
-		else if (errno != EINTR)
-			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	snprintf(path, sizeof(path), "/run/netns/%s", netns);
+	there = open(path, O_RDONLY | O_CLOEXEC);
+	fd = there < 0 ? -errno : 0;
+	if (there >= 0) {
+		fd = setns(there, CLONE_NEWNET) ? -errno : socket(AF_INET, type, 0);
+		if (fd == -1)
+			fd = -errno;
+		if (setns(here, CLONE_NEWNET) && fd >= 0) {
+			close(fd);
+			fd = -EIO;
+		}
+		close(there);
 	}
-	return 0;
+	close(here);
+	return fd;
 }
 
-static void sleeping_echo_partner(struct pair *p)
+/* A socket of IPv4 in the host's namespace, bound to its address and a port that is free, which
+ * *addr gets. The descriptor, or a negative errno. */
+static int host_socket(const struct floor_host *host, int type, struct sockaddr_in *addr)
 {
-	char message[MESSAGE_MAX];
+	socklen_t len = sizeof(*addr);
+	int fd = host->netns[0] ? make_there(host->netns, type | SOCK_CLOEXEC) :
+				  socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
-	while (!receive_sleeping(p->fd[1], message, p->size_bytes))
-		if (send(p->fd[1], message, p->size_bytes, MSG_NOSIGNAL) < 0)
-			return;
+	if (fd < 0)
+		return host->netns[0] ? fd : -errno;
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = host->address };
+	if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) ||
+	    getsockname(fd, (struct sockaddr *)addr, &len)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
-static int sleeping_socket_trip(struct pair *p)
+static int limit_sleep(int fd)
 {
-	char message[MESSAGE_MAX] = "";
+	const struct timeval most = { .tv_sec = 1 };
 
-	if (send(p->fd[0], message, p->size_bytes, MSG_NOSIGNAL) < 0)
-		return -errno;
-	return receive_sleeping(p->fd[0], message, p->size_bytes);
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) ||
+	       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) ? -errno : 0;
 }
 
-/* ---- what packets of RoCE v2 need of UDP ---- */
+int floor_sockets_udp(const struct floor_host hosts[2], int fd[2])
+{
+	struct sockaddr_in addr[2];
+	int err = 0;
 
-/* BTH and ICRC of a SEND; the acknowledgement beside it has an AETH and no payload. */
-#define PACKET_HEADERS 16
-#define ACK_BYTES (PACKET_HEADERS + 4)
-#define CONTROL_BYTES 256
+	for (int i = 0; i < 2 && !err; i++) {
+		fd[i] = host_socket(&hosts[i], SOCK_DGRAM, &addr[i]);
+		err = fd[i] < 0 ? fd[i] : limit_sleep(fd[i]);
+	}
+	for (int i = 0; i < 2 && !err; i++)
+		if (connect(fd[i], (struct sockaddr *)&addr[!i], sizeof(addr[0])))
+			err = -errno;
+	return err;
+}
 
-/* Not connected: source and destination stand with each packet. */
-static int packet_sockets(const struct floor_host hosts[2], int fd[2])
+int floor_sockets_tcp(const struct floor_host hosts[2], int fd[2])
+{
+	struct sockaddr_in addr, other;
+	const int one = 1;
+	int listener = host_socket(&hosts[1], SOCK_STREAM, &addr), err = 0;
+
+	if (listener < 0)
+		return listener;
+	fd[0] = host_socket(&hosts[0], SOCK_STREAM, &other);
+	if (fd[0] < 0)
+		err = fd[0];
+	else if (listen(listener, 1) || connect(fd[0], (struct sockaddr *)&addr, sizeof(addr)))
+		err = -errno;
+	if (!err) {
+		fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		err = fd[1] < 0 ? -errno : 0;
+	}
+	for (int i = 0; i < 2 && !err; i++) {
+		err = limit_sleep(fd[i]);
+		if (!err && setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+			err = -errno;
+	}
+	close(listener);
+	return err;
+}
+
+int floor_sockets_packet(const struct floor_host hosts[2], int fd[2])
 {
 	static const struct {
 		int level, option;
@@ -107,7 +146,7 @@ static int packet_sockets(const struct floor_host hosts[2], int fd[2])
 	int err = 0;
 
 	for (int i = 0; i < 2 && !err; i++) {
-		fd[i] = floor_host_socket(&hosts[i], SOCK_DGRAM, &addr);
+		fd[i] = host_socket(&hosts[i], SOCK_DGRAM, &addr);
 		err = fd[i] < 0 ? fd[i] : 0;
 		for (unsigned k = 0; k < ARRAY_SIZE(options) && !err; k++)
 			if (setsockopt(fd[i], options[k].level, options[k].option, &one,
@@ -117,129 +156,9 @@ static int packet_sockets(const struct floor_host hosts[2], int fd[2])
 	return err;
 }
 
-static void add_control(struct msghdr *m, int level, int type, const void *data,
-			size_t bytes)
+void floor_sockets_close(const int fd[2])
 {
-	struct cmsghdr *c = (struct cmsghdr *)(void *)((char *)m->msg_control +
-						       m->msg_controllen);
-
-	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(bytes), .cmsg_level = level,
-			       .cmsg_type = type };
-	memcpy(CMSG_DATA(c), data, bytes);
-	m->msg_controllen += CMSG_SPACE(bytes);
-}
-
-/* A message and the acknowledgement of the last one, in one call. */
-static int packets_send(const struct pair *p, int from, const struct sockaddr_in *to)
-{
-	const struct in_pktinfo source = { .ipi_spec_dst = p->hosts[from].address };
-	const uint16_t segment = (uint16_t)(PACKET_HEADERS + p->size_bytes);
-	char bytes[PACKET_HEADERS + MESSAGE_MAX + ACK_BYTES] = "";
-	_Alignas(struct cmsghdr) char control[CONTROL_BYTES];
-	struct iovec iov = { bytes, segment + (size_t)ACK_BYTES };
-	struct msghdr m = { .msg_name = (void *)(uintptr_t)to, .msg_namelen = sizeof(*to),
-			    .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
-
-	add_control(&m, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-	add_control(&m, IPPROTO_IP, IP_PKTINFO, &source, sizeof(source));
-	return sendmsg(p->fd[from], &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Both, with all that a receiver is told of them. */
-static int packets_receive(const struct pair *p, int at, struct sockaddr_in *from)
-{
-	uint64_t deadline_ns = clock_now_ns() + WAIT_MAX_NS;
-	char bytes[PACKET_HEADERS + MESSAGE_MAX + ACK_BYTES];
-	_Alignas(struct cmsghdr) char control[CONTROL_BYTES];
-	unsigned spins = 0;
-
-	for (size_t got = 0; got < PACKET_HEADERS + p->size_bytes + ACK_BYTES;) {
-		struct iovec iov = { bytes, sizeof(bytes) };
-		struct msghdr m = { .msg_name = from, .msg_namelen = sizeof(*from),
-				    .msg_iov = &iov, .msg_iovlen = 1,
-				    .msg_control = control, .msg_controllen = sizeof(control) };
-		ssize_t n = recvmsg(p->fd[at], &m, MSG_DONTWAIT);
-
-		if (n > 0)
-			got += (size_t)n;
-		else if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-		else if (atomic_load_explicit(&p->shared->stop, memory_order_relaxed) ||
-			 overdue(&spins, deadline_ns))
-			return -ETIMEDOUT;
-	}
-	return 0;
-}
-
-static void packet_partner(struct pair *p)
-{
-	struct sockaddr_in from;
-
-	while (!packets_receive(p, 1, &from))
-		if (packets_send(p, 1, &from))
-			return;
-}
-
-static int packet_trip(struct pair *p)
-{
-	struct sockaddr_in to, from;
-	socklen_t len = sizeof(to);
-	int err;
-
-	/* Once a trip; a hundredth of it. */
-	if (getsockname(p->fd[1], (struct sockaddr *)&to, &len))
-		return -errno;
-	err = packets_send(p, 0, &to);
-	return err ? err : packets_receive(p, 0, &from);
-}
-
-typedef int (*sockets_fn)(const struct floor_host hosts[2], int fd[2]);
-
-static int socket_measure(sockets_fn sockets, void (*partner)(struct pair *),
-			  int (*trip)(struct pair *), const struct floor_setting *setting,
-			  size_t size_bytes, struct floor_rounds *rounds)
-{
-	struct pair p = { .fd = { -1, -1 }, .size_bytes = size_bytes,
-			  .hosts = setting->hosts, .each = true };
-	int err = sockets(setting->hosts, p.fd);
-
-	if (!err)
-		err = pair_measure(&p, setting, partner, trip, rounds);
-	floor_sockets_close(p.fd);
-	return err;
-}
-
-int floor_udp(const struct floor_setting *setting, size_t size_bytes,
-	      struct floor_rounds *rounds)
-{
-	return socket_measure(floor_udp_sockets, echo_partner, socket_trip, setting,
-			      size_bytes, rounds);
-}
-
-int floor_tcp(const struct floor_setting *setting, size_t size_bytes,
-	      struct floor_rounds *rounds)
-{
-	return socket_measure(floor_tcp_sockets, echo_partner, socket_trip, setting,
-			      size_bytes, rounds);
-}
-
-int floor_udp_sleeping(const struct floor_setting *setting, size_t size_bytes,
-		       struct floor_rounds *rounds)
-{
-	return socket_measure(floor_udp_sockets, sleeping_echo_partner, sleeping_socket_trip, setting,
-			      size_bytes, rounds);
-}
-
-int floor_tcp_sleeping(const struct floor_setting *setting, size_t size_bytes,
-		       struct floor_rounds *rounds)
-{
-	return socket_measure(floor_tcp_sockets, sleeping_echo_partner, sleeping_socket_trip, setting,
-			      size_bytes, rounds);
-}
-
-int floor_udp_packets(const struct floor_setting *setting, size_t size_bytes,
-		      struct floor_rounds *rounds)
-{
-	return socket_measure(packet_sockets, packet_partner, packet_trip, setting,
-			      size_bytes, rounds);
+	for (int i = 0; i < 2; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
 }
