@@ -3,6 +3,8 @@
 #include "bench/delivery/load.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,34 +15,81 @@
 #define VALUES_MAX 65536
 #define READ_BYTES (1 << 20)
 
-/* Makes the format of a configuration text, so that all its spellings are accepted. */
-static int make_format(const struct delivery_file *file, struct config **config,
-		       struct format **format)
+/* The configuration text of a format, so that all its spellings are accepted. NULL without memory. */
+static char *text_of(const struct delivery_file *file)
 {
-	bool object = file->format[0] == '{';
-	struct signal_list *signals = NULL;
-	char *text;
-	int ret;
+	json_t *name = json_string(file->format), *types = json_string(file->types ? file->types : "1f");
+	char *quoted = json_dumps(name, JSON_ENCODE_ANY), *list = json_dumps(types, JSON_ENCODE_ANY);
+	char *text = NULL;
 
-	if (asprintf(&text, "{ \"format\": %s%s%s, \"signals\": \"%s\" }",
-		     object ? "" : "\"", file->format, object ? "" : "\"",
-		     file->types ? file->types : "1f") < 0)
-		return -ENOMEM;
-	ret = config_load_text("command line", text, strlen(text), config);
+	if (quoted && list &&
+	    asprintf(&text, "{ \"format\": %s, \"signals\": %s }",
+		     file->format[0] == '{' ? file->format : quoted, list) < 0)
+		text = NULL;
+	json_decref(name);
+	json_decref(types);
+	free(quoted);
+	free(list);
+	return text;
+}
+
+int delivery_open(const struct delivery_file *file, struct delivery_reading *r)
+{
+	char *text = text_of(file);
+	struct signal_list *signals = NULL;
+	json_t *all;
+	int ret = -ENOMEM;
+
+	*r = (struct delivery_reading){ 0 };
+	if (text)
+		ret = config_load_text("command line", text, strlen(text), &r->config);
 	free(text);
 	if (ret)
 		return ret;
+	all = config_root(r->config);
 	if (file->types)
-		ret = signal_list_parse(&signals, *config, config_root(*config),
-					"signals");
+		ret = signal_list_parse(&signals, r->config, all, "signals");
 	if (!ret)
-		ret = format_new(format, *config,
-				 json_object_get(config_root(*config), "format"),
-				 NULL, signals);
+		ret = format_new(&r->format, r->config, json_object_get(all, "format"), NULL, signals);
 	signal_list_put(signals);
+	if (!ret && !r->format->type->scan) {
+		log_error("format '%s' cannot be read", r->format->type->name);
+		format_destroy(r->format);
+		ret = -EINVAL;
+	}
 	if (ret)
-		config_destroy(*config);
+		config_destroy(r->config);
 	return ret;
+}
+
+int delivery_read(struct delivery_reading *r, const char *path,
+		  int (*take)(void *data, struct sample *s), void *data)
+{
+	struct sample *smp = calloc(1, sizeof(*smp) + VALUES_MAX * sizeof(smp->data[0]));
+	struct reader reader;
+	int ret;
+
+	if (!smp)
+		return -ENOMEM;
+	smp->capacity = VALUES_MAX;
+	ret = reader_open(&reader, path, r->format, READ_BYTES);
+	if (!ret) {
+		while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
+			ret = take(data, smp);
+			if (ret)
+				break;
+		}
+		r->malformed = reader.malformed;
+		reader_close(&reader);
+	}
+	free(smp);
+	return ret;
+}
+
+void delivery_close(struct delivery_reading *r)
+{
+	format_destroy(r->format);
+	config_destroy(r->config);
 }
 
 /* One word that differs when a bit of the values or their number does, but for chance. */
@@ -55,62 +104,34 @@ static uint64_t digest(const struct sample *s)
 	return h;
 }
 
-static int add(const struct delivery_file *file, struct sample *s,
-	       struct delivery_samples *out)
+static int add_digest(void *samples, struct sample *s)
 {
-	if (file->digest) {
-		s->data[0].bits = digest(s);
-		s->length = 1;
-	}
-	return delivery_samples_add(out, s);
+	s->data[0].bits = digest(s);
+	s->length = 1;
+	return delivery_samples_add(samples, s);
 }
 
-static int read_all(const struct delivery_file *file, struct reader *reader,
-		    struct sample *smp, struct delivery_samples *out)
+static int add_values(void *samples, struct sample *s)
 {
-	int ret;
-
-	while ((ret = reader_next(reader, &smp, 1, true)) > 0) {
-		ret = add(file, smp, out);
-		if (ret) {
-			log_error("no memory for the samples of '%s'", file->path);
-			return ret;
-		}
-	}
-	if (!ret && reader->malformed) {
-		log_error("%s: %ju malformed lines", file->path,
-			  (uintmax_t)reader->malformed);
-		ret = -EBADMSG;
-	}
-	return ret;
+	return delivery_samples_add(samples, s);
 }
 
 int delivery_load(const struct delivery_file *file, struct delivery_samples *out)
 {
-	size_t size = sizeof(struct sample) + VALUES_MAX * sizeof(union signal_data);
-	struct sample *smp = calloc(1, size);
-	struct config *config;
-	struct format *format;
-	struct reader reader;
-	int ret;
+	struct delivery_reading r;
+	int ret = delivery_open(file, &r);
 
-	if (!smp)
-		return -ENOMEM;
-	smp->capacity = VALUES_MAX;
-	ret = make_format(file, &config, &format);
 	if (ret)
-		goto err_sample;
-	ret = reader_open(&reader, file->path, format, READ_BYTES);
-	if (ret)
-		goto err_format;
-	ret = read_all(file, &reader, smp, out);
+		return ret;
+	ret = delivery_read(&r, file->path, file->digest ? add_digest : add_values, out);
+	if (!ret && r.malformed) {
+		log_error("%s: %ju malformed lines", file->path, (uintmax_t)r.malformed);
+		ret = -EBADMSG;
+	} else if (ret == -ENOMEM) {
+		log_error("no memory for the samples of '%s'", file->path);
+	}
 	if (!file->digest)
-		out->signals = signal_list_get(format->signals);
-	reader_close(&reader);
-err_format:
-	format_destroy(format);
-	config_destroy(config);
-err_sample:
-	free(smp);
+		out->signals = signal_list_get(r.format->signals);
+	delivery_close(&r);
 	return ret;
 }

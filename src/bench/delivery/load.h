@@ -7,6 +7,9 @@
 
 #include "bench/delivery/match.h"
 
+struct config;
+struct format;
+
 struct delivery_file {
 	const char *path;
 	/* As a configuration says it: a name, or an object as text: "{ ... }". */
@@ -16,6 +19,21 @@ struct delivery_file {
 	 * recordings of large samples fit into memory. */
 	bool digest;
 };
+
+/* A recording's format, as it was asked for. */
+struct delivery_reading {
+	struct config *config;
+	struct format *format;
+	uint64_t malformed; /* lines that delivery_read() has left out */
+};
+
+/* Makes the format. 0 or a negative errno, logged; then there is nothing to close. */
+int delivery_open(const struct delivery_file *file, struct delivery_reading *r);
+/* Calls `take`, which returns 0 or a negative errno, for each sample of the file. 0 or a negative
+ * errno, logged but for those of `take`. */
+int delivery_read(struct delivery_reading *r, const char *path,
+		  int (*take)(void *data, struct sample *s), void *data);
+void delivery_close(struct delivery_reading *r);
 
 /*
  * Adds the samples of the file to *out, which delivery_samples_free() frees also after an

@@ -10,6 +10,7 @@
 #include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 #define DIFFERENCES_SHOWN 5
 
@@ -75,13 +76,6 @@ static int by_sequence(const void *a, const void *b)
 	if (x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
 	return x->position < y->position ? -1 : x->position > y->position;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 static bool close_enough(double a, double b, double epsilon)
@@ -229,7 +223,7 @@ static void percentiles(int64_t ns[], size_t n, int64_t out[5])
 {
 	static const double percents[] = { 0, 50, 99, 99.9, 100 };
 
-	qsort(ns, n, sizeof(*ns), by_value);
+	order_int64(ns, n);
 	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
 		/* The smallest value that is not below so many per cent; 1e-6 makes
 		 * 99.9 % of 1000 exactly 999 in spite of rounding. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/part/reader.h"
+#include "bench/delivery/load.h"
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
@@ -17,13 +17,14 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-#define VALUES_MAX 65536
 #define SIGNALS_SHOWN 8
 
+/* Columns of 64 bits each, which grow together. */
+enum { SECONDS, VALUES, TIMES = VALUES + SIGNALS_SHOWN };
+
 struct samples {
+	double *column[TIMES];     /* SECONDS: since the first sample; then the signals' values */
 	int64_t *latency, *gap;    /* ns */
-	double *seconds;           /* since the first sample */
-	double *value[SIGNALS_SHOWN];
 	size_t count, room, latencies, gaps, signals;
 	struct sequence sequence;
 	unsigned __int128 came;    /* bit n: the number n below the greatest, or none is expected */
@@ -32,39 +33,33 @@ struct samples {
 	bool any_latency;          /* one that is not zero: somebody received */
 };
 
+static bool grow(void *array, size_t room)
+{
+	void *p = reallocarray(*(void **)array, room, sizeof(int64_t));
+
+	if (p)
+		*(void **)array = p;
+	return p;
+}
+
 static int make_room(struct samples *s)
 {
 	size_t room = s->room ? 2 * s->room : 4096;
-	void *arrays[3 + SIGNALS_SHOWN] = { s->latency, s->gap, s->seconds };
+	bool grown = s->count < s->room || (grow(&s->latency, room) && grow(&s->gap, room));
 
-	if (s->count < s->room)
-		return 0;
-	memcpy(arrays + 3, s->value, sizeof(s->value));
-	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
-		void *p = reallocarray(arrays[i], room, sizeof(int64_t));
-
-		if (!p)
-			return -ENOMEM;
-		if (i == 0)
-			s->latency = p;
-		else if (i == 1)
-			s->gap = p;
-		else if (i == 2)
-			s->seconds = p;
-		else
-			s->value[i - 3] = p;
-	}
-	s->room = room;
-	return 0;
+	for (size_t i = 0; i < TIMES && grown && s->count == s->room; i++)
+		grown = grow(&s->column[i], room);
+	if (grown && s->count == s->room)
+		s->room = room;
+	return grown ? 0 : -ENOMEM;
 }
 
 static void free_samples(struct samples *s)
 {
 	free(s->latency);
 	free(s->gap);
-	free(s->seconds);
-	for (size_t i = 0; i < SIGNALS_SHOWN; i++)
-		free(s->value[i]);
+	for (size_t i = 0; i < TIMES; i++)
+		free(s->column[i]);
 }
 
 static double number_of(const struct sample *smp, unsigned i)
@@ -122,8 +117,9 @@ static double seconds_between(int64_t from, int64_t to)
 							(double)ns) / 1e9;
 }
 
-static int add_sample(struct samples *s, const struct sample *smp)
+static int add_sample(void *samples, struct sample *smp)
 {
+	struct samples *s = samples;
 	bool received = smp->flags & SAMPLE_HAS_RECEIVED;
 	int64_t origin = sample_time_to_ns(smp->origin);
 	int64_t at = received ? sample_time_to_ns(smp->received) : origin;
@@ -141,9 +137,9 @@ static int add_sample(struct samples *s, const struct sample *smp)
 		s->any_latency |= at != origin;
 		s->latencies++;
 	}
-	s->seconds[s->count] = seconds_between(s->first_ns, at);
+	s->column[SECONDS][s->count] = seconds_between(s->first_ns, at);
 	for (unsigned i = 0; i < SIGNALS_SHOWN; i++)
-		s->value[i][s->count] = i < smp->length ? number_of(smp, i) : NAN;
+		s->column[VALUES + i][s->count] = i < smp->length ? number_of(smp, i) : NAN;
 	s->signals = MAX(s->signals, MIN((size_t)smp->length, (size_t)SIGNALS_SHOWN));
 	s->count++;
 	return 0;
@@ -163,73 +159,6 @@ static const char *format_by_name(const char *path)
 	return "villas.human";
 }
 
-/* Makes the format of a configuration text, so that all its spellings are accepted. */
-static int make_format(const struct recording_options *o, const char *path,
-		       struct config **config, struct format **format)
-{
-	const char *name = o->format ? o->format : format_by_name(path);
-	struct signal_list *signals = NULL;
-	json_t *all = NULL, *text = json_string(name);
-	char *quoted = name[0] == '{' ? NULL : json_dumps(text, JSON_ENCODE_ANY);
-	char *types, *whole = NULL;
-	int ret = -ENOMEM;
-
-	json_decref(text);
-	text = json_string(o->types ? o->types : "1f");
-	types = json_dumps(text, JSON_ENCODE_ANY);
-	json_decref(text);
-	if (types && asprintf(&whole, "{ \"format\": %s, \"signals\": %s }",
-			      quoted ? quoted : name, types) >= 0)
-		ret = config_load_text("command line", whole, strlen(whole), config);
-	else
-		whole = NULL;
-	free(quoted);
-	free(types);
-	free(whole);
-	if (ret)
-		return ret;
-	all = config_root(*config);
-	if (o->types)
-		ret = signal_list_parse(&signals, *config, all, "signals");
-	if (!ret)
-		ret = format_new(format, *config, json_object_get(all, "format"), NULL,
-				 signals);
-	signal_list_put(signals);
-	if (!ret && !(*format)->type->scan) {
-		log_error("format '%s' cannot be read", (*format)->type->name);
-		format_destroy(*format);
-		ret = -EINVAL;
-	}
-	if (ret)
-		config_destroy(*config);
-	return ret;
-}
-
-static int read_samples(const char *path, struct format *format, struct samples *s)
-{
-	struct sample *smp = calloc(1, sizeof(*smp) + VALUES_MAX * sizeof(smp->data[0]));
-	struct reader reader;
-	int ret;
-
-	if (!smp)
-		return -ENOMEM;
-	smp->capacity = VALUES_MAX;
-	ret = reader_open(&reader, path, format, 1 << 20);
-	if (!ret) {
-		while ((ret = reader_next(&reader, &smp, 1, true)) > 0) {
-			ret = add_sample(s, smp);
-			if (ret)
-				break;
-		}
-		if (!ret && reader.malformed)
-			log_warn("file %s: %ju malformed lines are left out of the report", path,
-				 (uintmax_t)reader.malformed);
-		reader_close(&reader);
-	}
-	free(smp);
-	return ret;
-}
-
 static int add_signals(json_t *c, const struct samples *s,
 		       const struct signal_list *names)
 {
@@ -242,8 +171,8 @@ static int add_signals(json_t *c, const struct samples *s,
 
 		snprintf(label, sizeof(label), "signal %zu", i);
 		ret = report_curve_add(c, named ? named->name : label,
-					  named && named->unit ? named->unit : "", s->seconds,
-					  s->value[i], s->count);
+					  named && named->unit ? named->unit : "",
+					  s->column[SECONDS], s->column[VALUES + i], s->count);
 	}
 	return ret;
 }
@@ -293,21 +222,25 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 
 int recording_add(json_t *run, const char *path, const struct recording_options *o)
 {
+	const struct delivery_file file = { .path = path, .types = o->types,
+					    .format = o->format ? o->format : format_by_name(path) };
 	struct samples s = { 0 };
+	struct delivery_reading r;
 	struct signal_list *names;
-	struct config *config;
-	struct format *format;
 	int ret = o->format ? -ENOENT : recording_stats_add(run, path, o);
 
 	if (ret != -ENOENT)
 		return ret;
-	ret = make_format(o, path, &config, &format);
+	ret = delivery_open(&file, &r);
 	if (ret)
 		return ret;
-	names = recording_names(path, format);
-	ret = read_samples(path, format, &s);
+	names = recording_names(path, r.format);
+	ret = delivery_read(&r, path, add_sample, &s);
+	if (!ret && r.malformed)
+		log_warn("file %s: %ju malformed lines are left out of the report", path,
+			 (uintmax_t)r.malformed);
 	if (!ret && !s.count) {
-		log_error("file %s has no samples of format '%s'", path, format->type->name);
+		log_error("file %s has no samples of format '%s'", path, r.format->type->name);
 		ret = -ENODATA;
 	}
 	if (!ret)
@@ -316,7 +249,6 @@ int recording_add(json_t *run, const char *path, const struct recording_options 
 		log_error("no memory for the samples of %s", path);
 	free_samples(&s);
 	signal_list_put(names);
-	format_destroy(format);
-	config_destroy(config);
+	delivery_close(&r);
 	return ret;
 }
