@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Counts the packets of RoCE v2 in a capture (pcapng, by draft-ietf-opsawg-pcapng) by what they
- * do. Of the file only what `busbar exec --capture` writes is known: byte order of the host,
- * Ethernet, times in nanoseconds.
- */
+/* Counts the packets of RDMA in captures of `busbar exec --capture` by what they do. */
 #ifndef BENCH_MPI_PACKETS_H
 #define BENCH_MPI_PACKETS_H
 
