@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See shapes.h. The shapes themselves are in shapes_table.c and shapes_tutorial.c, what they
- * compare in shapes_value.c. */
+/* See shapes.h. The shapes themselves are in shapes_table.c, what they compare in shapes_value.c. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,13 +12,23 @@
 #include "bench/result/shapes_private.h"
 #include "bench/result/show.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 #define LEVEL 0.99 /* of many verdicts none shall be wrong by chance */
 /* What a repetition of the run changes besides, such as another placement of memory: a ratio has
  * to be that far from its bound. */
 #define REPEAT 1.05
 
-void shape_say(struct shape_answer *a, const char *fmt, ...)
+/* What is said of one shape. */
+struct shape_answer {
+	struct shape_run *run;
+	json_t *comparisons;
+	char figures[400];
+};
+
+/* Appends to the figures. */
+static void say(struct shape_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct shape_answer *a, const char *fmt, ...)
 {
 	size_t n = strlen(a->figures);
 	va_list args;
@@ -34,13 +43,6 @@ void shape_say(struct shape_answer *a, const char *fmt, ...)
 struct ratio {
 	double value, low, high; /* low, high NAN: there is no interval */
 };
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* Values of 0 (a clock with coarse steps, no step missed) have no ratio. */
 static double ratio_of(double low, double high)
@@ -70,7 +72,7 @@ static struct ratio ratio_with_interval(const struct shape_run *r,
 		return ratio;
 	for (int i = 0; i < SHAPE_DRAWS; i++)
 		draws[i] = ratio_of(low->draws[i], high->draws[i]);
-	qsort(draws, SHAPE_DRAWS, sizeof(*draws), by_size);
+	order_doubles(draws, SHAPE_DRAWS);
 	ratio.low = draws[(int)(SHAPE_DRAWS * (1 - LEVEL) / 2)] / wide;
 	ratio.high = draws[(int)(SHAPE_DRAWS * (1 + LEVEL) / 2) - 1] * wide;
 	free(draws);
@@ -88,12 +90,11 @@ static const char *verdict_of(const struct ratio *r, enum shape_rule rule, doubl
 	case SHAPE_AT_MOST:
 		return r->high <= bound ? SHAPE_HOLDS :
 		       r->low > bound * REPEAT ? SHAPE_FAILS : NULL;
-	case SHAPE_ALIKE:
+	default:
 		return r->low >= 1 / bound && r->high <= bound ? SHAPE_HOLDS :
 		       r->low > bound * REPEAT || r->high < 1 / (bound * REPEAT) ? SHAPE_FAILS :
 										   NULL;
 	}
-	return NULL;
 }
 
 /* Of a case that was too short to tell, what is known of the whole run. */
@@ -162,18 +163,18 @@ static void say_ratio(struct shape_answer *a, const char *what, const struct sha
 {
 	char one[32], other[32];
 
-	shape_say(a, "%s%s%s", *a->figures ? "; " : "", what, *what ? " " : "");
+	say(a, "%s%s%s", *a->figures ? "; " : "", what, *what ? " " : "");
 	if (low->is_time && high->is_time)
-		shape_say(a, "%s and %s", show_ns(low->value, one), show_ns(high->value, other));
+		say(a, "%s and %s", show_ns(low->value, one), show_ns(high->value, other));
 	else
-		shape_say(a, "%.3g and %.3g", low->value, high->value);
+		say(a, "%.3g and %.3g", low->value, high->value);
 	if (isfinite(ratio->value))
-		shape_say(a, isnan(ratio->low) ? " (%.2f times)" : " (%.2f times, %.2f to %.2f)",
+		say(a, isnan(ratio->low) ? " (%.2f times)" : " (%.2f times, %.2f to %.2f)",
 			  ratio->value, ratio->low, ratio->high);
 }
 
-void shape_compare(struct shape_answer *a, const char *what, const struct shape_value *low,
-		   const struct shape_value *high, enum shape_rule rule, double bound)
+static void compare(struct shape_answer *a, const char *what, const struct shape_value *low,
+		    const struct shape_value *high, const struct shape_row *row)
 {
 	const char *verdict;
 	char reason[300];
@@ -183,34 +184,103 @@ void shape_compare(struct shape_answer *a, const char *what, const struct shape_
 		return;
 	ratio = ratio_with_interval(a->run, low, high);
 	find_disturbance(a->run, low, high, reason, sizeof(reason));
-	verdict = *reason ? NULL : verdict_of(&ratio, rule, bound);
+	verdict = *reason ? NULL : verdict_of(&ratio, row->rule, row->bound);
 	if (!verdict && !*reason)
-		explain(a->run, &ratio, rule, bound, reason, sizeof(reason));
+		explain(a->run, &ratio, row->rule, row->bound, reason, sizeof(reason));
 	say_ratio(a, what, low, high, &ratio);
 	add_comparison(a, what, side(low), side(high), &ratio, verdict ? verdict : SHAPE_OPEN,
 		       reason);
 }
 
-void shape_count(struct shape_answer *a, const char *what, double is, double expected,
-		 double tolerance)
+static void count(struct shape_answer *a, const char *what, double is, const struct shape_row *row)
 {
-	const struct ratio ratio = { is / expected, NAN, NAN };
-	bool holds = fabs(is - expected) <= tolerance * expected;
+	const struct ratio ratio = { is / row->bound, NAN, NAN };
+	bool holds = fabs(is - row->bound) <= row->tolerance * row->bound;
 
 	if (isnan(is))
 		return;
-	shape_say(a, "%s%s %.2f", *a->figures ? "; " : "", what, is);
+	say(a, "%s%s %.2f", *a->figures ? "; " : "", what, is);
 	add_comparison(a, what, NULL, NULL, &ratio, holds ? SHAPE_HOLDS : SHAPE_FAILS, "");
 }
 
-/* ---- one shape ---- */
+/* ---- one row ---- */
 
-static const char *text_of(const json_t *o, const char *key)
+/* The text with `word` in the place of '*'. */
+static const char *with_word(const char *text, const char *word, char out[200])
 {
-	const char *text = json_string_value(json_object_get(o, key));
+	const char *star = text ? strchr(text, '*') : NULL;
 
-	return text ? text : "";
+	snprintf(out, 200, "%.*s%s%s", star ? (int)(star - text) : 199, text ? text : "",
+		 star ? word : "", star ? star + 1 : "");
+	return out;
 }
+
+static const struct shape_value *term(struct shape_run *r, const struct shape_term *t,
+				      const char *word)
+{
+	const char *slash = strchr(t->scenario, '/');
+	const struct shape_value *v;
+	char wanted[200], first[40];
+
+	with_word(t->wanted, word, wanted);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(t->scenario, "/"), t->scenario);
+	v = shape_value(r, first, t->latency, t->key, wanted);
+	return slash ? shape_ratio(r, v, shape_value(r, slash + 1, t->latency, t->key, wanted)) : v;
+}
+
+static void look_at(struct shape_answer *a, const struct shape_row *row, const char *word)
+{
+	const struct shape_value *low, *high;
+	char what[200], wanted[200];
+
+	with_word(row->what, word, what);
+	if (row->rule == SHAPE_COUNT) {
+		count(a, what, shape_figure(a->run, row->low.scenario, row->low.key,
+					    with_word(row->low.wanted, word, wanted)), row);
+		return;
+	}
+	low = term(a->run, &row->low, word);
+	high = term(a->run, &row->high, word);
+	if (row->rule != SHAPE_SAID)
+		compare(a, what, low, high, row);
+	else if (low && high)
+		say(a, "%s%s %.1f times infiniband", *a->figures ? "; " : "", word,
+		    high->value / low->value);
+}
+
+/* Lowest and highest of the values that a sweep has. */
+struct range {
+	const struct shape_value *low, *high;
+	int count;
+};
+
+static void widen(struct range *r, const struct shape_value *v)
+{
+	if (!v)
+		return;
+	r->low = r->low && r->low->value <= v->value ? r->low : v;
+	r->high = r->high && r->high->value >= v->value ? r->high : v;
+	r->count++;
+}
+
+static void look(struct shape_answer *a, const struct shape_row *row)
+{
+	struct range range = { .count = 0 };
+	char word[40];
+
+	for (const char *at = row->each ? row->each : ""; at; at = strchr(at, '|')) {
+		at += *at == '|';
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "|"), at);
+		if (row->range)
+			widen(&range, term(a->run, &row->low, word));
+		else
+			look_at(a, row, word);
+	}
+	if (range.count > 1)
+		compare(a, row->what, range.low, range.high, row);
+}
+
+/* ---- one shape ---- */
 
 /* The first comparison with that verdict. */
 static const json_t *find_verdict(const json_t *comparisons, const char *verdict)
@@ -245,14 +315,17 @@ static json_t *interval_of(const json_t *comparison)
 			 json_object_get(comparison, "ratio_high"));
 }
 
-static int evaluate(struct shape_run *r, const struct shape *s, json_t *list)
+/* The shape that begins at the row. */
+static int evaluate(struct shape_run *r, const struct shape_row *s, json_t *list)
 {
 	struct shape_answer a = { .run = r, .comparisons = json_array() };
 	const char *verdict = SHAPE_LACKS;
 	const json_t *decides, *reason;
 	json_t *one;
 
-	s->look(r, &a);
+	look(&a, s);
+	for (const struct shape_row *more = s + 1; !more->claim && more->rule != SHAPE_END; more++)
+		look(&a, more);
 	decides = deciding(a.comparisons);
 	if (decides)
 		verdict = text_of(decides, "verdict");
@@ -271,14 +344,13 @@ static int evaluate(struct shape_run *r, const struct shape *s, json_t *list)
 json_t *shapes_evaluate(const char *dir, const json_t *disturbance,
 			const struct result_read *cases, size_t count)
 {
-	static const struct shape *const tables[] = { shapes_table, shapes_tutorial };
 	struct shape_run r = { .dir = dir, .disturbance = disturbance, .cases = cases,
 			       .count = count };
 	json_t *list = json_array();
 	int ret = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (const struct shape *s = tables[i]; !ret && s->claim; s++)
+	for (const struct shape_row *s = shapes_table; !ret && s->rule != SHAPE_END; s++)
+		if (s->claim)
 			ret = evaluate(&r, s, list);
 	shape_values_free(&r);
 	if (!ret)

@@ -27,58 +27,51 @@ struct shape_run {
 	uint64_t seed;
 };
 
-/* What the source says of the ratio of two values. */
+/* What the source says of a row. */
 enum shape_rule {
-	SHAPE_ABOVE,   /* it is more than the bound */
+	SHAPE_ABOVE,   /* high / low is more than the bound */
 	SHAPE_AT_MOST, /* it is not */
 	SHAPE_ALIKE,   /* neither it nor its inverse is */
+	SHAPE_COUNT,   /* the figure `low` is the bound, within a share of it; nothing disturbs a count */
+	SHAPE_SAID,    /* nothing: high / low is told for comparison */
+	SHAPE_END,     /* of the table */
 };
 
-struct shape_answer {
-	const struct shape_run *run;
-	json_t *comparisons;
-	char figures[400];
+/* A value of the first case of the scenario that has the parameters "type=RC inline=yes size=32". */
+struct shape_term {
+	const char *scenario;      /* "A1"; "A2/A1": the ratio of these values of two */
+	const char *latency;       /* NULL: `key` is the name of a figure */
+	const char *key;           /* "p50", "max" */
+	const char *wanted;
 };
 
-struct shape {
-	const char *number; /* of the source's list */
+/* A shape begins with a row that has a number and a claim; rows without are further comparisons
+ * of it. */
+struct shape_row {
+	const char *number;        /* of the source's list */
 	const char *claim;
-	void (*look)(struct shape_run *r, struct shape_answer *a);
+	const char *each;          /* "RC|UC|UD": one comparison for each, which '*' stands for in all
+				    * texts; NULL: one */
+	bool range;                /* one comparison: of the lowest and the highest of them all */
+	const char *what;          /* NULL: there is no other comparison to tell it from */
+	struct shape_term low, high;
+	enum shape_rule rule;
+	double bound, tolerance;
 };
 
-/* Each ends with a claim NULL. */
-extern const struct shape shapes_table[], shapes_tutorial[];
+extern const struct shape_row shapes_table[];
 
 /* ---- values; NULL: the run lacks them. They belong to the run. ---- */
 
-/* A value ("p50", "max") of a latency of the first case of the scenario that has the parameters
- * "type=RC inline=yes size=32". */
-const struct shape_value *shape_latency(struct shape_run *r, const char *scenario,
-					const char *latency, const char *key,
-					const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+/* `latency` NULL: a figure that is a share of steps, `key`, in percent. */
+const struct shape_value *shape_value(struct shape_run *r, const char *scenario,
+				      const char *latency, const char *key, const char *wanted);
 /* A figure, which has no interval; NAN: the run lacks it. */
 double shape_figure(const struct shape_run *r, const char *scenario, const char *figure,
 		    const char *wanted);
-/* The share of steps that the generator of a case missed, in percent. */
-const struct shape_value *shape_missed(struct shape_run *r, const char *scenario,
-				       const char *wanted);
 /* above / below. */
 const struct shape_value *shape_ratio(struct shape_run *r, const struct shape_value *above,
 				      const struct shape_value *below);
 void shape_values_free(struct shape_run *r);
-
-/* ---- answers ---- */
-
-/* Appends to the figures. */
-void shape_say(struct shape_answer *a, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Is high / low as `rule` says? Nothing if one of them is NULL. */
-void shape_compare(struct shape_answer *a, const char *what, const struct shape_value *low,
-		   const struct shape_value *high, enum shape_rule rule, double bound);
-/* Compares a count that no disturbance changes with the one that is expected; nothing for
- * NAN. */
-void shape_count(struct shape_answer *a, const char *what, double is, double expected,
-		 double tolerance);
 
 #endif

@@ -1,214 +1,144 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shapes: section by section what an independent measurement should show again. */
+/*
+ * The shapes: section by section what an independent measurement should show again; then those of
+ * the suite tutorial: what a message of MPI is, and what the ways to send cost.
+ */
 #include "bench/result/shapes_private.h"
-#include "util/container_of.h"
 
-#define SAME 1.07 /* the source's bound of "no effect" */
+#define SAME 1.07     /* the source's bound of "no effect" */
+#define SAME_MPI 1.15 /* its medians of Send and Ssend by rendezvous differ by 1 % */
+/* Messages that an MPI sends for itself, and counts at the edges of what is measured. */
+#define ALMOST 0.15
 
-static const char *const types[] = { "RC", "UC", "UD" };
+#define TYPES "RC|UC|UD"
+#define LIBRARIES "openmpi|mpich"
+/* Values of cases: the medians of most latencies. */
+#define MEDIAN(scenario, latency, wanted) { scenario, latency, "p50", wanted }
+#define LARGEST(scenario, latency, wanted) { scenario, latency, "max", wanted }
+#define MISSED(scenario, wanted) { scenario, NULL, "missed_share", wanted }
+#define RC_SEND(inlined, size) \
+	MEDIAN("G", "t_lat", "type=RC op=send inline=" inlined " size=" size)
+#define THROUGH(node) MEDIAN("N8", "from_step", "node=" node " rate=25000")
+#define BY_SERVICE(service) \
+	MEDIAN("N4", "from_step", "service=" service " rate=25000 values=8")
+/* Messages of the adapter for each of MPI. */
+#define MESSAGES(scenario, wanted, expected) \
+	.rule = SHAPE_COUNT, .bound = expected, .tolerance = ALMOST, \
+	.low = { scenario, NULL, "wire_messages", wanted }
+#define EAGER " rendezvous_from=16384"
+#define RENDEZVOUS " rendezvous_from=4096"
+#define ADAPTER "library=* transport=adapter call="
+#define COLLECTIVE(operation, processes, expected) \
+	{ .what = operation " of " processes, \
+	  MESSAGES("E1-algorithms", "library=openmpi operation=" operation " processes=" processes, \
+		   expected) }
 
-static const struct shape_value *burst_of(struct shape_run *r, const char *scenario,
-					  const char *type)
-{
-	return shape_latency(r, scenario, "t_lat", "p50", "type=%s", type);
-}
-
-static void busy_or_event(struct shape_run *r, struct shape_answer *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		shape_compare(a, types[i], burst_of(r, "B1", types[i]),
-			      burst_of(r, "A1", types[i]), SHAPE_ABOVE, 1);
-}
-
-/* Compares factors, not times. */
-static void gaps(struct shape_run *r, struct shape_answer *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		const char *type = types[i];
-
-		shape_compare(a, type,
-			      shape_ratio(r, burst_of(r, "B2", type), burst_of(r, "B1", type)),
-			      shape_ratio(r, burst_of(r, "A2", type), burst_of(r, "A1", type)),
-			      SHAPE_ABOVE, 1);
-	}
-}
-
-static void inline_small(struct shape_run *r, struct shape_answer *a)
-{
-	shape_compare(a, "32 B", shape_latency(r, "D", "t_lat", "p50", "inline=yes"),
-		      shape_latency(r, "D", "t_lat", "p50", "inline=no"), SHAPE_ABOVE, 1);
-}
-
-static const struct shape_value *of_size(struct shape_run *r, const char *inlined, int size)
-{
-	return shape_latency(r, "G", "t_lat", "p50", "type=RC op=send inline=%s size=%d",
-			     inlined, size);
-}
-
-static void inline_large(struct shape_run *r, struct shape_answer *a)
-{
-	for (int size = 256; size <= 512; size *= 2)
-		shape_compare(a, size == 256 ? "256 B" : "512 B", of_size(r, "yes", size),
-			      of_size(r, "no", size), SHAPE_AT_MOST, 1);
-}
-
-static void unsignaled(struct shape_run *r, struct shape_answer *a)
-{
-	shape_compare(a, "", shape_latency(r, "F", "t_lat", "p50", "unsignaled=yes"),
-		      shape_latency(r, "F", "t_lat", "p50", "unsignaled=no"), SHAPE_ABOVE, 1);
-}
-
-static void send_stamp(struct shape_run *r, struct shape_answer *a)
-{
-	shape_compare(a, "", shape_latency(r, "C", "t_lat_send", "p50", "stamp=send"),
-		      shape_latency(r, "C", "t_lat", "p50", "stamp=subm"), SHAPE_ABOVE, 1);
-}
-
-/* Lowest and highest of the values that a sweep has. */
-struct range {
-	const struct shape_value *low, *high;
-	int count;
-};
-
-static void widen(struct range *r, const struct shape_value *v)
-{
-	if (!v)
-		return;
-	r->low = r->low && r->low->value <= v->value ? r->low : v;
-	r->high = r->high && r->high->value >= v->value ? r->high : v;
-	r->count++;
-}
-
-static void flat(struct shape_run *r, struct shape_answer *a)
-{
-	struct range sizes = { .count = 0 };
-
-	for (int size = 8; size <= 256; size *= 2)
-		widen(&sizes, of_size(r, "no", size));
-	/* The source itself has 1.36 us and 0.91 us there. */
-	if (sizes.count > 1)
-		shape_compare(a, "8 to 256 B", sizes.low, sizes.high, SHAPE_AT_MOST, 1.5);
-	shape_compare(a, "256 B to 32 KiB", of_size(r, "no", 256), of_size(r, "no", 32768),
-		      SHAPE_ABOVE, 1.5);
-}
-
-static void mtu(struct shape_run *r, struct shape_answer *a)
-{
-	struct range mtus = { .count = 0 };
-
-	for (int size = 256; size <= 4096; size *= 2)
-		widen(&mtus, shape_latency(r, "P2", "t_lat", "p50",
-					   "type=RC size=4096 mtu=%d", size));
-	if (mtus.count > 1)
-		shape_compare(a, "RC 4 KiB", mtus.low, mtus.high, SHAPE_AT_MOST, SAME);
-}
-
-static void manager(struct shape_run *r, struct shape_answer *a)
-{
-	for (int size = 32; size <= 512; size *= 4)
-		shape_compare(a, size == 32 ? "32 B" : size == 128 ? "128 B" : "512 B",
-			      shape_latency(r, "P3", "t_lat", "p50",
-					    "type=RC connect=plain size=%d", size),
-			      shape_latency(r, "P3", "t_lat", "p50",
-					    "type=RC connect=cm size=%d", size),
-			      SHAPE_ALIKE, SAME);
-}
-
-static void completion(struct shape_run *r, struct shape_answer *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		const struct shape_value *received = burst_of(r, "B1", types[i]);
-		const struct shape_value *completed =
-			shape_latency(r, "B1", "t_lat_comp", "p50", "type=%s", types[i]);
-
-		shape_compare(a, types[i], i ? completed : received, i ? received : completed,
-			      SHAPE_ABOVE, 1);
-	}
-}
-
-static const struct shape_value *through(struct shape_run *r, const char *node)
-{
-	return shape_latency(r, "N8", "from_step", "p50", "node=%s rate=25000", node);
-}
-
-/* zeromq and nanomsg, where the gateway has them; udp and tcp are no part of the source's
- * claim and stand there for comparison only. */
-static void media(struct shape_run *r, struct shape_answer *a)
-{
-	static const char *const others[] = { "zeromq", "nanomsg" }, *const more[] = { "udp",
-											"tcp" };
-	const struct shape_value *ib = through(r, "infiniband");
-
-	shape_compare(a, "shmem, infiniband", through(r, "shmem"), ib, SHAPE_ABOVE, 1);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		shape_compare(a, others[i], ib, through(r, others[i]), SHAPE_ABOVE, 5);
-	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
-		const struct shape_value *v = through(r, more[i]);
-
-		if (v && ib)
-			shape_say(a, "%s%s %.1f times infiniband", *a->figures ? "; " : "",
-				  more[i], v->value / ib->value);
-	}
-}
-
-static void services(struct shape_run *r, struct shape_answer *a)
-{
-	const struct shape_value *v[3];
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		v[i] = shape_latency(r, "N4", "from_step", "p50",
-				     "service=%s rate=25000 values=8", types[i]);
-	/* Medians that differ by the noise of a run are the same. */
-	shape_compare(a, "RC, UC", v[0], v[1], SHAPE_AT_MOST, SAME);
-	shape_compare(a, "UD, RC", v[2], v[0], SHAPE_AT_MOST, SAME);
-}
-
-static void falls(struct shape_run *r, struct shape_answer *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i += 2)
-		shape_compare(a, i ? "UD, 100 kHz and 100 Hz" : "RC, 100 kHz and 100 Hz",
-			      shape_latency(r, "N2", "from_step", "p50",
-					    "service=%s rate=100000", types[i]),
-			      shape_latency(r, "N2", "from_step", "p50", "service=%s rate=100",
-					    types[i]), SHAPE_ABOVE, 1);
-}
-
-static void timers(struct shape_run *r, struct shape_answer *a)
-{
-	shape_compare(a, "percent of tsc and timerfd", shape_missed(r, "N1", "timer=tsc"),
-		      shape_missed(r, "N1", "timer=timerfd"), SHAPE_ABOVE, 1);
-}
-
-/* By their labels: the sizes stand in a text of further keys. */
-static void depth(struct shape_run *r, struct shape_answer *a)
-{
-	shape_compare(a, "largest, 512 and 8192 receives",
-		      shape_latency(r, "N9", "from_step", "max", "case=receive-queue-512"),
-		      shape_latency(r, "N9", "from_step", "max", "case=receive-queue-8192"),
-		      SHAPE_ABOVE, 1);
-}
-
-const struct shape shapes_table[] = {
+const struct shape_row shapes_table[] = {
 	{ "1", "busy polling is faster than sleeping until an event (2.8 times there)",
-	  busy_or_event },
+	  .each = TYPES, .what = "*", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("B1", "t_lat", "type=*"), .high = MEDIAN("A1", "t_lat", "type=*") },
+	/* Compares factors, not times. */
 	{ "1", "pauses cost more with events than with busy polling (120 % and 20 % there)",
-	  gaps },
-	{ "2", "inline data is faster for small messages (28 % there)", inline_small },
-	{ "2", "inline data is no gain from 256 bytes on", inline_large },
+	  .each = TYPES, .what = "*", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("B2/B1", "t_lat", "type=*"), .high = MEDIAN("A2/A1", "t_lat", "type=*") },
+	{ "2", "inline data is faster for small messages (28 % there)",
+	  .what = "32 B", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("D", "t_lat", "inline=yes"), .high = MEDIAN("D", "t_lat", "inline=no") },
+	{ "2", "inline data is no gain from 256 bytes on",
+	  .each = "256|512", .what = "* B", .rule = SHAPE_AT_MOST, .bound = 1,
+	  .low = RC_SEND("yes", "*"), .high = RC_SEND("no", "*") },
 	{ "2", "messages without a completion of their own are faster (13 % there)",
-	  unsignaled },
+	  .rule = SHAPE_ABOVE, .bound = 1, .low = MEDIAN("F", "t_lat", "unsignaled=yes"),
+	  .high = MEDIAN("F", "t_lat", "unsignaled=no") },
 	{ "3", "part of the time passes before the adapter fetches the data (42 % there)",
-	  send_stamp },
-	{ "4", "the size has no effect up to 256 bytes, then the time grows", flat },
-	{ "5", "the path MTU has no effect", mtu },
-	{ "5", "queue pairs of the connection manager are as fast (7 % there)", manager },
-	{ "6", "RC completes after the message was received; UC and UD before", completion },
+	  .rule = SHAPE_ABOVE, .bound = 1, .low = MEDIAN("C", "t_lat_send", "stamp=send"),
+	  .high = MEDIAN("C", "t_lat", "stamp=subm") },
+	/* The source itself has 1.36 us and 0.91 us there. */
+	{ "4", "the size has no effect up to 256 bytes, then the time grows",
+	  .each = "8|16|32|64|128|256", .range = true, .what = "8 to 256 B", .rule = SHAPE_AT_MOST,
+	  .bound = 1.5, .low = RC_SEND("no", "*") },
+	{ .what = "256 B to 32 KiB", .rule = SHAPE_ABOVE, .bound = 1.5,
+	  .low = RC_SEND("no", "256"), .high = RC_SEND("no", "32768") },
+	{ "5", "the path MTU has no effect",
+	  .each = "256|512|1024|2048|4096", .range = true, .what = "RC 4 KiB", .rule = SHAPE_AT_MOST,
+	  .bound = SAME, .low = MEDIAN("P2", "t_lat", "type=RC size=4096 mtu=*") },
+	{ "5", "queue pairs of the connection manager are as fast (7 % there)",
+	  .each = "32|128|512", .what = "* B", .rule = SHAPE_ALIKE, .bound = SAME,
+	  .low = MEDIAN("P3", "t_lat", "type=RC connect=plain size=*"),
+	  .high = MEDIAN("P3", "t_lat", "type=RC connect=cm size=*") },
+	{ "6", "RC completes after the message was received; UC and UD before",
+	  .what = "RC", .rule = SHAPE_ABOVE, .bound = 1, .low = MEDIAN("B1", "t_lat", "type=RC"),
+	  .high = MEDIAN("B1", "t_lat_comp", "type=RC") },
+	{ .each = "UC|UD", .what = "*", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("B1", "t_lat_comp", "type=*"), .high = MEDIAN("B1", "t_lat", "type=*") },
+	/* zeromq and nanomsg, where the gateway has them; udp and tcp are no part of the source's
+	 * claim and stand there for comparison only. */
 	{ "7", "shmem is faster than infiniband, which is far faster than zeromq and nanomsg",
-	  media },
-	{ "7", "UC is no slower than RC, and RC no slower than UD", services },
-	{ "8", "the median falls as the rate rises", falls },
+	  .what = "shmem, infiniband", .rule = SHAPE_ABOVE, .bound = 1, .low = THROUGH("shmem"),
+	  .high = THROUGH("infiniband") },
+	{ .each = "zeromq|nanomsg", .what = "*", .rule = SHAPE_ABOVE, .bound = 5,
+	  .low = THROUGH("infiniband"), .high = THROUGH("*") },
+	{ .each = "udp|tcp", .rule = SHAPE_SAID,
+	  .low = THROUGH("infiniband"), .high = THROUGH("*") },
+	/* Medians that differ by the noise of a run are the same. */
+	{ "7", "UC is no slower than RC, and RC no slower than UD",
+	  .what = "RC, UC", .rule = SHAPE_AT_MOST, .bound = SAME, .low = BY_SERVICE("RC"),
+	  .high = BY_SERVICE("UC") },
+	{ .what = "UD, RC", .rule = SHAPE_AT_MOST, .bound = SAME, .low = BY_SERVICE("UD"),
+	  .high = BY_SERVICE("RC") },
+	{ "8", "the median falls as the rate rises",
+	  .each = "RC|UD", .what = "*, 100 kHz and 100 Hz", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("N2", "from_step", "service=* rate=100000"),
+	  .high = MEDIAN("N2", "from_step", "service=* rate=100") },
 	{ "9", "the TSC misses fewer steps than timerfd at 100 kHz (0.50 and 0.68 % there)",
-	  timers },
-	{ "10", "a receive queue that is too deep makes the largest latency larger", depth },
-	{ .claim = NULL },
+	  .what = "percent of tsc and timerfd", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MISSED("N1", "timer=tsc"), .high = MISSED("N1", "timer=timerfd") },
+	/* By their labels: the sizes stand in a text of further keys. */
+	{ "10", "a receive queue that is too deep makes the largest latency larger",
+	  .what = "largest, 512 and 8192 receives", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = LARGEST("N9", "from_step", "case=receive-queue-512"),
+	  .high = LARGEST("N9", "from_step", "case=receive-queue-8192") },
+
+	{ "E1", "an eager message is one message of the adapter, a synchronous one two",
+	  .what = "openmpi send", MESSAGES("E1-messages", "library=openmpi call=send" EAGER, 1) },
+	{ .what = "openmpi ssend", MESSAGES("E1-messages", "library=openmpi call=ssend" EAGER, 2) },
+	{ .what = "mpich send", MESSAGES("E1-messages", "library=mpich call=send" EAGER, 1) },
+	{ .what = "mpich ssend", MESSAGES("E1-messages", "library=mpich call=ssend" EAGER, 2) },
+	{ "E1", "rendezvous by READ is three transfers",
+	  .each = LIBRARIES, .what = "*",
+	  MESSAGES("E1-messages", "library=* call=send environment=UCX_RNDV_SCHEME=get_zcopy", 3) },
+	{ "E1", "rendezvous by WRITE is four transfers",
+	  .each = LIBRARIES, .what = "*",
+	  MESSAGES("E1-messages", "library=* call=send environment=UCX_RNDV_SCHEME=put_zcopy", 4) },
+	{ "E1", "operations of all processes take as many messages as their algorithms say",
+	  .what = "barrier of 4",
+	  MESSAGES("E1-algorithms", "library=openmpi operation=barrier processes=4", 8) },
+	COLLECTIVE("barrier", "6", 18), COLLECTIVE("barrier", "8", 24),
+	COLLECTIVE("reduce", "4", 3), COLLECTIVE("reduce", "6", 5), COLLECTIVE("reduce", "8", 7),
+	COLLECTIVE("allreduce", "4", 8), COLLECTIVE("allreduce", "6", 12),
+	COLLECTIVE("allreduce", "8", 24),
+	{ "E2", "WRITE is no slower than SEND, and SEND no slower than READ",
+	  .what = "SEND, WRITE", .rule = SHAPE_AT_MOST, .bound = SAME_MPI,
+	  .low = MEDIAN("E2-latency", "t_lat", "program=ib_send_lat size=8"),
+	  .high = MEDIAN("E2-latency", "t_lat", "program=ib_write_lat size=8") },
+	{ .what = "READ, SEND", .rule = SHAPE_AT_MOST, .bound = SAME_MPI,
+	  .low = MEDIAN("E2-latency", "t_lat", "program=ib_read_lat size=8"),
+	  .high = MEDIAN("E2-latency", "t_lat", "program=ib_send_lat size=8") },
+	{ "E3", "eager: Ssend takes far longer than Send (6.8 times there)",
+	  .each = LIBRARIES, .what = "*", .rule = SHAPE_ABOVE, .bound = 2,
+	  .low = MEDIAN("E3", "t_call", ADAPTER "send" EAGER),
+	  .high = MEDIAN("E3", "t_call", ADAPTER "ssend" EAGER) },
+	{ "E3", "Isend returns earlier by rendezvous than eagerly (0.61 times there)",
+	  .each = LIBRARIES, .what = "*", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("E3", "t_call", ADAPTER "isend" RENDEZVOUS),
+	  .high = MEDIAN("E3", "t_call", ADAPTER "isend" EAGER) },
+	{ "E3", "rendezvous: Send and Ssend take the same time",
+	  .each = LIBRARIES, .what = "*", .rule = SHAPE_ALIKE, .bound = SAME_MPI,
+	  .low = MEDIAN("E3", "t_call", ADAPTER "send" RENDEZVOUS),
+	  .high = MEDIAN("E3", "t_call", ADAPTER "ssend" RENDEZVOUS) },
+	{ "E3", "8192 bytes take longer by rendezvous than eagerly",
+	  .each = LIBRARIES, .what = "*", .rule = SHAPE_ABOVE, .bound = 1,
+	  .low = MEDIAN("E3", "t_lat", ADAPTER "send" EAGER),
+	  .high = MEDIAN("E3", "t_lat", ADAPTER "send" RENDEZVOUS) },
+	{ .rule = SHAPE_END },
 };

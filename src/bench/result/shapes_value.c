@@ -2,7 +2,6 @@
 /* The values that shapes compare: found among the cases by their parameters, with what the
  * bootstrap draws from their rows. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,9 +179,8 @@ static double percent_of(const char *key)
 	return *key == 'p' ? atof(key + 1) : 100;
 }
 
-static const struct shape_value *value_of(struct shape_run *r, const char *scenario,
-					  const char *latency, const char *name,
-					  const char *wanted)
+const struct shape_value *shape_value(struct shape_run *r, const char *scenario,
+				      const char *latency, const char *name, const char *wanted)
 {
 	const struct result_read *c = find(r, scenario, wanted);
 	struct shape_value *v;
@@ -206,19 +204,6 @@ static const struct shape_value *value_of(struct shape_run *r, const char *scena
 	return v && isfinite(v->value) ? v : NULL;
 }
 
-const struct shape_value *shape_latency(struct shape_run *r, const char *scenario,
-					const char *latency, const char *key,
-					const char *fmt, ...)
-{
-	char wanted[200];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(wanted, sizeof(wanted), fmt, args);
-	va_end(args);
-	return value_of(r, scenario, latency, key, wanted);
-}
-
 double shape_figure(const struct shape_run *r, const char *scenario, const char *figure,
 		    const char *wanted)
 {
@@ -226,12 +211,6 @@ double shape_figure(const struct shape_run *r, const char *scenario, const char 
 
 	return c ? number_of(json_object_get(json_object_get(c->summary, "figures"), figure),
 			     "value") : NAN;
-}
-
-const struct shape_value *shape_missed(struct shape_run *r, const char *scenario,
-				       const char *wanted)
-{
-	return value_of(r, scenario, NULL, "missed_share", wanted);
 }
 
 const struct shape_value *shape_ratio(struct shape_run *r, const struct shape_value *above,
