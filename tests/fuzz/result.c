@@ -101,21 +101,16 @@ static void use_case(struct result_read *c)
 
 static void use_run(void)
 {
-	struct result_read *cases;
-	json_t *run, *machine;
-	size_t count;
-	int ret = result_read_run(dir, &run, &machine, &cases, &count);
+	struct result_folder f;
+	int ret = result_folder_open(dir, &f);
 
-	if (ret == -EBADMSG)
-		return;
-	if (ret)
+	if (ret && ret != -EBADMSG)
 		abort();
-	json_decref(verdicts_of(dir, run, machine, cases, count));
-	for (size_t i = 0; i < count; i++)
-		use_case(&cases[i]);
-	result_read_free(cases, count);
-	json_decref(run);
-	json_decref(machine);
+	if (!ret)
+		json_decref(verdicts_of(&f));
+	for (size_t i = 0; !ret && i < f.count; i++)
+		use_case(&f.cases[i]);
+	result_folder_close(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bench/result/result.h"
 #include "util/container_of.h"
 
 #define HCA_NAME_MAX 64
@@ -139,9 +140,9 @@ int hca_measure_end(const struct hca_case *c, struct hca_shared *s, enum hca_sid
 #define HCA_OUTCOME_FIGURES 32
 
 struct hca_outcome {
-	struct result_column *columns;
-	struct result_latency *latencies;
-	struct result_figure *figures;
+	struct result_column columns[HCA_OUTCOME_COLUMNS];
+	struct result_latency latencies[HCA_OUTCOME_LATENCIES];
+	struct result_figure figures[HCA_OUTCOME_FIGURES];
 	size_t column_count, latency_count, figure_count, rows;
 	int64_t *values; /* of all columns */
 };
@@ -150,8 +151,5 @@ struct hca_outcome {
 int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 		     struct hca_outcome *o);
 void hca_outcome_free(struct hca_outcome *o);
-/* The values of a latency, malloc()ed; only rows that have both times. */
-int hca_outcome_latency(const struct hca_outcome *o, const struct result_latency *l,
-			int64_t **values, size_t *count);
 
 #endif

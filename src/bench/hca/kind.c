@@ -32,16 +32,6 @@ static void progress(void *data, double share)
 		context->progress(context, MIN(share, 1));
 }
 
-static int file(struct result_case *result, const struct hca_outcome *o)
-{
-	int ret = result_case_rows(result, o->columns, o->column_count, o->rows, o->latencies,
-				   o->latency_count);
-
-	for (size_t i = 0; i < o->figure_count && !ret; i++)
-		ret = result_case_figure(result, &o->figures[i]);
-	return ret;
-}
-
 static int measure(const json_t *parameters, const struct bench_context *context,
 		   const struct hca_case *c, struct hca_shared *s)
 {
@@ -63,7 +53,7 @@ static int measure(const json_t *parameters, const struct bench_context *context
 
 static int run(const json_t *parameters, const struct bench_context *context)
 {
-	struct hca_outcome outcome;
+	struct hca_outcome outcome = { .values = NULL };
 	struct hca_shared *s = NULL;
 	struct hca_case c;
 	int ret = hca_case_read(parameters, context->scale, &c);
@@ -74,10 +64,12 @@ static int run(const json_t *parameters, const struct bench_context *context)
 		ret = measure(parameters, context, &c, s);
 	if (!ret)
 		ret = hca_outcome_make(&c, s, &outcome);
-	if (!ret) {
-		ret = file(context->result, &outcome);
-		hca_outcome_free(&outcome);
-	}
+	if (!ret)
+		ret = result_case_rows(context->result, outcome.columns, outcome.column_count,
+				       outcome.rows, outcome.latencies, outcome.latency_count);
+	if (!ret)
+		ret = result_case_figures(context->result, outcome.figures, outcome.figure_count);
+	hca_outcome_free(&outcome);
 	hca_shared_destroy(s);
 	return ret;
 }

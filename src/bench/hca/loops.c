@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "util/order.h"
 #include "util/spin.h"
 
 /* Sleeping is for pauses that are longer; it ends that much earlier. */
@@ -143,31 +143,25 @@ int hca_loop_bursts(struct hca_end *e,
 	return ret;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void hca_loop_own_cost(struct hca_end *e)
 {
 	uint64_t *column = e->s->column[e->side == HCA_SENDER ? HCA_T_SUBM : HCA_T_RECV];
 	size_t rows = MIN(e->s->rows, OWN_ROUNDS);
-	uint64_t took[OWN_ROUNDS], before = hca_end_now(e);
+	uint64_t before = hca_end_now(e);
+	int64_t took[OWN_ROUNDS];
 
 	for (size_t i = 0; i < OWN_ROUNDS; i++) {
 		uint64_t now = hca_end_now(e);
 
 		column[i % rows] = now;
 		*(volatile uint64_t *)(e->out + i % e->buffers * e->stride) = now;
-		took[i] = now - before;
+		took[i] = (int64_t)(now - before);
 		before = now;
 	}
 	memset(column, 0, rows * sizeof(*column));
-	qsort(took, OWN_ROUNDS, sizeof(took[0]), compare);
-	e->report->own_ns = took[OWN_ROUNDS / 2];
-	e->report->own_max_ns = took[OWN_ROUNDS - 1];
+	order_int64(took, OWN_ROUNDS);
+	e->report->own_ns = (uint64_t)took[OWN_ROUNDS / 2];
+	e->report->own_max_ns = (uint64_t)took[OWN_ROUNDS - 1];
 }
 
 /* ---- stamp = send ---- */

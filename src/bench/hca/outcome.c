@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench/hca/case.h"
-#include "bench/result/result.h"
 #include "bench/result/statistics.h"
 #include "util/log.h"
 
@@ -251,19 +249,22 @@ static void add_modes(const struct hca_case *c, const struct hca_shared *s,
 	}
 }
 
-static void add_half(struct hca_outcome *o)
+static void add_half(const struct hca_shared *s, struct hca_outcome *o)
 {
-	int64_t *values;
+	const uint64_t *subm = s->column[HCA_T_SUBM], *back = s->column[HCA_T_BACK];
+	int64_t *trips = calloc(o->rows, sizeof(*trips));
 	struct statistics st;
-	size_t count;
+	size_t n = 0;
 
-	if (hca_outcome_latency(o, &o->latencies[0], &values, &count))
-		return;
-	statistics_of(values, count, 0, &st);
-	if (count)
+	for (size_t i = 0; trips && i < o->rows; i++)
+		if (subm[i] && back[i])
+			trips[n++] = (int64_t)(back[i] - subm[i]);
+	if (n) {
+		statistics_of(trips, n, 0, &st);
 		add_figure(o, "half_rtt", "half of the median round trip", "ns",
 			   (double)st.percentile[2] / 2);
-	free(values);
+	}
+	free(trips);
 }
 
 int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
@@ -274,19 +275,15 @@ int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 	if (ret)
 		return ret;
 	*o = (struct hca_outcome){ .rows = s->rows };
-	o->columns = calloc(HCA_OUTCOME_COLUMNS, sizeof(*o->columns));
-	o->latencies = calloc(HCA_OUTCOME_LATENCIES, sizeof(*o->latencies));
-	o->figures = calloc(HCA_OUTCOME_FIGURES, sizeof(*o->figures));
 	o->values = calloc(HCA_OUTCOME_COLUMNS * s->rows, sizeof(*o->values));
-	if (!o->columns || !o->latencies || !o->figures || !o->values) {
+	if (!o->values) {
 		log_error("no memory for the times of %zu messages", s->rows);
-		hca_outcome_free(o);
 		return -ENOMEM;
 	}
 	add_counters(c, o);
 	add_modes(c, s, o);
 	if (c->mode == HCA_ROUNDTRIP)
-		add_half(o);
+		add_half(s, o);
 	add_losses(c, s, o);
 	add_costs(c, s, o);
 	return 0;
@@ -294,32 +291,6 @@ int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 
 void hca_outcome_free(struct hca_outcome *o)
 {
-	free(o->columns);
-	free(o->latencies);
-	free(o->figures);
 	free(o->values);
-	*o = (struct hca_outcome){ 0 };
-}
-
-static const int64_t *column_of(const struct hca_outcome *o, const char *name)
-{
-	for (size_t i = 0; i < o->column_count; i++)
-		if (!strcmp(o->columns[i].name, name))
-			return o->columns[i].values;
-	return NULL;
-}
-
-int hca_outcome_latency(const struct hca_outcome *o, const struct result_latency *l,
-			int64_t **values, size_t *count)
-{
-	const int64_t *from = column_of(o, l->from), *to = column_of(o, l->to);
-
-	*count = 0;
-	*values = calloc(o->rows + 1, sizeof(**values));
-	if (!*values)
-		return -ENOMEM;
-	for (size_t i = 0; from && to && i < o->rows; i++)
-		if (from[i] != RESULT_ABSENT && to[i] != RESULT_ABSENT)
-			(*values)[(*count)++] = to[i] - from[i];
-	return 0;
+	o->values = NULL;
 }

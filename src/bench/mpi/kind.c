@@ -125,15 +125,11 @@ static int add_counters(const struct mpi_marks *marks, double counted, struct re
 		{ "wire_bytes", "adapter bytes for each of MPI", "B",
 		  (double)(b->bytes - a->bytes) / counted },
 	};
-	int ret = 0;
 
-	if (!messages) {
-		log_error("no message of the program went over the adapter");
-		return -EIO;
-	}
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		ret = result_case_figure(c, &figures[i]);
-	return ret;
+	if (messages)
+		return result_case_figures(c, figures, ARRAY_SIZE(figures));
+	log_error("no message of the program went over the adapter");
+	return -EIO;
 }
 
 static int add_packets(const struct mpi_packets *p, double counted, struct result_case *c)
@@ -153,11 +149,8 @@ static int add_packets(const struct mpi_packets *p, double counted, struct resul
 		  (double)p->bytes / counted },
 		{ "packets_dropped", "packets that the capture lacks", "", (double)p->dropped },
 	};
-	int ret = 0;
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		ret = result_case_figure(c, &figures[i]);
-	return ret;
+	return result_case_figures(c, figures, ARRAY_SIZE(figures));
 }
 
 static int read_packets(const struct mpi_marks *marks, double counted, struct result_case *c)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench/result/number.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -284,9 +285,8 @@ void bench_node_budget_columns(const struct bench_node_budget *b,
 static double middle(const struct result_case *result, const char *name)
 {
 	const json_t *all = json_object_get(result_case_summary(result), "latencies");
-	const json_t *v = json_object_get(json_object_get(all, name), "middle");
 
-	return json_is_number(v) ? json_number_value(v) : NAN;
+	return number_of(json_object_get(all, name), "middle");
 }
 
 int bench_node_budget_figures(const struct bench_node_budget *b, struct result_case *result)
@@ -301,9 +301,6 @@ int bench_node_budget_figures(const struct bench_node_budget *b, struct result_c
 		{ "beside_adapter", "of the way outside of the adapter", "ns",
 		  middle(result, "way") - middle(result, "way.adapter") },
 	};
-	int ret = 0;
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		ret = result_case_figure(result, &figures[i]);
-	return ret;
+	return result_case_figures(result, figures, ARRAY_SIZE(figures));
 }

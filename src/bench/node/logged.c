@@ -77,34 +77,25 @@ static int load(const char *path, const struct bench_node_settings *s,
 	return ret;
 }
 
-static int add(struct result_case *result, const char *name, const char *label,
-	       const char *unit, double value)
-{
-	return result_case_figure(result, &(struct result_figure){ name, label, unit, value });
-}
-
 static int write_figures(const struct bench_node_settings *s, const char *path,
 			 const struct delivery_result *d, uint64_t behind,
 			 struct result_case *result)
 {
 	double lost = (double)(d->lost + d->before), sent = (double)d->sent;
-	struct stat st = { .st_size = 0 };
-	int ret;
+	struct stat st;
+	double bytes = stat(path, &st) ? 0 : (double)st.st_size;
+	const struct result_figure figures[] = {
+		{ "missed_by_node", "of all missed, because the path still wrote (at most)", "",
+		  (double)behind },
+		{ "file_lost", "samples that are not in the file", "", lost },
+		{ "file_lost_share", "share of the samples not in the file", "%",
+		  sent > 0 ? 100 * lost / sent : 0 },
+		{ "file_damaged", "in the file with other values", "", (double)d->values_differ },
+		{ "file_rate", "written to the file", "MiB/s",
+		  bytes / (1 << 20) / bench_node_seconds(s) },
+	};
 
-	stat(path, &st);
-	ret = add(result, "missed_by_node",
-		  "of all missed, because the path still wrote (at most)", "",
-		  (double)behind);
-	if (!ret)
-		ret = add(result, "file_lost", "samples that are not in the file", "", lost);
-	if (!ret)
-		ret = add(result, "file_lost_share", "share of the samples not in the file",
-			  "%", sent > 0 ? 100 * lost / sent : 0);
-	if (!ret)
-		ret = add(result, "file_damaged", "in the file with other values", "",
-			  (double)d->values_differ);
-	return ret ? ret : add(result, "file_rate", "written to the file", "MiB/s",
-			       (double)st.st_size / (1 << 20) / bench_node_seconds(s));
+	return result_case_figures(result, figures, ARRAY_SIZE(figures));
 }
 
 int bench_node_logged_figures(const char *dir, const struct bench_node_settings *s,

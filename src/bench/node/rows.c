@@ -180,6 +180,8 @@ static int write_figures(const struct bench_node_settings *s,
 	double steps = (double)s->steps, sent = (double)d->sent;
 	/* The generator's own count may hold steps behind the last one. */
 	double gaps = steps - sent, missed = fmin(gaps, (double)f->missed);
+	double source_cpu = cpu_of(f, BENCH_NODE_SOURCE, samples);
+	double target_cpu = cpu_of(f, BENCH_NODE_TARGET, samples);
 	const struct result_figure figures[] = {
 		{ "steps", "steps of the generator", "", steps },
 		{ "sent", "samples sent", "", sent },
@@ -209,21 +211,13 @@ static int write_figures(const struct bench_node_settings *s,
 		{ "damaged", "received with other values", "",
 		  (double)d->values_differ },
 		{ "rate", "samples received", "1/s", rate_hz },
-		{ "source_cpu", "processors that the source used", "",
-		  cpu_of(f, BENCH_NODE_SOURCE, samples) },
-		{ "target_cpu", "processors that the target used", "",
-		  cpu_of(f, BENCH_NODE_TARGET, samples) },
+		{ source_cpu < 0 ? NULL : "source_cpu", "processors that the source used", "",
+		  source_cpu },
+		{ target_cpu < 0 ? NULL : "target_cpu", "processors that the target used", "",
+		  target_cpu },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
-		int ret = figures[i].value < 0 ?
-				  0 :
-				  result_case_figure(result, &figures[i]);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return result_case_figures(result, figures, ARRAY_SIZE(figures));
 }
 
 int bench_node_rows(const char *dir, const struct bench_node_settings *s,

@@ -180,11 +180,8 @@ static int add_figures(const json_t *trials, struct result_case *c)
 		  odp_trials_median(trials, "timeout_ns") / 1e6 },
 		{ "rnr_ms", "delay of rnr-code", "ms", odp_trials_median(trials, "rnr_ns") / 1e6 },
 	};
-	int ret = 0;
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		ret = result_case_figure(c, &figures[i]);
-	return ret;
+	return result_case_figures(c, figures, ARRAY_SIZE(figures));
 }
 
 /* One row for each request of each trial. */

@@ -4,12 +4,7 @@
 
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "util/order.h"
 
 double odp_trials_median(const json_t *trials, const char *name)
 {
@@ -20,7 +15,7 @@ double odp_trials_median(const json_t *trials, const char *name)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		v[i] = json_number_value(json_object_get(json_array_get(trials, i), name));
-	qsort(v, count, sizeof(*v), by_value);
+	order_doubles(v, count);
 	value = count ? (v[(count - 1) / 2] + v[count / 2]) / 2 : 0;
 	free(v);
 	return value;

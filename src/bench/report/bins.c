@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/container_of.h"
+#include "util/order.h"
 
 void report_bins_histogram(const int64_t *sorted, size_t count, int64_t range,
 			   double *shares, size_t bins)
@@ -25,13 +26,6 @@ void report_bins_histogram(const int64_t *sorted, size_t count, int64_t range,
 	free(counts);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 size_t report_bins_bands(const int64_t *values, size_t count, struct report_band *bands,
 			 size_t max)
 {
@@ -45,7 +39,7 @@ size_t report_bins_bands(const int64_t *values, size_t count, struct report_band
 		size_t length = (size_t)((__int128)count * (i + 1) / n) - first;
 
 		memcpy(copy, values + first, length * sizeof(*copy));
-		qsort(copy, length, sizeof(*copy), by_value);
+		order_int64(copy, length);
 		bands[i] = (struct report_band){
 			.first = first,
 			.count = length,

@@ -13,6 +13,7 @@
 #include "bench/result/blocks.h"
 #include "bench/result/statistics.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 #define LIMIT_NS_DEFAULT 10000
 #define CURVE_POINTS_MAX 320
@@ -172,13 +173,6 @@ static int add_tail(json_t *l, const int64_t *sorted, size_t count, size_t max)
 							value)) || !n ? -ENOMEM : 0;
 }
 
-static int compare_int64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The interval that holds 95 % of the medians of a bootstrap; as compare.h has it of ratios. */
 static int add_interval(json_t *l, const int64_t *values, size_t count)
 {
@@ -190,7 +184,7 @@ static int add_interval(json_t *l, const int64_t *values, size_t count)
 		return -ENOMEM;
 	for (int i = 0; i < RESAMPLES; i++)
 		medians[i] = blocks_draw(b, &prng);
-	qsort(medians, RESAMPLES, sizeof(*medians), compare_int64);
+	order_int64(medians, RESAMPLES);
 	json_object_set_new(l, "low", json_integer(medians[(int)(RESAMPLES * (1 - LEVEL) / 2)]));
 	json_object_set_new(l, "high",
 			    json_integer(medians[(int)(RESAMPLES * (1 + LEVEL) / 2) - 1]));

@@ -4,7 +4,6 @@
 #define LOG_ROOM "bench/report"
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +11,13 @@
 #include "bench/result/budget.h"
 #include "bench/result/compare.h"
 #include "bench/result/files.h"
+#include "bench/result/number.h"
 #include "bench/result/result.h"
 #include "bench/result/shapes.h"
 #include "util/log.h"
 
 /* Of packets of all cases of a run; one has about 85 bytes. */
 #define EVENTS_MAX 3000
-
-/* A folder that is open, with what the page gets of it. */
-struct folder {
-	const char *dir;
-	json_t *run, *machine;
-	struct result_read *cases;
-	size_t count;
-	size_t events; /* of add_packets(), so far */
-};
 
 /* Without values in their order a latency says what its summary says. */
 static int add_from_summary(json_t *c, const char *name, const json_t *latency)
@@ -67,11 +58,9 @@ static int add_figures(json_t *run, json_t *c, const json_t *summary)
 	json_t *figure;
 
 	json_object_foreach(json_object_get(summary, "figures"), name, figure) {
-		const json_t *value = json_object_get(figure, "value");
 		int ret = report_figure_add(run, c, name,
 			json_string_value(json_object_get(figure, "label")),
-			json_string_value(json_object_get(figure, "unit")),
-			json_is_number(value) ? json_number_value(value) : NAN);
+			text_of(figure, "unit"), number_of(figure, "value"));
 
 		if (ret)
 			return ret;
@@ -109,34 +98,34 @@ static void add_reference(json_t *c)
 	}
 }
 
-/* What the kind "odp" recorded, as long as the page has room for it. */
-static int add_packets(json_t *c, struct folder *f, const struct result_read *in)
+/* What the kind "odp" recorded, as long as the page has room for it. `*events`: so far, of all
+ * cases. */
+static int add_packets(json_t *c, const char *dir, const char *id, size_t *events)
 {
 	char path[PATH_MAX];
 	json_t *packets;
-	size_t events;
+	size_t more;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/cases/%s", f->dir, in->id);
+	snprintf(path, sizeof(path), "%s/cases/%s", dir, id);
 	ret = files_read_json(path, "packets.json", &packets);
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
-	events = json_array_size(json_object_get(packets, "events"));
-	if (f->events + events > EVENTS_MAX) {
+	more = json_array_size(json_object_get(packets, "events"));
+	if (*events + more > EVENTS_MAX) {
 		json_decref(packets);
 		return 0;
 	}
-	f->events += events;
+	*events += more;
 	return json_object_set_new(c, "packets", packets) ? -ENOMEM : 0;
 }
 
-static int add_case(json_t *run, struct folder *f, struct result_read *in,
-		    const struct report_detail *detail)
+static int add_case(json_t *run, const struct result_folder *f, struct result_read *in,
+		    const struct report_detail *detail, size_t *events)
 {
 	static const char *const keys[] = { "scenario", "question", "label", "command", "parameters",
 					    "reference", "limit_ns" };
-	const char *kind = json_string_value(json_object_get(in->description, "kind"));
-	json_t *c = report_case_add(run, in->id, kind ? kind : ""), *latency;
+	json_t *c = report_case_add(run, in->id, text_of(in->description, "kind")), *latency;
 	const char *name;
 	int ret = c ? result_read_rows(f->dir, in) : -ENOMEM;
 
@@ -151,17 +140,17 @@ static int add_case(json_t *run, struct folder *f, struct result_read *in,
 			ret = add_latency(c, in, name, latency, detail);
 	if (!ret)
 		ret = add_figures(run, c, in->summary);
+	if (!ret)
+		ret = add_packets(c, f->dir, in->id, events);
 	if (!ret && json_object_get(in->summary, "disturbance"))
 		json_object_set(c, "disturbance", json_object_get(in->summary, "disturbance"));
 	if (!ret)
 		add_reference(c);
-	if (!ret)
-		ret = add_packets(c, f, in);
 	result_drop_rows(in);
 	return ret;
 }
 
-static size_t latencies_of(const struct folder *f)
+static size_t latencies_of(const struct result_folder *f)
 {
 	size_t n = 0;
 
@@ -175,113 +164,72 @@ static size_t latencies_of(const struct folder *f)
 	return n;
 }
 
-static int add_folder(json_t *data, struct folder *f, const struct report_detail *detail)
+static int add_folder(json_t *data, struct result_folder *f, const struct report_detail *detail)
 {
 	const char *suite = json_string_value(json_object_get(f->run, "suite"));
 	json_t *run = report_run_add(data, suite ? suite : "benchmark", f->dir);
 	json_t *shapes = shapes_evaluate(f->dir, json_object_get(f->run, "disturbance"), f->cases,
 					 f->count);
 	int ret = run && shapes ? 0 : -ENOMEM;
+	size_t events = 0;
 
 	json_object_set_new(run, "shapes", shapes);
 	json_object_set(run, "run", f->run);
 	json_object_set(run, "machine", f->machine);
 	for (size_t i = 0; !ret && i < f->count; i++)
-		ret = add_case(run, f, &f->cases[i], detail);
+		ret = add_case(run, f, &f->cases[i], detail, &events);
 	if (ret == -ENOMEM)
 		log_error("no memory for the results in %s", f->dir);
 	return ret;
 }
 
-static int open_folder(struct folder *f, const char *dir)
-{
-	*f = (struct folder){ .dir = dir };
-	return result_read_run(dir, &f->run, &f->machine, &f->cases, &f->count);
-}
-
-static void close_folder(struct folder *f)
-{
-	json_decref(f->run);
-	json_decref(f->machine);
-	result_read_free(f->cases, f->count);
-}
-
 int report_load(json_t *data, const char *dir)
 {
-	struct folder f;
-	int ret = open_folder(&f, dir);
+	struct result_folder f;
+	struct report_detail detail;
+	int ret = result_folder_open(dir, &f);
 
 	if (!ret) {
-		struct report_detail detail = report_detail_for(latencies_of(&f));
-
+		detail = report_detail_for(latencies_of(&f));
 		ret = add_folder(data, &f, &detail);
-		close_folder(&f);
 	}
+	result_folder_close(&f);
 	return ret;
 }
 
-static json_t *json_finite(double v)
+static int add_compared(void *list, const char *id, const char *latency,
+			const struct compare_latency *c)
 {
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static int compare_latency(json_t *list, struct folder *a, struct result_read *in_a,
-			   struct folder *b, struct result_read *in_b, const char *name)
-{
-	struct compare_latency c;
-	int ret = compare_case(a->dir, in_a, b->dir, in_b, name, &c);
 	json_t *row;
 
-	if (ret)
-		return ret == -ENOENT ? 0 : ret;
-	row = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "id", report_string(in_a->id),
-			"latency", name, "a_ns", json_finite(c.median_a), "b_ns", json_finite(c.median_b),
-			"ratio", json_finite(c.ratio), "low", json_finite(c.low), "high", json_finite(c.high),
-			"verdict", compare_verdict_name(c.verdict));
+	if (budget_is_part(latency))
+		return 0;
+	row = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "id", report_string(id),
+			"latency", latency, "a_ns", number_json(c->median_a), "b_ns",
+			number_json(c->median_b), "ratio", number_json(c->ratio), "low",
+			number_json(c->low), "high", number_json(c->high), "verdict",
+			compare_verdict_name(c->verdict));
 	return row && !json_array_append_new(list, row) ? 0 : -ENOMEM;
-}
-
-static int compare_folders(json_t *data, struct folder *a, struct folder *b)
-{
-	json_t *list = json_array(), *latency;
-	const char *name;
-	int ret = json_object_set_new(data, "compare", list) ? -ENOMEM : 0;
-
-	for (size_t i = 0; !ret && i < a->count; i++) {
-		size_t j = 0;
-
-		while (j < b->count && strcmp(a->cases[i].id, b->cases[j].id))
-			j++;
-		if (j == b->count)
-			continue;
-		json_object_foreach(json_object_get(a->cases[i].summary, "latencies"), name, latency)
-			if (!ret && !budget_is_part(name))
-				ret = compare_latency(list, a, &a->cases[i], b, &b->cases[j], name);
-		result_drop_rows(&a->cases[i]);
-		result_drop_rows(&b->cases[j]);
-	}
-	return ret;
 }
 
 int report_load_two(json_t *data, const char *a, const char *b)
 {
-	struct folder one, other;
-	int ret = open_folder(&one, a);
+	struct result_folder one = { .dir = NULL }, other = { .dir = NULL };
+	struct report_detail detail;
+	json_t *list = json_array();
+	int ret = json_object_set_new(data, "compare", list) ? -ENOMEM : result_folder_open(a, &one);
 
-	if (ret)
-		return ret;
-	ret = open_folder(&other, b);
+	if (!ret)
+		ret = result_folder_open(b, &other);
 	if (!ret) {
-		struct report_detail detail = report_detail_for(latencies_of(&one) +
-								latencies_of(&other));
-
-		ret = compare_folders(data, &one, &other);
-		if (!ret)
-			ret = add_folder(data, &one, &detail);
-		if (!ret)
-			ret = add_folder(data, &other, &detail);
-		close_folder(&other);
+		detail = report_detail_for(latencies_of(&one) + latencies_of(&other));
+		ret = compare_folders(&one, &other, add_compared, list);
 	}
-	close_folder(&one);
+	if (!ret)
+		ret = add_folder(data, &one, &detail);
+	if (!ret)
+		ret = add_folder(data, &other, &detail);
+	result_folder_close(&other);
+	result_folder_close(&one);
 	return ret;
 }

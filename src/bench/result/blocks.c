@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/result/statistics.h"
+#include "util/order.h"
 
 /* Blocks are shorter only where there would be hardly any. */
 #define BLOCK_VALUES_MIN 10
@@ -52,9 +53,9 @@ struct blocks *blocks_new(const int64_t *values, size_t count)
 	b->blocks = blocks_for(count);
 	memcpy(b->sorted, values, count * sizeof(*values));
 	memcpy(b->values, values, count * sizeof(*values));
-	statistics_sort(b->sorted, count);
+	order_int64(b->sorted, count);
 	for (size_t i = 0; i < b->blocks; i++)
-		statistics_sort(b->values + start_of(b, i), start_of(b, i + 1) - start_of(b, i));
+		order_int64(b->values + start_of(b, i), start_of(b, i + 1) - start_of(b, i));
 	return b;
 }
 

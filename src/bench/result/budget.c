@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/result/number.h"
+
 bool budget_is_part(const char *name)
 {
 	return strchr(name, '.') != NULL;
@@ -30,25 +32,17 @@ double budget_share(const struct budget *b, double ns)
 	return b->whole.middle > 0 ? 100 * ns / b->whole.middle : NAN;
 }
 
-static double number(const json_t *latency, const char *key)
-{
-	const json_t *v = json_object_get(latency, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
 static struct budget_part part_of(const json_t *latency)
 {
-	const char *label = json_string_value(json_object_get(latency, "label"));
 	json_int_t count = json_integer_value(json_object_get(latency, "count"));
 
 	return (struct budget_part){
-		.label = label ? label : "",
+		.label = text_of(latency, "label"),
 		.count = count > 0 ? (size_t)count : 0,
-		.p10 = number(latency, "p10"),
-		.median = number(latency, "p50"),
-		.p90 = number(latency, "p90"),
-		.middle = number(latency, "middle"),
+		.p10 = number_of(latency, "p10"),
+		.median = number_of(latency, "p50"),
+		.p90 = number_of(latency, "p90"),
+		.middle = number_of(latency, "middle"),
 	};
 }
 

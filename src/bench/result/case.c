@@ -2,13 +2,13 @@
 /* A case while it is written: cases/ID.part, renamed at its end. */
 #define LOG_ROOM "bench/result"
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/result/disturbance.h"
 #include "bench/result/files.h"
+#include "bench/result/number.h"
 #include "bench/result/run_private.h"
 #include "util/log.h"
 
@@ -173,12 +173,21 @@ int result_case_rows(struct result_case *c, const struct result_column *columns,
 
 int result_case_figure(struct result_case *c, const struct result_figure *f)
 {
-	json_t *value = isfinite(f->value) ? json_real(f->value) : json_null();
-	json_t *one = json_pack("{s:s, s:s, s:o}", "label", f->label, "unit", f->unit,
-				"value", value);
+	json_t *one = json_pack("{s:s, s:s, s:o}", "label", f->label, "unit", f->unit, "value",
+				number_json(f->value));
 
 	return one && !json_object_set_new(json_object_get(c->summary, "figures"), f->name,
 					   one) ? 0 : -ENOMEM;
+}
+
+int result_case_figures(struct result_case *c, const struct result_figure *figures, size_t count)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		if (figures[i].name)
+			ret = result_case_figure(c, &figures[i]);
+	return ret;
 }
 
 const json_t *result_case_summary(const struct result_case *c)

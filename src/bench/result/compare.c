@@ -8,6 +8,7 @@
 
 #include "bench/result/blocks.h"
 #include "bench/result/number.h"
+#include "util/order.h"
 
 #define RESAMPLES 1000
 #define LEVEL 0.95
@@ -19,13 +20,6 @@ const char *compare_verdict_name(enum compare_verdict v)
 					     "not comparable" };
 
 	return names[v];
-}
-
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Medians of 0 ns (a clock with coarse steps) have no ratio. */
@@ -44,7 +38,7 @@ static void bootstrap(struct blocks *a, struct blocks *b, struct compare_latency
 
 		ratios[i] = ratio_of(median_a, (double)blocks_draw(b, &prng));
 	}
-	qsort(ratios, RESAMPLES, sizeof(*ratios), compare_double);
+	order_doubles(ratios, RESAMPLES);
 	out->low = ratios[(int)(RESAMPLES * (1 - LEVEL) / 2)];
 	out->high = ratios[(int)(RESAMPLES * (1 + LEVEL) / 2) - 1];
 	out->median_a = (double)blocks_median(a);
@@ -82,19 +76,13 @@ static double summary_median(const struct result_read *c, const char *name)
 	return number_of(json_object_get(json_object_get(c->summary, "latencies"), name), "p50");
 }
 
-int compare_case(const char *dir_a, struct result_read *a, const char *dir_b,
-		 struct result_read *b, const char *name, struct compare_latency *out)
+static int compare_values_of(struct result_read *a, struct result_read *b, const char *name,
+			     struct compare_latency *out)
 {
 	int64_t *values_a = NULL, *values_b = NULL;
 	size_t count_a = 0, count_b = 0;
-	int ret = result_read_rows(dir_a, a);
+	int ret = a->columns ? result_read_latency(a, name, &values_a, &count_a) : 0;
 
-	if (!ret)
-		ret = result_read_rows(dir_b, b);
-	if (!json_object_get(json_object_get(b->summary, "latencies"), name))
-		return -ENOENT;
-	if (!ret && a->columns)
-		ret = result_read_latency(a, name, &values_a, &count_a);
 	if (!ret && b->columns)
 		ret = result_read_latency(b, name, &values_b, &count_b);
 	if (!ret)
@@ -106,5 +94,36 @@ int compare_case(const char *dir_a, struct result_read *a, const char *dir_b,
 	}
 	free(values_a);
 	free(values_b);
+	return ret;
+}
+
+int compare_folders(struct result_folder *a, struct result_folder *b,
+		    int (*found)(void *data, const char *id, const char *latency,
+				 const struct compare_latency *c),
+		    void *data)
+{
+	struct compare_latency c;
+	const char *name;
+	json_t *latency;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < a->count; i++) {
+		struct result_read *in_a = &a->cases[i], *in_b = result_folder_find(b, in_a->id);
+
+		if (!in_b)
+			continue;
+		ret = result_read_rows(a->dir, in_a);
+		if (!ret)
+			ret = result_read_rows(b->dir, in_b);
+		json_object_foreach(json_object_get(in_a->summary, "latencies"), name, latency) {
+			if (ret || !json_object_get(json_object_get(in_b->summary, "latencies"), name))
+				continue;
+			ret = compare_values_of(in_a, in_b, name, &c);
+			if (!ret)
+				ret = found(data, in_a->id, name, &c);
+		}
+		result_drop_rows(in_a);
+		result_drop_rows(in_b);
+	}
 	return ret;
 }

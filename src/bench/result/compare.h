@@ -26,9 +26,11 @@ const char *compare_verdict_name(enum compare_verdict v);
 int compare_values(const int64_t *a, size_t count_a, const int64_t *b, size_t count_b,
 		   struct compare_latency *out);
 
-/* The latency `name` of a case that both runs have; their rows are read. 0; -ENOENT: B does not
- * have it; or another negative errno. */
-int compare_case(const char *dir_a, struct result_read *a, const char *dir_b,
-		 struct result_read *b, const char *name, struct compare_latency *out);
+/* Calls `found`, which returns 0 or a negative errno, for each latency of each case that both runs
+ * have. Their rows are read case by case. 0 or a negative errno. */
+int compare_folders(struct result_folder *a, struct result_folder *b,
+		    int (*found)(void *data, const char *id, const char *latency,
+				 const struct compare_latency *c),
+		    void *data);
 
 #endif

@@ -227,7 +227,7 @@ static json_t *load(void)
 	return json_pack("[f, f, f]", l[0], l[1], l[2]);
 }
 
-static json_t *strings(int argc, char *const *argv)
+json_t *machine_command(int argc, char *const *argv)
 {
 	json_t *list = json_array();
 
@@ -258,7 +258,7 @@ json_t *machine_describe(int argc, char *const *argv)
 			"memory", memory(), "limits", limits(), "load", load(),
 			"busbar", "version", BENCH_VERSION, "compiler", BENCH_COMPILER,
 			"optimized", BENCH_OPTIMIZED, "sanitizer", BENCH_SANITIZER,
-			"command", strings(argc, argv));
+			"command", machine_command(argc, argv));
 	json_decref(cmdline);
 	return all;
 }

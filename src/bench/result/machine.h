@@ -36,6 +36,9 @@ json_t *machine_describe(int argc, char *const *argv);
  * NULL). */
 json_t *machine_floor(const atomic_bool *stop);
 
+/* The words of a command line. */
+json_t *machine_command(int argc, char *const *argv);
+
 /* The text of a file without white space at its end, or null. For short files of the
  * kernel. */
 json_t *machine_file(const char *path);

@@ -131,26 +131,20 @@ static int read_case(const char *dir, const char *id, struct result_read *c)
 	return ret;
 }
 
-static int read_cases(const char *dir, const json_t *run, struct result_read **out,
-		      size_t *count)
+static int read_cases(struct result_folder *f)
 {
 	struct names n = { .name = NULL };
-	struct result_read *cases = NULL;
-	int ret = list_folders(dir, &n);
+	int ret = list_folders(f->dir, &n);
 
 	if (!ret) {
-		order_names(&n, run);
-		cases = calloc(n.count + 1, sizeof(*cases));
-		ret = cases ? 0 : -ENOMEM;
+		order_names(&n, f->run);
+		f->cases = calloc(n.count + 1, sizeof(*f->cases));
+		ret = f->cases ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; !ret && i < n.count; i++)
-		ret = read_case(dir, n.name[i], &cases[i]);
-	if (ret && cases) {
-		result_read_free(cases, n.count);
-		cases = NULL;
+	while (!ret && f->count < n.count) {
+		ret = read_case(f->dir, n.name[f->count], &f->cases[f->count]);
+		f->count++;
 	}
-	*out = cases;
-	*count = n.count;
 	free_names(&n);
 	return ret;
 }
@@ -170,37 +164,39 @@ static int read_run(const char *dir, json_t **run)
 	return ret;
 }
 
-int result_read_run(const char *dir, json_t **run, json_t **machine,
-		    struct result_read **cases, size_t *count)
+int result_folder_open(const char *dir, struct result_folder *f)
 {
-	json_t *r = NULL, *m = NULL;
-	int ret = read_run(dir, &r);
+	int ret;
 
-	if (!ret)
-		ret = files_read_json(dir, "machine.json", &m);
-	if (ret == -ENOENT && r)
-		ret = 0; /* it was ended while it measured the floor */
-	if (!ret)
-		ret = read_cases(dir, r, cases, count);
-	if (ret) {
-		json_decref(r);
-		json_decref(m);
+	*f = (struct result_folder){ .dir = dir };
+	ret = read_run(dir, &f->run);
+	if (ret)
 		return ret;
-	}
-	*run = r;
-	*machine = m;
-	return 0;
+	ret = files_read_json(dir, "machine.json", &f->machine);
+	/* It may have been ended while it measured the floor. */
+	return ret && ret != -ENOENT ? ret : read_cases(f);
 }
 
-void result_read_free(struct result_read *cases, size_t count)
+void result_folder_close(struct result_folder *f)
 {
-	for (size_t i = 0; cases && i < count; i++) {
-		struct result_read *c = &cases[i];
+	for (size_t i = 0; i < f->count; i++) {
+		struct result_read *c = &f->cases[i];
 
 		result_drop_rows(c);
 		json_decref(c->description);
 		json_decref(c->summary);
 		free(c->id);
 	}
-	free(cases);
+	free(f->cases);
+	json_decref(f->run);
+	json_decref(f->machine);
+	*f = (struct result_folder){ .dir = NULL };
+}
+
+struct result_read *result_folder_find(const struct result_folder *f, const char *id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (!strcmp(f->cases[i].id, id))
+			return &f->cases[i];
+	return NULL;
 }

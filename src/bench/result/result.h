@@ -133,6 +133,8 @@ int result_case_rows(struct result_case *c, const struct result_column *columns,
 		     size_t columns_count, size_t rows,
 		     const struct result_latency *latencies, size_t latencies_count);
 int result_case_figure(struct result_case *c, const struct result_figure *figure);
+/* All of them but those whose name is NULL. */
+int result_case_figures(struct result_case *c, const struct result_figure *figures, size_t count);
 /* What is known of it so far, in the form of summary.json; borrowed until its end. */
 const json_t *result_case_summary(const struct result_case *c);
 /* Writes the summary and makes the case visible; frees it also on an error. */
@@ -152,12 +154,21 @@ struct result_read {
 	int64_t **values; /* [column][row] */
 };
 
-/* All complete cases of a run in the order of their ids' first appearance in run.json, else
- * alphabetical. Damaged files are named in the log and give -EBADMSG; no run: -ENOENT.
- * `machine` is NULL in a run without machine.json. `run` and `machine` are the caller's
- * (json_decref()); free the cases with result_read_free(). */
-int result_read_run(const char *dir, json_t **run, json_t **machine,
-		    struct result_read **cases, size_t *count);
+/* A run as it lies in a folder. */
+struct result_folder {
+	const char *dir;           /* borrowed */
+	json_t *run, *machine;     /* machine: NULL in a run without machine.json */
+	struct result_read *cases; /* the complete ones, in the order of their ids' first appearance
+				    * in run.json, else alphabetical */
+	size_t count;
+};
+
+/* 0; damaged files are named in the log and give -EBADMSG; no run: -ENOENT. Free it with
+ * result_folder_close(), also after an error. */
+int result_folder_open(const char *dir, struct result_folder *f);
+void result_folder_close(struct result_folder *f);
+/* The case of this id; NULL: there is none. */
+struct result_read *result_folder_find(const struct result_folder *f, const char *id);
 /* Loads the columns of raw.bin; every size is checked against the file's. A case without
  * raw.bin has 0 columns and 0 rows. */
 int result_read_rows(const char *dir, struct result_read *c);
@@ -167,6 +178,5 @@ void result_drop_rows(struct result_read *c);
  * is no such latency. After result_read_rows(). */
 int result_read_latency(const struct result_read *c, const char *name, int64_t **values,
 			size_t *count);
-void result_read_free(struct result_read *cases, size_t count);
 
 #endif

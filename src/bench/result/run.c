@@ -47,23 +47,11 @@ int result_run_write(const struct result_run *run)
 	return files_write_json(run->dir, RUN_FILE, run->run);
 }
 
-static json_t *command_of(const struct result_options *o)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < o->argc; i++) {
-		json_t *word = json_string(o->argv[i]);
-
-		json_array_append_new(list, word ? word : json_null());
-	}
-	return list;
-}
-
 static int start_anew(struct result_run *run, const struct result_options *o)
 {
 	run->run = json_pack("{s:i, s:s, s:s, s:o, s:o, s:n, s:[], s:[], s:[]}",
 			     "layout", RESULT_LAYOUT, "suite", o->suite,
-			     "version", BENCH_VERSION, "command", command_of(o),
+			     "version", BENCH_VERSION, "command", machine_command(o->argc, o->argv),
 			     "start", now(), "end", "resumed", "cases", "left_out");
 	return run->run ? result_run_write(run) : -ENOMEM;
 }

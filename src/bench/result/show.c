@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/result/budget.h"
+#include "bench/result/number.h"
 #include "util/container_of.h"
 
 const char *show_ns(double ns, char buf[32])
@@ -25,18 +26,11 @@ const char *show_ns(double ns, char buf[32])
 	return buf;
 }
 
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *text = json_string_value(json_object_get(o, key));
-
-	return text ? text : "";
-}
-
 static const char *ns_of(const json_t *latency, const char *key, char buf[32])
 {
-	const json_t *v = json_object_get(latency, key);
+	double v = number_of(latency, key);
 
-	return json_is_number(v) ? show_ns(json_number_value(v), buf) : "-";
+	return isnan(v) ? "-" : show_ns(v, buf);
 }
 
 static void brief_latency(FILE *f, const char *name, const json_t *latency)
@@ -49,17 +43,16 @@ static void brief_latency(FILE *f, const char *name, const json_t *latency)
 
 static void print_figure(FILE *f, const json_t *figure)
 {
-	const json_t *value = json_object_get(figure, "value");
-
 	const char *unit = text_of(figure, "unit");
+	double value = number_of(figure, "value");
 	char buf[32];
 
-	if (json_is_number(value) && !strcmp(unit, "ns"))
-		fputs(show_ns(json_number_value(value), buf), f);
-	else if (json_is_number(value))
-		fprintf(f, "%.6g%s%s", json_number_value(value), *unit ? " " : "", unit);
-	else
+	if (isnan(value))
 		fputs("-", f);
+	else if (!strcmp(unit, "ns"))
+		fputs(show_ns(value, buf), f);
+	else
+		fprintf(f, "%.6g%s%s", value, *unit ? " " : "", unit);
 }
 
 void show_brief(FILE *f, const json_t *summary)

@@ -3,21 +3,9 @@
 #include "bench/result/statistics.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "util/container_of.h"
-
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-void statistics_sort(int64_t *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare);
-}
+#include "util/order.h"
 
 int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent)
 {
@@ -94,7 +82,7 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 				  .middle = NAN, .skewness = NAN, .share_above = NAN };
 	if (!count)
 		return;
-	statistics_sort(values, count);
+	order_int64(values, count);
 	s->min = values[0];
 	s->max = values[count - 1];
 	moments(values, count, s);

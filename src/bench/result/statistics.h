@@ -23,8 +23,6 @@ struct statistics {
 	double share_above;     /* of `limit`, 0 to 1 */
 };
 
-void statistics_sort(int64_t *values, size_t count);
-
 /* Sorts `values`. All members are 0 (NAN) for count 0. */
 void statistics_of(int64_t *values, size_t count, int64_t limit, struct statistics *s);
 

@@ -2,12 +2,12 @@
 /* One latency of summary.json, from the columns of a case. */
 #define LOG_ROOM "bench/result"
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/result/latency.h"
+#include "bench/result/number.h"
 #include "bench/result/run_private.h"
 #include "bench/result/statistics.h"
 #include "util/container_of.h"
@@ -36,12 +36,6 @@ size_t latency_values(const int64_t *from, const int64_t *to, size_t rows,
 	return count;
 }
 
-/* JSON has no NAN. */
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static void add_values(json_t *o, const struct statistics *s)
 {
 	static const double percents[] = STATISTICS_PERCENTS;
@@ -54,11 +48,11 @@ static void add_values(json_t *o, const struct statistics *s)
 		json_object_set_new(o, key, json_integer(s->percentile[i]));
 	}
 	json_object_set_new(o, "max", json_integer(s->max));
-	json_object_set_new(o, "mean", number(s->mean));
-	json_object_set_new(o, "middle", number(s->middle));
-	json_object_set_new(o, "deviation", number(s->deviation));
-	json_object_set_new(o, "skewness", number(s->skewness));
-	json_object_set_new(o, "share_above", number(s->share_above));
+	json_object_set_new(o, "mean", number_json(s->mean));
+	json_object_set_new(o, "middle", number_json(s->middle));
+	json_object_set_new(o, "deviation", number_json(s->deviation));
+	json_object_set_new(o, "skewness", number_json(s->skewness));
+	json_object_set_new(o, "share_above", number_json(s->share_above));
 }
 
 int summary_latency(const struct result_latency *latency,

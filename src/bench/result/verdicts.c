@@ -74,47 +74,40 @@ static double best_copy(const json_t *floor)
 
 /* Values that are better than the machine's own floor: then the floor was measured while the
  * machine was slower than it can be, or what is called by that name is something else. */
-static json_t *below_floor(const json_t *machine, const struct result_read *cases, size_t count)
+static json_t *below_floor(const struct result_folder *f)
 {
-	const json_t *floor = json_object_get(machine, "floor");
+	const json_t *floor = json_object_get(f->machine, "floor");
 	double line = number_of(json_object_get(floor, "cacheline_oneway_ns"), "best");
 	double copy = best_copy(floor);
 	json_t *list = json_array();
 	int ret = list ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !ret && i < count; i++) {
-		ret = mark_latencies(list, &cases[i], line);
+	for (size_t i = 0; !ret && i < f->count; i++) {
+		ret = mark_latencies(list, &f->cases[i], line);
 		if (!ret)
-			ret = mark_payload(list, &cases[i], copy);
+			ret = mark_payload(list, &f->cases[i], copy);
 	}
 	return list;
 }
 
-json_t *verdicts_of(const char *dir, const json_t *run, const json_t *machine,
-		    const struct result_read *cases, size_t count)
+json_t *verdicts_of(const struct result_folder *f)
 {
-	json_t *disturbance = json_object_get(run, "disturbance");
-	json_t *shapes = shapes_evaluate(dir, disturbance, cases, count);
+	json_t *disturbance = json_object_get(f->run, "disturbance");
+	json_t *shapes = shapes_evaluate(f->dir, disturbance, f->cases, f->count);
 
 	return json_pack("{s:i, s:O?, s:o, s:o}", "layout", RESULT_LAYOUT, "disturbance",
 			 disturbance, "shapes", shapes, "below_floor",
-			 below_floor(machine, cases, count));
+			 below_floor(f));
 }
 
 int verdicts_read(const char *dir, json_t **verdicts)
 {
-	struct result_read *cases;
-	json_t *run, *machine;
-	size_t count;
-	int ret = result_read_run(dir, &run, &machine, &cases, &count);
+	struct result_folder f;
+	int ret = result_folder_open(dir, &f);
 
-	if (ret)
-		return ret;
-	*verdicts = verdicts_of(dir, run, machine, cases, count);
-	json_decref(run);
-	json_decref(machine);
-	result_read_free(cases, count);
-	return *verdicts ? 0 : -ENOMEM;
+	*verdicts = ret ? NULL : verdicts_of(&f);
+	result_folder_close(&f);
+	return ret ? ret : *verdicts ? 0 : -ENOMEM;
 }
 
 static const char *shown(const json_t *one, const char *key, char buf[32])

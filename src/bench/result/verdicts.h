@@ -15,11 +15,10 @@
 
 #define VERDICTS_FILE "verdicts.json"
 
-struct result_read;
+struct result_folder;
 
-/* Of a run as result_read_run() gives it; `machine` may be NULL. NULL without memory. */
-json_t *verdicts_of(const char *dir, const json_t *run, const json_t *machine,
-		    const struct result_read *cases, size_t count);
+/* Of a run that was read. NULL without memory. */
+json_t *verdicts_of(const struct result_folder *f);
 
 /* The same of a folder. 0 or a negative errno, logged. */
 int verdicts_read(const char *dir, json_t **verdicts);

@@ -244,18 +244,14 @@ static int file(const struct ripc_bench *b, struct result_case *result)
 		{ "mean_ns", "mean round trip", "ns", sum },
 		{ "first_ns", "first one, with finding and connecting", "ns",
 		  (double)b->first_ns },
-		{ "rate_mbs", "bytes fetched in that time", "MB/s",
+		{ b->fetch ? "rate_mbs" : NULL, "bytes fetched in that time", "MB/s",
 		  (double)b->size * 1e3 / sum },
-		{ "registrations", "registrations of memory behind the warm-up", "",
+		{ b->tcp ? NULL : "registrations", "registrations of memory behind the warm-up", "",
 		  (double)(b->registrations + b->server_registrations - b->server_warm) },
-		{ "returned", "answers that came in return buffers", "", (double)b->returned },
+		{ b->pushed ? "returned" : NULL, "answers that came in return buffers", "", (double)b->returned },
 	};
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(figures); i++)
-		if (i < 2 || (i == 2 && b->fetch) || (i == 3 && !b->tcp) ||
-		    (i == 4 && b->pushed))
-			ret = result_case_figure(result, &figures[i]);
-	return ret;
+	return ret ? ret : result_case_figures(result, figures, ARRAY_SIZE(figures));
 }
 
 static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)

@@ -16,13 +16,6 @@
 
 #define FLOOR_KEY "cacheline_oneway_ns"
 
-struct side {
-	const char *dir;
-	json_t *run, *machine;
-	struct result_read *cases;
-	size_t count;
-};
-
 static void print_help(FILE *f)
 {
 	fputs("usage: busbar bench compare A B [--json]\n"
@@ -36,15 +29,7 @@ static void print_help(FILE *f)
 	      "  -h, --help   this text\n", f);
 }
 
-static struct result_read *find(const struct side *s, const char *id)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (!strcmp(s->cases[i].id, id))
-			return &s->cases[i];
-	return NULL;
-}
-
-static double floor_of(const struct side *s)
+static double floor_of(const struct result_folder *s)
 {
 	const json_t *floor = json_object_get(s->machine, "floor");
 
@@ -52,79 +37,55 @@ static double floor_of(const struct side *s)
 }
 
 /* Names of cases that only `a` has. */
-static json_t *only_in(const struct side *a, const struct side *b)
+static json_t *only_in(const struct result_folder *a, const struct result_folder *b)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < a->count; i++)
-		if (!find(b, a->cases[i].id))
+		if (!result_folder_find(b, a->cases[i].id))
 			json_array_append_new(list, json_string(a->cases[i].id));
 	return list;
 }
 
-static int add_case(struct side *a, struct side *b, struct result_read *in_a,
-		    struct result_read *in_b, json_t *list)
+static int add_latency(void *list, const char *id, const char *latency,
+		       const struct compare_latency *c)
 {
-	const char *name;
-	json_t *latency;
-	int ret = 0;
-
-	json_object_foreach(json_object_get(in_a->summary, "latencies"), name, latency) {
-		struct compare_latency c;
-
-		ret = compare_case(a->dir, in_a, b->dir, in_b, name, &c);
-		if (ret == -ENOENT) {
-			ret = 0;
-			continue;
-		}
-		if (ret)
-			break;
-		json_array_append_new(list, json_pack(
-			"{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "id", in_a->id,
-			"latency", name, "count_a", (json_int_t)c.count_a, "count_b",
-			(json_int_t)c.count_b, "median_a_ns", number_json(c.median_a),
-			"median_b_ns", number_json(c.median_b), "ratio", number_json(c.ratio),
-			"low", number_json(c.low), "high", number_json(c.high), "verdict",
-			compare_verdict_name(c.verdict)));
-	}
-	result_drop_rows(in_a);
-	result_drop_rows(in_b);
-	return ret;
+	return json_array_append_new(list, json_pack(
+		"{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "id", id,
+		"latency", latency, "count_a", (json_int_t)c->count_a, "count_b",
+		(json_int_t)c->count_b, "median_a_ns", number_json(c->median_a),
+		"median_b_ns", number_json(c->median_b), "ratio", number_json(c->ratio),
+		"low", number_json(c->low), "high", number_json(c->high), "verdict",
+		compare_verdict_name(c->verdict))) ? -ENOMEM : 0;
 }
 
 /* All that is printed, as one object. */
-static int compare(struct side *a, struct side *b, json_t **out)
+static int compare(struct result_folder *a, struct result_folder *b, json_t **out)
 {
 	json_t *list = json_array();
-	int ret = 0;
+	int ret = compare_folders(a, b, add_latency, list);
 
-	for (size_t i = 0; !ret && i < a->count; i++) {
-		struct result_read *in_b = find(b, a->cases[i].id);
-
-		if (in_b)
-			ret = add_case(a, b, &a->cases[i], in_b, list);
-	}
 	*out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "a", a->dir, "b", b->dir,
 			 "floor_a_ns", number_json(floor_of(a)), "floor_b_ns", number_json(floor_of(b)),
 			 "cases", list, "only_a", only_in(a, b), "only_b", only_in(b, a));
 	return ret;
 }
 
-static const char *text_of(const json_t *o, const char *key)
+static const char *known(const json_t *o, const char *key)
 {
-	const char *s = json_string_value(json_object_get(o, key));
+	const char *text = text_of(o, key);
 
-	return s ? s : "?";
+	return *text ? text : "?";
 }
 
-static void print_side(const char *name, const struct side *s)
+static void print_side(const char *name, const struct result_folder *s)
 {
 	char buf[32];
 	double floor = floor_of(s);
 
-	printf("%s  %s: %s, %s, %s", name, s->dir, text_of(s->run, "suite"),
-	       text_of(s->run, "start"),
-	       text_of(json_object_get(s->machine, "cpu"), "model"));
+	printf("%s  %s: %s, %s, %s", name, s->dir, known(s->run, "suite"),
+	       known(s->run, "start"),
+	       known(json_object_get(s->machine, "cpu"), "model"));
 	if (isfinite(floor))
 		printf(", cache line %s", show_ns(floor, buf));
 	putchar('\n');
@@ -132,10 +93,10 @@ static void print_side(const char *name, const struct side *s)
 
 static void print_ns(const json_t *o, const char *key)
 {
-	const json_t *v = json_object_get(o, key);
+	double v = number_of(o, key);
 	char buf[32];
 
-	printf(" %10s", json_is_number(v) ? show_ns(json_number_value(v), buf) : "-");
+	printf(" %10s", isnan(v) ? "-" : show_ns(v, buf));
 }
 
 static void print_list(const char *what, const json_t *list)
@@ -151,7 +112,7 @@ static void print_list(const char *what, const json_t *list)
 	putchar('\n');
 }
 
-static void print_machines(const struct side *a, const struct side *b)
+static void print_machines(const struct result_folder *a, const struct result_folder *b)
 {
 	double ratio = floor_of(b) / floor_of(a);
 
@@ -160,7 +121,7 @@ static void print_machines(const struct side *a, const struct side *b)
 		       "%.2f times as long\n", ratio > 1 ? "slower" : "faster", ratio);
 }
 
-static void print_text(const struct side *a, const struct side *b, const json_t *all)
+static void print_text(const struct result_folder *a, const struct result_folder *b, const json_t *all)
 {
 	const json_t *list = json_object_get(all, "cases"), *c;
 	size_t i;
@@ -171,22 +132,20 @@ static void print_text(const struct side *a, const struct side *b, const json_t 
 	printf("\n%-32s %-12s %10s %10s %8s %17s  B is\n", "case", "latency", "median A",
 	       "median B", "B / A", "95 % interval");
 	json_array_foreach(list, i, c) {
-		const json_t *ratio = json_object_get(c, "ratio");
+		double ratio = number_of(c, "ratio");
+		double low = number_of(c, "low"), high = number_of(c, "high");
 		char interval[40] = "-";
 
-		printf("%-32s %-12s", text_of(c, "id"), text_of(c, "latency"));
+		printf("%-32s %-12s", known(c, "id"), known(c, "latency"));
 		print_ns(c, "median_a_ns");
 		print_ns(c, "median_b_ns");
-		if (json_is_number(json_object_get(c, "low")) &&
-		    json_is_number(json_object_get(c, "high")))
-			snprintf(interval, sizeof(interval), "%.3f to %.3f",
-				 json_number_value(json_object_get(c, "low")),
-				 json_number_value(json_object_get(c, "high")));
-		if (json_is_number(ratio))
-			printf(" %8.3f", json_number_value(ratio));
-		else
+		if (!isnan(low) && !isnan(high))
+			snprintf(interval, sizeof(interval), "%.3f to %.3f", low, high);
+		if (isnan(ratio))
 			printf(" %8s", "-");
-		printf(" %17s  %s\n", interval, text_of(c, "verdict"));
+		else
+			printf(" %8.3f", ratio);
+		printf(" %17s  %s\n", interval, known(c, "verdict"));
 	}
 	if (!json_array_size(list))
 		puts("(the runs have no latency of a case in common)");
@@ -194,30 +153,26 @@ static void print_text(const struct side *a, const struct side *b, const json_t 
 	print_list("B", json_object_get(all, "only_b"));
 }
 
-static int compare_dirs(struct side *a, struct side *b, bool json)
+static int compare_dirs(const char *dir_a, const char *dir_b, bool json)
 {
+	struct result_folder a, b = { .dir = NULL };
 	json_t *all = NULL;
-	int ret = result_read_run(a->dir, &a->run, &a->machine, &a->cases, &a->count);
+	int ret = result_folder_open(dir_a, &a);
 
 	if (!ret)
-		ret = result_read_run(b->dir, &b->run, &b->machine, &b->cases, &b->count);
+		ret = result_folder_open(dir_b, &b);
 	if (!ret)
-		ret = compare(a, b, &all);
+		ret = compare(&a, &b, &all);
 	if (!ret && json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
 	} else if (!ret) {
-		print_text(a, b, all);
+		print_text(&a, &b, all);
 	}
 	json_decref(all);
+	result_folder_close(&a);
+	result_folder_close(&b);
 	return ret ? BENCH_FAILED : BENCH_OK;
-}
-
-static void free_side(struct side *s)
-{
-	result_read_free(s->cases, s->count);
-	json_decref(s->run);
-	json_decref(s->machine);
 }
 
 int bench_compare_main(int argc, char **argv)
@@ -227,9 +182,8 @@ int bench_compare_main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct side a = { .dir = NULL }, b = { .dir = NULL };
 	bool json = false;
-	int opt, status;
+	int opt;
 
 	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
 		if (opt == 'h') {
@@ -244,10 +198,5 @@ int bench_compare_main(int argc, char **argv)
 		log_error("two folders are needed: busbar bench compare A B");
 		return BENCH_USAGE;
 	}
-	a.dir = argv[optind];
-	b.dir = argv[optind + 1];
-	status = compare_dirs(&a, &b, json);
-	free_side(&a);
-	free_side(&b);
-	return status;
+	return compare_dirs(argv[optind], argv[optind + 1], json);
 }

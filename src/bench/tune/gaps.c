@@ -11,6 +11,7 @@
 #include "bench/tune/measure.h"
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 /* More than these are counted, and not looked at for a period. */
 #define GAPS_MAX 4096
@@ -20,17 +21,10 @@
 /* Fewer say nothing about a period. */
 #define REGULAR_MIN 5
 
-static int compare_u64(const void *a, const void *b)
+static uint64_t median(int64_t *values, size_t count)
 {
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static uint64_t median(uint64_t *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare_u64);
-	return values[count / 2];
+	order_int64(values, count);
+	return (uint64_t)values[count / 2];
 }
 
 /* Is `interval` one to three times the period, within a tenth of the period? */
@@ -52,22 +46,23 @@ static bool is_by(const struct tune_gap *gap, enum tune_taker taker)
 static bool find_period(const struct tune_gap *gaps, size_t count, enum tune_taker taker,
 			uint64_t least, struct tune_taken *out)
 {
-	uint64_t *interval = malloc((count + 1) * sizeof(*interval));
-	uint64_t *length = malloc((count + 1) * sizeof(*length)), last = 0, period = 0;
+	int64_t *interval = malloc((count + 1) * sizeof(*interval));
+	int64_t *length = malloc((count + 1) * sizeof(*length));
+	uint64_t last = 0, period = 0;
 	size_t n = 0, fitting = 0;
 
 	for (size_t i = 0; interval && length && i < count; i++) {
 		if (!is_by(&gaps[i], taker) || gaps[i].ns < least)
 			continue;
-		length[n] = gaps[i].ns;
-		interval[n++] = gaps[i].at_ns - last;
+		length[n] = (int64_t)gaps[i].ns;
+		interval[n++] = (int64_t)(gaps[i].at_ns - last);
 		last = gaps[i].at_ns;
 	}
 	/* The first one is no interval. */
 	if (n > REGULAR_MIN) {
 		period = median(interval + 1, n - 1);
 		for (size_t i = 1; i < n && period; i++)
-			fitting += fits(interval[i], period);
+			fitting += fits((uint64_t)interval[i], period);
 	}
 	if (period && fitting * 5 >= (n - 1) * 4) {
 		out->period_ns = period;

@@ -19,6 +19,7 @@
 #include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 #define WAKES 80
 #define WAKE_NS 500000
@@ -42,16 +43,9 @@ int tune_latency_request(const char *root, int32_t latency_us)
 	return fd;
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static double median_of(double *values, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare_double);
+	order_doubles(values, count);
 	return values[count / 2];
 }
 

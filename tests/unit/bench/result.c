@@ -99,11 +99,17 @@ static void assert_file(const char *name, const char *expected)
 	assert_string_equal(text, expected);
 }
 
+static struct result_folder folder; /* that read_all() opened */
+
 static void read_all(struct result_read **cases, size_t *count)
 {
-	json_t *run, *machine;
+	const json_t *run, *machine;
 
-	assert_int_equal(result_read_run(dir, &run, &machine, cases, count), 0);
+	assert_int_equal(result_folder_open(dir, &folder), 0);
+	*cases = folder.cases;
+	*count = folder.count;
+	run = folder.run;
+	machine = folder.machine;
 	assert_string_equal(json_string_value(json_object_get(run, "suite")), "quick");
 	assert_string_equal(json_string_value(json_array_get(
 				    json_object_get(run, "command"), 1)), "bench");
@@ -111,8 +117,6 @@ static void read_all(struct result_read **cases, size_t *count)
 						   "model")));
 	assert_true(json_is_object(json_object_get(machine, "kernel")));
 	assert_null(json_object_get(machine, "floor"));
-	json_decref(run);
-	json_decref(machine);
 }
 
 static void what_is_written_is_read_back(void **state)
@@ -152,7 +156,7 @@ static void what_is_written_is_read_back(void **state)
 	assert_int_equal(values[1], 110);
 	assert_int_equal(values[2], 70);
 	free(values);
-	result_read_free(cases, 2);
+	result_folder_close(&folder);
 }
 
 static void a_run_goes_on_where_it_was_ended(void **state)
@@ -169,7 +173,7 @@ static void a_run_goes_on_where_it_was_ended(void **state)
 	/* Not whole yet, so nobody sees it; and then it never was. */
 	assert_false(result_case_done(run, "A1_UC"));
 	read_all(&cases, &count);
-	result_read_free(cases, count);
+	result_folder_close(&folder);
 	assert_int_equal(count, 2);
 	result_case_abandon(c);
 	assert_int_equal(result_run_left_out(run, "A1_UC", "A1", "no UC"), 0);
@@ -178,7 +182,7 @@ static void a_run_goes_on_where_it_was_ended(void **state)
 	read_all(&cases, &count);
 	assert_int_equal(count, 3);
 	assert_string_equal(cases[2].id, "A1_UC");
-	result_read_free(cases, count);
+	result_folder_close(&folder);
 	assert_int_equal(open_run("floor", &other), -EEXIST);
 	assert_non_null(strstr(logged, "of the suite 'quick', not of 'floor'"));
 }
@@ -223,7 +227,7 @@ static void a_case_without_rows_has_figures(void **state)
 	json_unpack(cases[count - 1].summary, "{s:{s:{s:F}}}", "figures", "cacheline", "value",
 		    &value);
 	assert_true(value == 51.5);
-	result_read_free(cases, count);
+	result_folder_close(&folder);
 }
 
 /* Cuts raw.bin or changes one byte; the case must then be refused. */
@@ -247,15 +251,12 @@ static void spoil(off_t length, off_t at, char byte)
 	assert_int_equal(result_read_rows(dir, &cases[1]), -EBADMSG);
 	assert_null(cases[1].values);
 	assert_non_null(strstr(logged, "A1_RC/raw.bin is damaged"));
-	result_read_free(cases, count);
+	result_folder_close(&folder);
 }
 
 static void damage_is_found_and_named(void **state)
 {
 	char *path = files_path(dir, "cases/A1_UC/summary.json");
-	struct result_read *cases;
-	json_t *run, *machine;
-	size_t count;
 
 	spoil(-1, 24, 1);   /* the first column's name is no text */
 	spoil(-1, 23, 127); /* more rows than a file can have */
@@ -263,12 +264,15 @@ static void damage_is_found_and_named(void **state)
 	spoil(10, -1, 0);
 	spoil(0, -1, 0);
 	assert_int_equal(truncate(path, 20), 0);
-	assert_int_equal(result_read_run(dir, &run, &machine, &cases, &count), -EBADMSG);
+	assert_int_equal(result_folder_open(dir, &folder), -EBADMSG);
+	result_folder_close(&folder);
 	assert_non_null(strstr(logged, "A1_UC/summary.json"));
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(result_read_run(dir, &run, &machine, &cases, &count), -EBADMSG);
+	assert_int_equal(result_folder_open(dir, &folder), -EBADMSG);
+	result_folder_close(&folder);
 	assert_non_null(strstr(logged, "A1_UC is damaged: it has no summary.json"));
-	assert_int_equal(result_read_run("/nowhere", &run, &machine, &cases, &count), -ENOENT);
+	assert_int_equal(result_folder_open("/nowhere", &folder), -ENOENT);
+	result_folder_close(&folder);
 	free(path);
 }
 

@@ -362,7 +362,7 @@ static void values_better_than_the_floor_are_marked(void **state)
 	burst(&r, "B1", "UC", 260, 2);
 	json_object_set_new(json_object_get(r.cases[1].summary, "figures"), "bandwidth",
 			    json_pack("{s:s, s:f}", "unit", "MB/s", "value", 91000.0));
-	all = verdicts_of(NULL, run, machine, r.cases, r.count);
+	all = verdicts_of(&(struct result_folder){ NULL, run, machine, r.cases, r.count });
 	list = json_object_get(all, "below_floor");
 	assert_int_equal(json_array_size(list), 2);
 	assert_string_equal(text(json_array_get(list, 0), "case"), "B1_RC");
