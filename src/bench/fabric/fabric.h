@@ -9,8 +9,6 @@
 
 #include "bench/kind/kind.h"
 
-extern const struct bench_kind bench_kind_fabric;
-
 /* Private to the folder: the two measures. As bench_kind's run(). */
 int fabric_bench_simulate(const json_t *parameters, const struct bench_context *context);
 int fabric_bench_sweep(const json_t *parameters, const struct bench_context *context);

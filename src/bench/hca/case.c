@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/hca/parameters.h"
 #include "util/log.h"
 
 #define UD_SIZE_MAX 4096

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bench/result/result.h"
+#include "bench/kind/kind.h"
 #include "util/container_of.h"
 
 #define HCA_NAME_MAX 64
@@ -94,6 +94,8 @@ struct hca_shared {
 	/* The message that all requests point at, whose first word `stamp` is overwritten. */
 	char *stamped;
 };
+
+extern const struct bench_parameter hca_parameters[];
 
 /* A case from the parameters of bench_kind_hca, with all defaults. `scale` is of the
  * number of messages; what is not above 0 changes nothing. 0; or -EINVAL, logged: parameters

@@ -8,10 +8,6 @@
 #ifndef BENCH_HCA_HCA_H
 #define BENCH_HCA_HCA_H
 
-#include "bench/kind/kind.h"
-
-extern const struct bench_kind bench_kind_hca;
-
 /* `busbar bench hca --server ...`; exit statuses as in kind/command.h. */
 int bench_hca_server_main(int argc, char **argv);
 

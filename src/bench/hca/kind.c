@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kind "hca" of benchmark suites; see hca.h. */
 #define LOG_ROOM "bench/hca"
-#include "bench/hca/hca.h"
 
 #include <unistd.h>
 
 #include "bench/hca/case.h"
-#include "bench/hca/parameters.h"
 #include "bench/hca/remote.h"
 #include "util/log.h"
 

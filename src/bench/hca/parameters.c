@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of parameters of the kind "hca". */
-#include "bench/hca/parameters.h"
+#include "bench/hca/case.h"
 
 const struct bench_parameter hca_parameters[] = {
 	{ "type", 's', "RC|UC|UD", "RC", "service type" },

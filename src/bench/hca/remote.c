@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/hca/remote_parts.h"
 #include "gateway/base/lookup.h"
 #include "util/log.h"
 

@@ -13,8 +13,8 @@
 
 #include "bench/hca/case.h"
 #include "bench/hca/hca.h"
+#include "bench/kind/kind.h"
 #include "bench/hca/remote.h"
-#include "bench/hca/remote_parts.h"
 #include "bench/kind/command.h"
 #include "bench/kind/parameters.h"
 #include "util/log.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kind "mpi" of benchmark suites; see mpi.h. */
 #define LOG_ROOM "bench/mpi"
-#include "bench/mpi/mpi.h"
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/kind/kind.h"
 #include "bench/mpi/launch.h"
 #include "bench/mpi/output.h"
 #include "bench/mpi/packets.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The gateways of a case as configurations; see medium.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/node/logged.h"
 #include "bench/node/medium.h"
+#include "bench/tune/tree.h"
 #include "gateway/sample/sample.h"
-
-#include <stdio.h>
 
 /* Pieces in which a recording in memory grows; the first 8 are there from the start. */
 #define PIECE_BYTES (64u << 10)
@@ -23,16 +23,11 @@ size_t bench_node_record_bytes(const struct bench_node_settings *s)
 
 uint64_t bench_node_memory_bytes(void)
 {
-	uint64_t kib = UINT64_MAX >> 10;
-	char line[128];
-	FILE *f = fopen("/proc/meminfo", "re");
+	const struct tune_tree host = { .root = "" };
+	char kib[32];
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %ju", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib << 10;
+	return tune_tree_value(&host, "/proc/meminfo", "MemAvailable", kib, sizeof(kib)) ?
+		       UINT64_MAX : strtoull(kib, NULL, 10) << 10;
 }
 
 /*
@@ -104,20 +99,13 @@ static json_t *medium_end(const struct bench_node_settings *s,
 			  enum bench_node_end end)
 {
 	const struct bench_node_medium *m = s->medium;
-	json_t *(*make)(const struct bench_node_settings *) =
-		end == BENCH_NODE_TARGET ? m->target : m->source;
-	json_t *o = make ? make(s) : json_pack("{ss}", "type", s->node);
+	const char *type = m->node ? m->node : m->type ? m->type : s->node;
+	json_t *o = bench_node_keys(s, type, end == BENCH_NODE_TARGET ? m->target : m->source);
 
-	if (!make && end == BENCH_NODE_TARGET)
-		json_object_set_new(o, "in", json_pack("{s{si ss}}", "signals",
-						       "count", (int)s->values,
-						       "type", "float"));
 	if (s->budget)
 		json_object_set_new(o, "budget",
 				    json_string(end == BENCH_NODE_SOURCE ? "source.budget" :
 									   "target.budget"));
-	if (!make && end == BENCH_NODE_SOURCE)
-		json_object_set_new(o, "out", json_object());
 	let_go(o, "out", s->out, "max_wrs", "periodic_signaling");
 	let_go(o, "in", s->in, "buffer_subtraction", "vectorize");
 	if (m->logs)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,223 +13,153 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-/* Samples that the target takes at a time: with one it falls behind where they come in
- * bursts. */
-#define TARGET_VECTORIZE 16
-#define QUEUE_SAMPLES 8192
-
-static json_t *address(const struct bench_node_settings *s, enum bench_node_end end)
-{
-	return json_sprintf("%s:%u", s->host[end], s->port[end]);
-}
-
-static json_t *signals(const struct bench_node_settings *s)
-{
-	return json_pack("{si ss}", "count", (int)s->values, "type", "float");
-}
-
-/* In the words of the nodes that wait for other processes, or for the network. */
-static const char *waiting_mode(const struct bench_node_settings *s)
-{
-	if (!strcmp(s->polling, "busy"))
-		return "polling";
-	return !strcmp(s->polling, "event") ? "pthread" : "auto";
-}
-
-static json_t *infiniband_source(const struct bench_node_settings *s)
-{
-	/* It receives nothing, so its receive queue is as short as can be. */
-	return json_pack("{ss ss s{so si si si} s{so si sb si sb si si si}}",
-			 "type", "infiniband", "rdma_transport_mode", s->service,
-			 "in", "address", address(s, BENCH_NODE_SOURCE),
-			 "max_wrs", 4, "cq_size", 4, "buffer_subtraction", 2,
-			 "out", "address", address(s, BENCH_NODE_TARGET),
-			 "resolution_timeout", 1000, "send_inline", 1,
-			 "max_inline_data", 128, "use_fallback", 1,
-			 "max_wrs", 4096, "cq_size", 4096,
-			 "periodic_signaling", 2048);
-}
-
-static json_t *infiniband_target(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss s{so si si si si ss so}}",
-			 "type", "infiniband", "rdma_transport_mode", s->service,
-			 "in", "address", address(s, BENCH_NODE_TARGET),
-			 "max_wrs", 512, "cq_size", 512,
-			 "buffer_subtraction", 64, "vectorize",
-			 TARGET_VECTORIZE, "polling", s->polling,
-			 "signals", signals(s));
-}
-
-static json_t *shmem_source(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss si s{so}}", "type", "shmem", "mode",
-			 waiting_mode(s), "queuelen", QUEUE_SAMPLES, "out",
-			 "name", json_sprintf("/%s", s->tag));
-}
-
-static json_t *shmem_target(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss si s{so si so}}", "type", "shmem", "mode",
-			 waiting_mode(s), "queuelen", QUEUE_SAMPLES, "in",
-			 "name", json_sprintf("/%s", s->tag), "vectorize",
-			 TARGET_VECTORIZE, "signals", signals(s));
-}
-
-/* Its program gets absolute paths: gateways run in a folder of their own. */
-static json_t *simulator(const struct bench_node_settings *s)
-{
-	char path[PATH_MAX];
-	const char *program = s->simulator;
-	const char *mode = !strcmp(s->polling, "event") ? "pthread" : "polling";
-
-	if (strchr(program, '/') && realpath(program, path))
-		program = path;
-	return json_pack("{ss ss si s[sooss] s{so si so} s{so}}", "type", "shmem", "mode",
-			 waiting_mode(s), "queuelen", QUEUE_SAMPLES, "exec", program,
-			 json_sprintf("/%s-in", s->tag), json_sprintf("/%s-out", s->tag),
-			 "16", mode, "in", "name",
-			 json_sprintf("/%s-in", s->tag), "vectorize", TARGET_VECTORIZE,
-			 "signals", signals(s), "out", "name",
-			 json_sprintf("/%s-out", s->tag));
-}
-
-static json_t *loopback(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss si}", "type", "loopback", "mode",
-			 waiting_mode(s), "queuelen", QUEUE_SAMPLES);
-}
-
-/* Behind the file under test: it leaves the processors to that. */
-static json_t *mark(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss si}", "type", "loopback", "mode",
-			 strcmp(s->polling, "event") ? "auto" : "pthread", "queuelen",
-			 QUEUE_SAMPLES);
-}
-
-static json_t *exec(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss s[s] s{so}}", "type", "exec", "format",
-			 "busbar.binary", "exec", "cat", "in", "signals",
-			 signals(s));
-}
-
-static json_t *socket_source(const char *layer, json_t *to)
-{
-	return json_pack("{ss ss ss s{so}}", "type", "socket", "layer", layer,
-			 "format", "busbar.binary", "out", "address", to);
-}
-
-static json_t *socket_target(const struct bench_node_settings *s,
-			     const char *layer, json_t *at)
-{
-	return json_pack("{ss ss ss s{so ss si so}}", "type", "socket", "layer",
-			 layer, "format", "busbar.binary", "in", "address", at,
-			 "polling", s->polling, "vectorize", TARGET_VECTORIZE,
-			 "signals", signals(s));
-}
-
-static json_t *udp_source(const struct bench_node_settings *s)
-{
-	return socket_source("udp", address(s, BENCH_NODE_TARGET));
-}
-
-static json_t *udp_target(const struct bench_node_settings *s)
-{
-	return socket_target(s, "udp", address(s, BENCH_NODE_TARGET));
-}
-
-static json_t *tcp_source(const struct bench_node_settings *s)
-{
-	return socket_source("tcp-client", address(s, BENCH_NODE_TARGET));
-}
-
-static json_t *tcp_target(const struct bench_node_settings *s)
-{
-	return socket_target(s, "tcp-server", address(s, BENCH_NODE_TARGET));
-}
-
-static json_t *unix_source(const struct bench_node_settings *s)
-{
-	return socket_source("unix", json_sprintf("@%s", s->tag));
-}
-
-static json_t *unix_target(const struct bench_node_settings *s)
-{
-	return socket_target(s, "unix", json_sprintf("@%s", s->tag));
-}
-
-/* zeromq and nanomsg by the keys that VILLASnode's have. The publisher of zeromq binds. */
-static json_t *zeromq_source(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss s{so}}", "type", "zeromq", "format",
-			 "busbar.binary", "out", "publish",
-			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_SOURCE],
-				      s->port[BENCH_NODE_SOURCE]));
-}
-
-static json_t *zeromq_target(const struct bench_node_settings *s)
-{
-	return json_pack("{ss ss s{so so}}", "type", "zeromq", "format",
-			 "busbar.binary", "in", "subscribe",
-			 json_sprintf("tcp://%s:%u", s->host[BENCH_NODE_SOURCE],
-				      s->port[BENCH_NODE_SOURCE]),
-			 "signals", signals(s));
-}
-
-static json_t *nanomsg_end(const struct bench_node_settings *s, const char *side,
-			   json_t *more)
-{
-	json_t *o = json_pack("{ss ss s{s[o]}}", "type", "nanomsg", "format",
-			      "busbar.binary", side, "endpoints",
-			      json_sprintf("tcp://%s:%u",
-					   s->host[BENCH_NODE_TARGET],
-					   s->port[BENCH_NODE_TARGET]));
-
-	if (more)
-		json_object_set_new(json_object_get(o, side), "signals", more);
-	return o;
-}
-
-static json_t *nanomsg_source(const struct bench_node_settings *s)
-{
-	return nanomsg_end(s, "out", NULL);
-}
-
-static json_t *nanomsg_target(const struct bench_node_settings *s)
-{
-	return nanomsg_end(s, "in", signals(s));
-}
+/* Samples that the target takes at a time: with one it falls behind where they come in bursts. */
+#define TAKES "in.vectorize=16"
+#define QUEUE "queuelen=8192"
+#define SIGNALS "in.signals.count=$values in.signals.type=float"
+#define INFINIBAND "rdma_transport_mode=$service"
+#define SOCKET_SOURCE(layer, address) "layer=" layer " format=busbar.binary out.address=" address
+#define SOCKET_TARGET(layer, address) \
+	"layer=" layer " format=busbar.binary in.address=" address " in.polling=$polling " TAKES \
+	" " SIGNALS
 
 static const struct bench_node_medium media[] = {
+	/* The source receives nothing, so its receive queue is as short as can be. */
 	{ .name = "infiniband", .type = "infiniband", .ready = "listening on",
 	  .addressed = true, .services = true,
-	  .source = infiniband_source, .target = infiniband_target },
+	  .source = INFINIBAND " in.address=$source in.max_wrs=4 in.cq_size=4 "
+		    "in.buffer_subtraction=2 out.address=$target out.resolution_timeout=1000 "
+		    "out.send_inline=true out.max_inline_data=128 out.use_fallback=true "
+		    "out.max_wrs=4096 out.cq_size=4096 out.periodic_signaling=2048",
+	  .target = INFINIBAND " in.address=$target in.max_wrs=512 in.cq_size=512 "
+		    "in.buffer_subtraction=64 " TAKES " in.polling=$polling " SIGNALS },
 	{ .name = "shmem", .type = "shmem", .removable = true,
-	  .source = shmem_source, .target = shmem_target },
+	  .source = "mode=$waiting " QUEUE " out.name=/$tag",
+	  .target = "mode=$waiting " QUEUE " in.name=/$tag " TAKES " " SIGNALS },
 	{ .name = "simulator", .type = "shmem", .both_ends = true, .removable = true,
-	  .source = simulator },
+	  .source = "mode=$waiting " QUEUE " exec=[$program,/$tag-in,/$tag-out,16,$program_mode] "
+		    "in.name=/$tag-in " TAKES " " SIGNALS " out.name=/$tag-out" },
 	{ .name = "loopback", .type = "loopback", .both_ends = true,
-	  .source = loopback },
-	{ .name = "file", .type = "file", .both_ends = true, .logs = true,
-	  .source = mark },
+	  .source = "mode=$waiting " QUEUE },
+	/* A loopback behind the file under test, which leaves the processors to that. */
+	{ .name = "file", .type = "file", .node = "loopback", .both_ends = true, .logs = true,
+	  .source = "mode=$mark " QUEUE },
 	{ .name = "udp", .type = "socket", .addressed = true,
-	  .source = udp_source, .target = udp_target },
+	  .source = SOCKET_SOURCE("udp", "$target"), .target = SOCKET_TARGET("udp", "$target") },
 	{ .name = "tcp", .type = "socket", .addressed = true,
-	  .source = tcp_source, .target = tcp_target },
+	  .source = SOCKET_SOURCE("tcp-client", "$target"),
+	  .target = SOCKET_TARGET("tcp-server", "$target") },
 	{ .name = "unix", .type = "socket",
-	  .source = unix_source, .target = unix_target },
-	{ .name = "exec", .type = "exec", .both_ends = true, .source = exec },
-	/* Named by the sources; not every build has them. */
+	  .source = SOCKET_SOURCE("unix", "@$tag"), .target = SOCKET_TARGET("unix", "@$tag") },
+	{ .name = "exec", .type = "exec", .both_ends = true,
+	  .source = "format=busbar.binary exec=[cat] " SIGNALS },
+	/* Named by the sources; not every build has them. By the keys that VILLASnode's have. The
+	 * publisher of zeromq binds. */
 	{ .name = "zeromq", .type = "zeromq", .addressed = true,
-	  .source = zeromq_source, .target = zeromq_target },
+	  .source = "format=busbar.binary out.publish=tcp://$source",
+	  .target = "format=busbar.binary in.subscribe=tcp://$source " SIGNALS },
 	{ .name = "nanomsg", .type = "nanomsg", .addressed = true,
-	  .source = nanomsg_source, .target = nanomsg_target },
+	  .source = "format=busbar.binary out.endpoints=[tcp://$target]",
+	  .target = "format=busbar.binary in.endpoints=[tcp://$target] " SIGNALS },
 };
 
 /* Any other node-type, of which only the user knows the keys. */
-static const struct bench_node_medium any = { .addressed = true };
+static const struct bench_node_medium any = { .addressed = true, .source = "out={}",
+					      .target = SIGNALS };
+
+/* ---- the keys of an end ---- */
+
+/* A text, in which one "$name" is replaced; malloc()ed. */
+static char *expand(const struct bench_node_settings *s, const char *text, size_t size)
+{
+	bool busy = !strcmp(s->polling, "busy"), event = !strcmp(s->polling, "event");
+	char ends[BENCH_NODE_ENDS][80], values[12], program[PATH_MAX], *out;
+	const struct {
+		const char *name, *value;
+	} all[] = {
+		{ "service", s->service }, { "polling", s->polling }, { "tag", s->tag },
+		/* In the words of the nodes that wait for other processes, or for the network. */
+		{ "waiting", busy ? "polling" : event ? "pthread" : "auto" },
+		{ "mark", event ? "pthread" : "auto" },
+		{ "program_mode", event ? "pthread" : "polling" },
+		/* Absolute: gateways run in a folder of their own. */
+		{ "program", s->simulator && strchr(s->simulator, '/') &&
+				     realpath(s->simulator, program) ? program : s->simulator },
+		{ "values", values }, { "source", ends[BENCH_NODE_SOURCE] },
+		{ "target", ends[BENCH_NODE_TARGET] },
+	};
+	const char *dollar = memchr(text, '$', size);
+	size_t i = 0, length;
+
+	if (!dollar)
+		return strndup(text, size);
+	snprintf(values, sizeof(values), "%u", s->values);
+	for (int end = 0; end < BENCH_NODE_ENDS; end++)
+		snprintf(ends[end], sizeof(ends[end]), "%s:%u", s->host[end], s->port[end]);
+	while (strncmp(dollar + 1, all[i].name, strlen(all[i].name)))
+		i++;
+	length = (size_t)(dollar - text) + 1 + strlen(all[i].name);
+	return asprintf(&out, "%.*s%s%.*s", (int)(dollar - text), text, all[i].value,
+			(int)(size - length), text + length) < 0 ? NULL : out;
+}
+
+/* A number, true, {}, a list of texts, or a text. */
+static json_t *value_of(const struct bench_node_settings *s, const char *text, size_t size)
+{
+	json_t *list = *text == '[' ? json_array() : NULL, *value;
+	char *whole;
+
+	while (list && size > 2) {
+		size_t n = strcspn(text + 1, ",]");
+
+		whole = expand(s, text + 1, n);
+		json_array_append_new(list, json_string(whole));
+		free(whole);
+		text += n + 1;
+		size -= n + 1;
+	}
+	if (list)
+		return list;
+	whole = expand(s, text, size);
+	if (!whole)
+		return NULL;
+	if (!strcmp(whole, "{}"))
+		value = json_object();
+	else if (!strcmp(whole, "true"))
+		value = json_true();
+	else if (*whole && !whole[strspn(whole, "0123456789")])
+		value = json_integer(atoll(whole));
+	else
+		value = json_string(whole);
+	free(whole);
+	return value;
+}
+
+json_t *bench_node_keys(const struct bench_node_settings *s, const char *type, const char *words)
+{
+	json_t *node = json_pack("{ss}", "type", type);
+
+	for (; words && *words; words += strspn(words, " ")) {
+		size_t key = strcspn(words, "="), word = strcspn(words, " ");
+		json_t *at = node;
+		char name[64];
+
+		/* "in.signals.count": groups within groups. */
+		for (size_t n; (n = strcspn(words, ".=")) < key; words += n + 1, key -= n + 1) {
+			snprintf(name, sizeof(name), "%.*s", (int)n, words);
+			if (!json_object_get(at, name))
+				json_object_set_new(at, name, json_object());
+			at = json_object_get(at, name);
+			word -= n + 1;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)key, words);
+		json_object_set_new(at, name, value_of(s, words + key + 1, word - key - 1));
+		words += word;
+	}
+	return node;
+}
+
+/* ---- by name ---- */
 
 const struct bench_node_medium *bench_node_medium_find(const char *name)
 {

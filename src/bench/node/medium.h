@@ -17,11 +17,18 @@ struct bench_node_medium {
 	bool services;      /* it has service types */
 	bool logs;          /* nothing comes out of it but a file (logged.h) */
 	bool removable;     /* it leaves an object in shared memory when it is killed */
-	/* New objects. With both_ends only `source`, for both directions. NULL: only what the
-	 * user says. */
-	json_t *(*source)(const struct bench_node_settings *s);
-	json_t *(*target)(const struct bench_node_settings *s);
+	const char *node;   /* the node-type of its ends; NULL: `type` */
+	/* Keys as of bench_node_keys(). With both_ends only `source`, for both directions. */
+	const char *source, *target;
 };
+
+/*
+ * A node of this type, a new object; `words` are its keys: "out.address=$target in.vectorize=16".
+ * A value is a number, true, {}, a list of texts "[a,b]" or a text. $source and $target stand for the
+ * addresses of the ends, $service, $polling, $values, $tag and $program for the settings,
+ * $waiting, $mark and $program_mode for how nodes, the mark behind a file and the program wait.
+ */
+json_t *bench_node_keys(const struct bench_node_settings *s, const char *type, const char *words);
 
 /* By name, of the table or any node-type of the gateway. NULL: there is none; `why` says it. */
 const struct bench_node_medium *bench_node_medium_find(const char *name);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One case of the benchmark of node-types: starts the gateways, waits, reads; see node.h. */
 #define LOG_ROOM "bench/node"
-#include "bench/node/node.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

@@ -14,7 +14,6 @@
 
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
-#include "bench/node/node.h"
 #include "bench/node/place.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -48,43 +47,28 @@ struct apart {
 	int64_t *value[COLUMNS];
 };
 
-static const char *text(const json_t *given, const char *name)
+static json_t *configuration(const struct apart *a, enum bench_node_end end)
 {
-	return json_string_value(json_object_get(given, name));
-}
+	bool source = end == BENCH_NODE_SOURCE;
+	json_t *ib = bench_node_keys(&a->s, "infiniband", source ?
+		"rdma_transport_mode=$service in.address=$source out.address=$target "
+		"out.max_inline_data=128 out.max_wrs=4096 out.cq_size=4096" :
+		"rdma_transport_mode=$service in.address=$target in.polling=event in.max_wrs=512 "
+		"in.cq_size=512 in.buffer_subtraction=64 in.signals.count=8 in.signals.type=float");
 
-static json_t *source(const struct apart *a)
-{
-	json_int_t interval_ns = json_integer_value(json_object_get(a->given, "interval"));
-
-	return json_pack("{s{s{ss ss si sf ss} s{ss ss s{so} s{so si si si sI}}} s[{ss ss}]}",
-			 "nodes",
-			 "generator", "type", "signal", "signal", "mixed", "values", 8, "rate",
+	if (!source)
+		return json_pack("{s{so} s[{ss}]}", "nodes", "ib", ib, "paths", "in", "ib");
+	json_object_set_new(json_object_get(ib, "out"), "reconnect_interval",
+			    json_integer(bench_number(a->given, "interval") / 1000000));
+	return json_pack("{s{s{ss ss si sf ss} so} s[{ss ss}]}", "nodes", "generator", "type", "signal",
+			 "signal", "mixed", "values", 8, "rate",
 			 json_number_value(json_object_get(a->given, "rate")), "timer", "timerfd",
-			 "ib", "type", "infiniband", "rdma_transport_mode", a->s.service,
-			 "in", "address", json_sprintf("%s:%u", a->s.host[BENCH_NODE_SOURCE],
-						       a->s.port[BENCH_NODE_SOURCE]),
-			 "out", "address", json_sprintf("%s:%u", a->s.host[BENCH_NODE_TARGET],
-							a->s.port[BENCH_NODE_TARGET]),
-			 "max_inline_data", 128, "max_wrs", 4096, "cq_size", 4096,
-			 "reconnect_interval", interval_ns / 1000000,
-			 "paths", "in", "generator", "out", "ib");
-}
-
-static json_t *target(const struct apart *a)
-{
-	return json_pack("{s{s{ss ss s{so ss si si si s{si ss}}}} s[{ss}]}", "nodes",
-			 "ib", "type", "infiniband", "rdma_transport_mode", a->s.service,
-			 "in", "address", json_sprintf("%s:%u", a->s.host[BENCH_NODE_TARGET],
-						       a->s.port[BENCH_NODE_TARGET]),
-			 "polling", "event", "max_wrs", 512, "cq_size", 512,
-			 "buffer_subtraction", 64, "signals", "count", 8, "type", "float",
-			 "paths", "in", "ib");
+			 "ib", ib, "paths", "in", "generator", "out", "ib");
 }
 
 static int start(struct apart *a, enum bench_node_end end)
 {
-	json_t *o = end == BENCH_NODE_SOURCE ? source(a) : target(a);
+	json_t *o = configuration(a, end);
 	struct bench_node_gateway *g = &a->gateway[end];
 	int ret;
 
@@ -193,16 +177,16 @@ static int measure(struct apart *a)
 
 static size_t kills_of(const json_t *given)
 {
-	return (size_t)json_integer_value(json_object_get(given, "kills"));
+	return (size_t)bench_number(given, "kills");
 }
 
 static int run(const json_t *given, const struct bench_context *context)
 {
-	bool target_dies = !strcmp(text(given, "victim"), "target");
+	bool target_dies = !strcmp(bench_text(given, "victim"), "target");
 	struct apart a = {
 		.context = context, .given = given, .kills = kills_of(given),
 		.s = { .medium = bench_node_medium_find("infiniband"), .recording = "stream",
-		       .node = "infiniband", .service = text(given, "service") },
+		       .node = "infiniband", .polling = "event", .service = bench_text(given, "service") },
 		.victim = target_dies ? BENCH_NODE_TARGET : BENCH_NODE_SOURCE,
 		.survivor = target_dies ? BENCH_NODE_SOURCE : BENCH_NODE_TARGET,
 	};
@@ -228,7 +212,7 @@ static int run(const json_t *given, const struct bench_context *context)
 
 static int check(const json_t *given)
 {
-	if (strcmp(text(given, "service"), "UD") || strcmp(text(given, "victim"), "source"))
+	if (strcmp(bench_text(given, "service"), "UD") || strcmp(bench_text(given, "victim"), "source"))
 		return 0;
 	log_error("parameter victim: the target of UD never notices that its source was exchanged");
 	return -EINVAL;
@@ -236,8 +220,8 @@ static int check(const json_t *given)
 
 static double seconds(const json_t *given, double scale)
 {
-	bool looks = !strcmp(text(given, "service"), "UD");
-	double interval_s = (double)json_integer_value(json_object_get(given, "interval")) / 1e9;
+	bool looks = !strcmp(bench_text(given, "service"), "UD");
+	double interval_s = (double)bench_number(given, "interval") / 1e9;
 
 	return (double)kills_of(given) * (SECONDS_EACH + (looks ? interval_s : 0));
 }

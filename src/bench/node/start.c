@@ -14,9 +14,9 @@
 
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
-#include "bench/node/node.h"
 #include "bench/node/place.h"
 #include "bench/result/statistics.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -80,24 +80,15 @@ static int start_and_end(struct start_run *r, size_t i)
 	return ret ? ret : bench_node_gateway_judge(&g);
 }
 
-/* KiB that the process has in memory, and those that are its own. */
-static void read_memory(pid_t pid, int64_t *rss, int64_t *anon)
+/* KiB of the process' memory: "VmRSS" is what it has, "RssAnon" what is its own. */
+static int64_t memory_kib(pid_t pid, const char *name)
 {
-	char path[40], line[128];
-	FILE *f;
+	const struct tune_tree host = { .root = "" };
+	char path[40], kib[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		long long kib;
-
-		if (sscanf(line, "VmRSS: %lld", &kib) == 1)
-			*rss = kib;
-		else if (sscanf(line, "RssAnon: %lld", &kib) == 1)
-			*anon = kib;
-	}
-	if (f)
-		fclose(f);
+	tune_tree_value(&host, path, name, kib, sizeof(kib));
+	return strtoll(kib, NULL, 10);
 }
 
 static int start_and_run(struct start_run *r, size_t i)
@@ -110,8 +101,10 @@ static int start_and_run(struct start_run *r, size_t i)
 	if (!ret)
 		ret = bench_node_gateway_await(&g, "is running", r->context->stop);
 	r->value[RUNNING][i] = now_ns();
-	if (!ret)
-		read_memory(g.process.pid, &r->value[RSS][i], &r->value[ANON][i]);
+	if (!ret) {
+		r->value[RSS][i] = memory_kib(g.process.pid, "VmRSS");
+		r->value[ANON][i] = memory_kib(g.process.pid, "RssAnon");
+	}
 	bench_node_gateway_stop(&g);
 	return ret ? ret : bench_node_gateway_judge(&g);
 }
@@ -159,7 +152,7 @@ static int measure(struct start_run *r)
 
 static size_t runs_of(const json_t *given)
 {
-	return (size_t)json_integer_value(json_object_get(given, "runs"));
+	return (size_t)bench_number(given, "runs");
 }
 
 static int run(const json_t *given, const struct bench_context *context)

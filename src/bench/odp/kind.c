@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/odp/odp.h"
+#include "bench/kind/kind.h"
 #include "bench/odp/simulate.h"
 #include "bench/odp/trials.h"
 #include "bench/result/files.h"

@@ -7,10 +7,6 @@
 #ifndef BENCH_ODP_ODP_H
 #define BENCH_ODP_ODP_H
 
-#include "bench/kind/kind.h"
-
-extern const struct bench_kind bench_kind_odp;
-
 /* `busbar bench odp --experiment NAME|all`; returns an exit status of kind/command.h. */
 int bench_odp_experiments_main(int argc, char **argv);
 

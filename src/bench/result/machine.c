@@ -2,49 +2,85 @@
 /* See machine.h. */
 #include "bench/result/machine.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "bench/floor/floor.h"
+#include "bench/tune/cpus.h"
+#include "bench/tune/tree.h"
 #include "bench/version.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 
-json_t *machine_file(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char text[4096];
-	json_t *value;
-	size_t n;
+#define CPU_DIR "/sys/devices/system/cpu"
+#define TEXT_BYTES 4096
 
-	if (!f)
-		return json_null();
-	n = fread(text, 1, sizeof(text), f);
-	fclose(f);
-	while (n && (text[n - 1] == '\n' || text[n - 1] == ' ' || !text[n - 1]))
-		n--;
-	value = json_stringn(text, n);
+static const struct tune_tree host = { .root = "" };
+
+static json_t *text_or_null(const char *text)
+{
+	json_t *value = text ? json_string(text) : NULL; /* NULL: not UTF-8 */
+
 	return value ? value : json_null();
 }
 
-/* A number alone in a file, or null. */
-static json_t *number_in(const char *path)
+/* The text of a file without white space at its end, or null. For short files of the kernel. */
+static json_t *file_text(const char *path)
 {
-	json_t *text = machine_file(path), *number = NULL;
-	const char *at = json_string_value(text);
-	char *end;
+	char *text = NULL;
+	json_t *value;
 
-	if (at && *at) {
-		long long n = strtoll(at, &end, 10);
+	if (tune_tree_read(&host, path, &text))
+		text = NULL;
+	value = text_or_null(text ? tune_trim(text) : NULL);
+	free(text);
+	return value;
+}
 
-		number = *end ? NULL : json_integer(n);
-	}
-	json_decref(text);
-	return number ? number : json_null();
+/* A number alone in a file, or null. */
+static json_t *file_number(const char *path)
+{
+	long long n;
+
+	return tune_tree_number(&host, path, &n) ? json_null() : json_integer(n);
+}
+
+/* The one in brackets of "always [madvise] never". */
+static json_t *file_chosen(const char *path)
+{
+	char *text, word[64];
+
+	if (tune_tree_read(&host, path, &text))
+		return json_null();
+	tune_chosen(text, word, sizeof(word));
+	free(text);
+	return json_string(word);
+}
+
+/* The value of the first line "NAME : value" of a file, or null. */
+static json_t *file_value(const char *path, const char *name)
+{
+	char text[TEXT_BYTES];
+
+	return tune_tree_value(&host, path, name, text, sizeof(text)) ? json_null() :
+									 text_or_null(text);
+}
+
+/* The number of "NAME:  123 kB" in /proc/meminfo, or null. */
+static json_t *meminfo(const char *name)
+{
+	char text[64];
+
+	return tune_tree_value(&host, "/proc/meminfo", name, text, sizeof(text)) ?
+		       json_null() : json_integer(atoll(text));
 }
 
 json_t *machine_cmdline(const char *cmdline, const char *name)
@@ -65,24 +101,124 @@ json_t *machine_cmdline(const char *cmdline, const char *name)
 	return json_null();
 }
 
-static json_t *os(void)
+/* ---- the processors ---- */
+
+/* "0-2,5": the CPUs that this process may use. */
+static json_t *allowed(void)
 {
-	FILE *f = fopen("/etc/os-release", "re");
-	json_t *found = NULL;
-	char line[500];
+	struct tune_cpus cpus = { 0 };
+	char text[TEXT_BYTES];
+	cpu_set_t set;
 
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		char *at = line + strlen("PRETTY_NAME=");
-
-		if (strncmp(line, "PRETTY_NAME=", strlen("PRETTY_NAME=")))
-			continue;
-		at += *at == '"';
-		found = json_stringn(at, strcspn(at, "\"\n"));
-	}
-	if (f)
-		fclose(f);
-	return found ? found : json_null();
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return json_null();
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			tune_cpus_add(&cpus, i);
+	return tune_cpus_print_list(&cpus, text, sizeof(text)) ? json_null() : json_string(text);
 }
+
+/* One name per configured CPU; "none" where the kernel does not set the frequency. */
+static json_t *governors(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_CONF);
+	json_t *list = json_array();
+	bool any = false;
+
+	for (long i = 0; i < count; i++) {
+		char path[100];
+		json_t *one;
+
+		snprintf(path, sizeof(path), CPU_DIR "/cpu%ld/cpufreq/scaling_governor", i);
+		one = file_text(path);
+		any |= json_is_string(one);
+		json_array_append_new(list, one);
+	}
+	if (any)
+		return list;
+	json_decref(list);
+	return json_string("none");
+}
+
+static json_t *caches(void)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < 8; i++) {
+		char path[80], level[16], type[16], size[16], name[40];
+
+		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/level", i);
+		if (tune_tree_line(&host, path, level, sizeof(level)))
+			continue;
+		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/type", i);
+		if (tune_tree_line(&host, path, type, sizeof(type)))
+			continue;
+		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/size", i);
+		tune_tree_line(&host, path, size, sizeof(size)); /* "32K" of the kernel in KiB */
+		snprintf(name, sizeof(name), "L%.8s%s", level,
+			 *type == 'D' ? "d" : *type == 'I' ? "i" : "");
+		json_object_set_new(all, name, atol(size) > 0 ? json_integer(atol(size)) : json_null());
+	}
+	return all;
+}
+
+static json_t *cpu(void)
+{
+	json_t *model = file_value("/proc/cpuinfo", "model name");
+	long line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
+
+	if (json_is_null(model)) {
+		json_decref(model);
+		model = file_value("/proc/cpuinfo", "Processor"); /* ARM */
+	}
+	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "model", model,
+			 "online", (int)sysconf(_SC_NPROCESSORS_ONLN),
+			 "allowed", allowed(),
+			 "caches_kib", caches(),
+			 "cache_line_bytes", line > 0 ? json_integer(line) : json_null(),
+			 "smt", file_text(CPU_DIR "/smt/control"),
+			 "microcode", file_value("/proc/cpuinfo", "microcode"),
+			 "governor", governors());
+}
+
+#if defined(__x86_64__)
+static json_t *invariant_tsc(void)
+{
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid(0x80000007, &a, &b, &c, &d))
+		return json_false();
+	return json_boolean(d & (1u << 8));
+}
+
+static json_t *hypervisor_name(void)
+{
+	unsigned a, b, c, d, name[3];
+	char text[sizeof(name) + 1] = "";
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 31)))
+		return json_null();
+	__cpuid(0x40000000, a, name[0], name[1], name[2]);
+	memcpy(text, name, sizeof(name));
+	for (char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return json_string(*text ? text : "unnamed");
+}
+#else
+static json_t *invariant_tsc(void)
+{
+	return json_null();
+}
+
+static json_t *hypervisor_name(void)
+{
+	return file_text("/sys/hypervisor/type");
+}
+#endif
+
+/* ---- the kernel and the rest ---- */
 
 /* How the kernel interrupts itself: "PREEMPT_DYNAMIC" and the like are words of its
  * version. */
@@ -130,9 +266,9 @@ static json_t *clocks(void)
 {
 	clock_init();
 	return json_pack("{s:s, s:o, s:o, s:o}", "busbar", clock_source(), "kernel",
-			 machine_file("/sys/devices/system/clocksource/clocksource0/"
+			 file_text("/sys/devices/system/clocksource/clocksource0/"
 				      "current_clocksource"),
-			 "invariant_tsc", machine_invariant_tsc(), "tsc_hz",
+			 "invariant_tsc", invariant_tsc(), "tsc_hz",
 			 clock_state.tsc ? json_integer((json_int_t)clock_state.tick_hz) :
 					   json_null());
 }
@@ -143,39 +279,10 @@ static json_t *isolation(const char *cmdline)
 			 "isolcpus", machine_cmdline(cmdline, "isolcpus"),
 			 "nohz_full", machine_cmdline(cmdline, "nohz_full"),
 			 "rcu_nocbs", machine_cmdline(cmdline, "rcu_nocbs"),
-			 "isolated", machine_file("/sys/devices/system/cpu/isolated"),
-			 "quota", machine_file("/sys/fs/cgroup/cpu.max"),
+			 "isolated", file_text("/sys/devices/system/cpu/isolated"),
+			 "quota", file_text("/sys/fs/cgroup/cpu.max"),
 			 "rt_runtime_us",
-			 number_in("/proc/sys/kernel/sched_rt_runtime_us"));
-}
-
-/* The number of "NAME:  123 kB" in /proc/meminfo, or null. */
-static json_t *meminfo(const char *name)
-{
-	FILE *f = fopen("/proc/meminfo", "re");
-	json_t *found = NULL;
-	size_t n = strlen(name);
-	char line[200];
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, n) && line[n] == ':')
-			found = json_integer(atoll(line + n + 1));
-	if (f)
-		fclose(f);
-	return found ? found : json_null();
-}
-
-/* The one in brackets of "always [madvise] never". */
-static json_t *chosen(const char *path)
-{
-	json_t *text = machine_file(path), *one = NULL;
-	const char *at = json_string_value(text);
-
-	at = at ? strchr(at, '[') : NULL;
-	if (at)
-		one = json_stringn(at + 1, strcspn(at + 1, "]"));
-	json_decref(text);
-	return one ? one : json_null();
+			 file_number("/proc/sys/kernel/sched_rt_runtime_us"));
 }
 
 static int numa_nodes(void)
@@ -198,7 +305,7 @@ static json_t *memory(void)
 			 "hugepages_free", meminfo("HugePages_Free"),
 			 "hugepage_kib", meminfo("Hugepagesize"),
 			 "transparent_hugepages",
-			 chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+			 file_chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
 			 "numa_nodes", numa_nodes());
 }
 
@@ -231,30 +338,29 @@ json_t *machine_command(int argc, char *const *argv)
 {
 	json_t *list = json_array();
 
-	for (int i = 0; i < argc; i++) {
-		json_t *s = json_string(argv[i]); /* NULL: not UTF-8 */
-
-		json_array_append_new(list, s ? s : json_null());
-	}
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(list, text_or_null(argv[i]));
 	return list;
 }
 
+/* ---- all of it ---- */
+
 json_t *machine_describe(int argc, char *const *argv)
 {
-	json_t *cmdline = machine_file("/proc/cmdline");
+	json_t *cmdline = file_text("/proc/cmdline");
 	const char *words = json_is_string(cmdline) ? json_string_value(cmdline) : "";
-	json_t *hypervisor = machine_hypervisor(), *all;
-	char host[256] = "";
+	json_t *hypervisor = hypervisor_name(), *all;
+	char name[256] = "";
 
-	gethostname(host, sizeof(host) - 1);
+	gethostname(name, sizeof(name) - 1);
 	all = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o,"
 			" s:{s:s, s:s, s:b, s:s}, s:o}",
-			"host", host, "os", os(), "kernel", kernel(words),
-			"cpu", machine_cpu(), "clock", clocks(),
+			"host", name, "os", file_value("/etc/os-release", "PRETTY_NAME"), "kernel", kernel(words),
+			"cpu", cpu(), "clock", clocks(),
 			"isolation", isolation(words),
 			"virtual_machine", !json_is_null(hypervisor),
 			"hypervisor", hypervisor,
-			"product", machine_file("/sys/class/dmi/id/product_name"),
+			"product", file_text("/sys/class/dmi/id/product_name"),
 			"memory", memory(), "limits", limits(), "load", load(),
 			"busbar", "version", BENCH_VERSION, "compiler", BENCH_COMPILER,
 			"optimized", BENCH_OPTIMIZED, "sanitizer", BENCH_SANITIZER,

@@ -39,18 +39,7 @@ json_t *machine_floor(const atomic_bool *stop);
 /* The words of a command line. */
 json_t *machine_command(int argc, char *const *argv);
 
-/* The text of a file without white space at its end, or null. For short files of the
- * kernel. */
-json_t *machine_file(const char *path);
-
 /* The value of "NAME=value" in a kernel's command line; true for a bare NAME; null. */
 json_t *machine_cmdline(const char *cmdline, const char *name);
-
-/* The processors' part of machine.json. */
-json_t *machine_cpu(void);
-/* Does the time-stamp counter run at one rate, always? null: not known. */
-json_t *machine_invariant_tsc(void);
-/* The name that the hypervisor gives itself ("KVMKVMKVM"), or null. */
-json_t *machine_hypervisor(void);
 
 #endif

@@ -16,8 +16,6 @@
 
 #include "bench/kind/kind.h"
 
-extern const struct bench_kind bench_kind_ripc;
-
 #define RIPC_BENCH_FILE "content" /* in `folder`: what is fetched */
 
 enum ripc_side { RIPC_ASKS, RIPC_ANSWERS };

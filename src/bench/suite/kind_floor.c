@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See kind_floor.h. */
+/* Kind "floor": the figures of `busbar bench floor` as cases of a suite. */
 #define LOG_ROOM "bench/floor"
-#include "bench/suite/kind_floor.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/floor/floor.h"
+#include "bench/kind/kind.h"
 #include "util/clock.h"
 #include "util/log.h"
 

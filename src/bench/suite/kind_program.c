@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See kind_program.h. What the programs print is read in program_output.c. */
+/*
+ * Kind "program": a stock program of perftest between two processes of this host, unmodified;
+ * over busbar's adapter by `busbar exec`, over a real one directly. Its own figures and, of
+ * the latency programs, each measured round trip halved become those of the case. What the programs
+ * print is read in program_output.c.
+ */
 #define LOG_ROOM "bench/program"
-#include "bench/suite/kind_program.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 
 #include "bench/floor/floor.h"
+#include "bench/kind/kind.h"
 #include "bench/suite/pair.h"
 #include "bench/suite/program_output.h"
 #include "util/container_of.h"

@@ -4,65 +4,40 @@
 #include <string.h>
 
 #include "bench/suite/kinds.h"
-#include "bench/fabric/fabric.h"
-#include "bench/mpi/mpi.h"
-#include "bench/odp/odp.h"
-#include "bench/suite/kind_floor.h"
-#include "bench/suite/kind_program.h"
 #include "util/container_of.h"
 #include "util/nearest.h"
+
 #ifdef BENCH_HAVE_HCA
-#include "bench/hca/hca.h"
+#define HCA &bench_kind_hca
+#else
+#define HCA NULL
 #endif
 #ifdef BENCH_HAVE_RIPC
-#include "bench/ripc/ripc.h"
-#endif
-#ifdef BENCH_HAVE_NODE
-#include "bench/node/node.h"
+#define RIPC &bench_kind_ripc
+#else
+#define RIPC NULL
 #endif
 
 struct entry {
 	const char *name, *summary;
-	const struct bench_kind *kind;  /* NULL: not in this build */
-	const char *lacks;              /* why not */
+	const struct bench_kind *kind;  /* NULL: not in this build, which lacks verbs */
 };
 
 static const struct entry entries[] = {
-#ifdef BENCH_HAVE_HCA
-	{ "hca", "messages between two queue pairs of one host",
-	  .kind = &bench_kind_hca },
-#else
-	{ "hca", "messages between two queue pairs of one host",
-	  .lacks = "it needs libibverbs and librdmacm, which this build lacks" },
-#endif
-#ifdef BENCH_HAVE_NODE
-	{ "node", "samples through a pair of nodes of gateways",
-	  .kind = &bench_kind_node },
-	{ "start", "how long a small gateway takes to start, and its memory",
-	  .kind = &bench_kind_start },
+	{ "hca", "messages between two queue pairs of one host", HCA },
+	{ "node", "samples through a pair of nodes of gateways", &bench_kind_node },
+	{ "start", "how long a small gateway takes to start, and its memory", &bench_kind_start },
 	{ "reconnect", "how long gateways are apart when one of them is killed",
-	  .kind = &bench_kind_reconnect },
-#else
-	{ "node", "samples through a pair of nodes of gateways",
-	  .lacks = "it needs the gateway, which this build lacks" },
-#endif
-#ifdef BENCH_HAVE_RIPC
-	{ "ripc", "messages and files by ripc, or by plain TCP",
-	  .kind = &bench_kind_ripc },
-#else
-	{ "ripc", "messages and files by ripc, or by plain TCP",
-	  .lacks = "it needs libibverbs and librdmacm, which this build lacks" },
-#endif
+	  &bench_kind_reconnect },
+	{ "ripc", "messages and files by ripc, or by plain TCP", RIPC },
 	{ "program", "a program of perftest or UCX, between two processes",
-	  .kind = &bench_kind_program },
-	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP",
-	  .kind = &bench_kind_mpi },
+	  &bench_kind_program },
+	{ "mpi", "a program of MPI, over the adapter, shared memory or TCP", &bench_kind_mpi },
 	{ "odp", "memory on demand, by the model of an adapter, in virtual time",
-	  .kind = &bench_kind_odp },
+	  &bench_kind_odp },
 	{ "fabric", "a simulated InfiniBand subnet: traffic, routes, deadlocks, sweeps",
-	  .kind = &bench_kind_fabric },
-	{ "floor", "what this machine can do at best",
-	  .kind = &bench_kind_floor },
+	  &bench_kind_fabric },
+	{ "floor", "what this machine can do at best", &bench_kind_floor },
 };
 
 const char *bench_kind_name(size_t index)
@@ -102,6 +77,7 @@ const struct bench_kind *bench_kind_find(const char *name, char *why, size_t siz
 		return NULL;
 	}
 	if (!e->kind)
-		snprintf(why, size, "kind '%s': %s", name, e->lacks);
+		snprintf(why, size, "kind '%s': it needs libibverbs and librdmacm, which this build "
+			 "lacks", name);
 	return e->kind;
 }

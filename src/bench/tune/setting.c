@@ -47,20 +47,11 @@ const struct tune_setting *tune_setting_find(const char *name)
 /* "hypervisor" among the processor's flags: x86 processors below one say so. */
 static bool is_virtual(const struct tune_tree *t)
 {
-	char *text, *flags;
-	bool found = false;
+	char flags[TUNE_FLAGS_BYTES];
 
-	if (tune_tree_exists(t, "/sys/hypervisor/type"))
-		return true;
-	if (tune_tree_read(t, "/proc/cpuinfo", &text))
-		return false;
-	flags = strstr(text, "\nflags");
-	if (flags) {
-		flags[1 + strcspn(flags + 1, "\n")] = '\0';
-		found = tune_has_word(flags, "hypervisor");
-	}
-	free(text);
-	return found;
+	return tune_tree_exists(t, "/sys/hypervisor/type") ||
+	       (!tune_tree_value(t, "/proc/cpuinfo", "flags", flags, sizeof(flags)) &&
+		tune_has_word(flags, "hypervisor"));
 }
 
 int tune_host_read(struct tune_host *host, const char *root)
@@ -87,9 +78,17 @@ int tune_host_read(struct tune_host *host, const char *root)
 void tune_look(const struct tune_host *host, const struct tune_setting *setting,
 	       struct tune_profile *profile, struct tune_look *l)
 {
+	int err;
+
 	*l = (struct tune_look){ .host = host, .tree = &host->tree, .setting = setting,
 				 .profile = profile };
-	setting->look(l);
+	err = setting->path ? tune_tree_line(l->tree, setting->path, l->line, sizeof(l->line)) : 0;
+	if (!err)
+		setting->look(l);
+	else if (setting->absent)
+		look_absent(l, "%s", setting->absent);
+	else
+		look_absent(l, "%s: %s", setting->path, strerror(-err));
 }
 
 #define LOOK_SET(member)                                             \
@@ -142,23 +141,25 @@ void look_failed(struct tune_look *l, int err)
 		l->profile->err = err;
 }
 
+bool look_alone(struct tune_look *l, const char *what)
+{
+	if (tune_cpus_count(&l->host->online) > 1)
+		return false;
+	look_limit(l, "with one processor there is nothing to %s", what);
+	return true;
+}
+
 void look_sysctl(struct tune_look *l)
 {
 	const struct tune_setting *s = l->setting;
 	long long value = 0;
-	char line[64];
-	int err = tune_tree_line(l->tree, s->path, line, sizeof(line));
-	bool good = !err && !tune_tree_number(l->tree, s->path, &value) && value >= s->low &&
+	bool good = !tune_tree_number(l->tree, s->path, &value) && value >= s->low &&
 		    value <= s->high;
 
-	if (err) {
-		look_absent(l, "%s: %s", s->path, strerror(-err));
-		return;
-	}
-	look_today(l, "%s", line);
+	look_today(l, "%s", l->line);
 	if (!good)
 		look_better(l, "%s", s->wanted);
-	look_want_file(l, s->path, good ? line : s->wanted);
+	look_want_file(l, s->path, good ? l->line : s->wanted);
 }
 
 /* The second and third word of a line of /proc/self/mounts: place and type. */

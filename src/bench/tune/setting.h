@@ -38,6 +38,7 @@ struct tune_look {
 	const struct tune_tree *tree; /* of the host */
 	const struct tune_setting *setting;
 	struct tune_profile *profile; /* gets the lines; NULL: nobody wants them */
+	char line[4096]; /* the first of setting->path, if there is one */
 	/* Results; the texts are "" where there is nothing to say. */
 	enum tune_verdict verdict;
 	char today[256], better[256], limit[320];
@@ -47,9 +48,11 @@ struct tune_setting {
 	const char *name;
 	const char *why;  /* one sentence */
 	void (*look)(struct tune_look *l);
-	/* For look_sysctl(): a file with one number, what is written if it is not from `low`
-	 * to `high`. */
-	const char *path, *wanted;
+	/* A file, without which `look` is not called: then there is no such thing, for the reason
+	 * `absent`; NULL: because it cannot be read. */
+	const char *path, *absent;
+	/* For look_sysctl(): what is written if the number in the file is not from `low` to `high`. */
+	const char *wanted;
 	int low, high;
 	bool applies;     /* apply can do something about it */
 	bool asked_only;  /* apply does so only when --only names it */
@@ -74,6 +77,7 @@ void tune_look(const struct tune_host *host, const struct tune_setting *setting,
  */
 int tune_cgroup_mount(const struct tune_tree *t, char *to, size_t size);
 #define TUNE_CGROUP "busbar-rt"
+#define TUNE_FLAGS_BYTES 8192 /* of a processor, in /proc/cpuinfo */
 
 /* ---- for the look functions ---- */
 
@@ -94,7 +98,9 @@ void look_want(struct tune_look *l, const char *section, const char *key, const 
 void look_want_file(struct tune_look *l, const char *path, const char *value);
 /* A function that look functions call got `err`: the profile is not complete. */
 void look_failed(struct tune_look *l, int err);
-/* Looks at setting->path. */
+/* Is one processor all there is? Then the limit is that there is nothing to `what`. */
+bool look_alone(struct tune_look *l, const char *what);
+/* Looks at the number in setting->path. */
 void look_sysctl(struct tune_look *l);
 
 /* Tables of the rooms' files; each ends with a NULL name. */

@@ -11,13 +11,9 @@
 
 static void look_kernel(struct tune_look *l)
 {
-	char line[512];
+	const char *line = l->line;
 	long long realtime = 0;
 
-	if (tune_tree_line(l->tree, "/proc/version", line, sizeof(line))) {
-		look_absent(l, "/proc/version cannot be read");
-		return;
-	}
 	tune_tree_number(l->tree, "/sys/kernel/realtime", &realtime);
 	if (realtime || strstr(line, "PREEMPT_RT") || strstr(line, "PREEMPT RT")) {
 		look_today(l, "PREEMPT_RT");
@@ -32,12 +28,9 @@ static void look_kernel(struct tune_look *l)
 
 static void look_clocksource(struct tune_look *l)
 {
-	char now[64], available[256];
+	const char *now = l->line;
+	char available[256];
 
-	if (tune_tree_line(l->tree, CLOCKSOURCE "/current_clocksource", now, sizeof(now))) {
-		look_absent(l, "the kernel does not show its clock");
-		return;
-	}
 	tune_tree_line(l->tree, CLOCKSOURCE "/available_clocksource", available,
 		       sizeof(available));
 	look_today(l, "%s (of %s)", now, available);
@@ -53,25 +46,19 @@ static void look_clocksource(struct tune_look *l)
 
 static void look_tsc(struct tune_look *l)
 {
-	char *text, *flags;
+	char flags[TUNE_FLAGS_BYTES];
 	bool invariant;
 
-	if (tune_tree_read(l->tree, "/proc/cpuinfo", &text))
-		text = NULL;
-	flags = text ? strstr(text, "\nflags") : NULL;
-	if (!flags) {
+	if (tune_tree_value(l->tree, "/proc/cpuinfo", "flags", flags, sizeof(flags))) {
 		look_absent(l, "no processor with a TSC");
-		free(text);
 		return;
 	}
-	flags[1 + strcspn(flags + 1, "\n")] = '\0';
 	invariant = tune_has_word(flags, "constant_tsc") && tune_has_word(flags, "nonstop_tsc");
 	look_today(l, "%s", invariant ? "invariant" :
 		   tune_has_word(flags, "tsc") ? "not invariant" : "none");
 	if (!invariant)
 		look_limit(l, "the TSC changes its rate or stops%s: busbar reads the time by system calls, 20 to 70 ns each",
 			   l->host->virtual ? ", or the hypervisor does not say that it does not" : "");
-	free(text);
 }
 
 /* Time that the hypervisor gave to others, in percent since boot; below 0: unknown. */
@@ -213,7 +200,6 @@ static int find_quota(const struct tune_tree *t, long long *quota, long long *pe
 static void look_quota(struct tune_look *l)
 {
 	long long quota, period;
-
 	int found = find_quota(l->tree, &quota, &period);
 
 	if (found < 0)
@@ -228,9 +214,11 @@ static void look_quota(struct tune_look *l)
 }
 
 const struct tune_setting tune_settings_host[] = {
-	{ .name = "kernel", .look = look_kernel,
+	{ .name = "kernel", .look = look_kernel, .path = "/proc/version",
+	  .absent = "/proc/version cannot be read",
 	  .why = "PREEMPT_RT bounds the time for which the kernel cannot be interrupted, which is the rarest and longest delay." },
-	{ .name = "clocksource", .look = look_clocksource,
+	{ .name = "clocksource", .look = look_clocksource, .path = CLOCKSOURCE "/current_clocksource",
+	  .absent = "the kernel does not show its clock",
 	  .why = "Every time stamp reads this clock; some take a microsecond and a system call." },
 	{ .name = "tsc", .look = look_tsc,
 	  .why = "busbar reads the time from this counter, within nanoseconds, if it may rely on it." },

@@ -8,7 +8,6 @@
 
 #include "bench/tune/setting.h"
 
-#define WATCHDOG "/proc/sys/kernel/watchdog"
 #define WATCHDOG_CPUS "/proc/sys/kernel/watchdog_cpumask"
 
 /* major * 1000 + minor of "Linux version 6.12.1 ..."; 0: unknown. */
@@ -28,8 +27,6 @@ static void look_rt_throttling(struct tune_look *l)
 	long long period = 1000000, runtime;
 
 	look_sysctl(l);
-	if (l->verdict == TUNE_ABSENT)
-		return;
 	tune_tree_number(l->tree, "/proc/sys/kernel/sched_rt_period_us", &period);
 	if (!tune_tree_number(l->tree, l->setting->path, &runtime) && runtime >= 0)
 		look_today(l, "real-time programs get at most %lld of each %lld us", runtime, period);
@@ -50,13 +47,10 @@ static void look_timer_migration(struct tune_look *l)
 		    strstr(cmdline, "nohz_full=");
 
 	free(cmdline);
-	if (!full) {
+	if (full)
+		look_today(l, "on, as is right with nohz_full");
+	else
 		look_sysctl(l);
-		return;
-	}
-	look_today(l, "on, as is right with nohz_full");
-	if (!tune_tree_exists(l->tree, l->setting->path))
-		look_absent(l, "%s is not there", l->setting->path);
 }
 
 /* The watchdog's threads need not visit the gateway's processors. */
@@ -64,12 +58,8 @@ static void look_watchdog(struct tune_look *l)
 {
 	char *former, list[4096], today[128];
 	struct tune_cpus now, wanted;
-	long long on;
+	bool on = strtoll(l->line, NULL, 10);
 
-	if (tune_tree_number(l->tree, WATCHDOG, &on)) {
-		look_absent(l, "the kernel has no watchdog for lock-ups");
-		return;
-	}
 	if (!on || tune_tree_read(l->tree, WATCHDOG_CPUS, &former)) {
 		look_today(l, "%s", on ? "on" : "off");
 		return;
@@ -103,6 +93,7 @@ const struct tune_setting tune_settings_kernel[] = {
 	  .path = "/proc/sys/kernel/nmi_watchdog", .wanted = "0",
 	  .why = "It interrupts every busy processor about every ten seconds and occupies a performance counter." },
 	{ .name = "watchdog", .look = look_watchdog, .applies = true,
+	  .path = "/proc/sys/kernel/watchdog", .absent = "the kernel has no watchdog for lock-ups",
 	  .why = "Its thread comes before every program, also those in a real-time class." },
 	{ .name = "stat_interval", .look = look_sysctl, .applies = true,
 	  .path = "/proc/sys/vm/stat_interval", .wanted = "10", .low = 10, .high = INT_MAX,

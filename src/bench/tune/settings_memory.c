@@ -11,32 +11,22 @@
 /* The gateway's own wish when its configuration says nothing (key `hugepages`). */
 #define HUGE_WANTED 100
 #define HUGE_KB 2048
-#define THP "/sys/kernel/mm/transparent_hugepage"
 
 /* A line "Name:   123 kB" of /proc/meminfo; -1: there is none. */
 static long long meminfo_kb(const struct tune_tree *t, const char *name)
 {
-	char *text, *at;
-	long long kb = -1;
+	char text[32];
 
-	if (tune_tree_read(t, "/proc/meminfo", &text))
-		return -1;
-	at = strstr(text, name);
-	if (at)
-		kb = strtoll(at + strlen(name), NULL, 10);
-	free(text);
-	return kb;
+	return tune_tree_value(t, "/proc/meminfo", name, text, sizeof(text)) ? -1 :
+									      strtoll(text, NULL, 10);
 }
 
 static void look_hugepages(struct tune_look *l)
 {
-	long long total, spare = 0, memory = meminfo_kb(l->tree, "MemTotal:"), wanted;
+	long long total = strtoll(l->line, NULL, 10), spare = 0, wanted;
+	long long memory = meminfo_kb(l->tree, "MemTotal");
 	char text[32];
 
-	if (tune_tree_number(l->tree, HUGE "/nr_hugepages", &total)) {
-		look_absent(l, "the kernel has no pool of pages of 2 MiB");
-		return;
-	}
 	tune_tree_number(l->tree, HUGE "/free_hugepages", &spare);
 	look_today(l, "%lld pages of 2 MiB, %lld of them free", total, spare);
 	wanted = total + HUGE_WANTED - spare;
@@ -54,45 +44,32 @@ static void look_hugepages(struct tune_look *l)
 
 static void look_thp(struct tune_look *l)
 {
-	char *former, today[32];
+	char today[32];
 
-	if (tune_tree_read(l->tree, THP "/enabled", &former)) {
-		look_absent(l, "the kernel makes no huge pages by itself");
-		return;
-	}
-	tune_chosen(former, today, sizeof(today));
+	tune_chosen(l->line, today, sizeof(today));
 	look_today(l, "%s", today);
 	if (!strcmp(today, "always"))
 		look_better(l, "madvise");
 	look_want(l, "vm", "transparent_hugepages", strcmp(today, "never") ? "madvise" : today);
-	free(former);
 }
 
 /* What a process may have: soft limit of the line of /proc/self/limits, as text. */
-static bool soft_limit(const struct tune_tree *t, const char *name, char *to, size_t size)
+static bool soft_limit(struct tune_look *l, const char *name, char *to, size_t size)
 {
-	char *text, *at;
-
-	if (tune_tree_read(t, "/proc/self/limits", &text))
+	if (tune_tree_value(l->tree, "/proc/self/limits", name, to, size)) {
+		look_absent(l, "/proc/self/limits has no such line");
 		return false;
-	at = strstr(text, name);
-	if (at) {
-		at += strlen(name);
-		at += strspn(at, " ");
-		snprintf(to, size, "%.*s", (int)strcspn(at, " \n"), at);
 	}
-	free(text);
-	return at;
+	to[strcspn(to, " ")] = '\0';
+	return true;
 }
 
 static void look_memlock(struct tune_look *l)
 {
 	char today[32];
 
-	if (!soft_limit(l->tree, "Max locked memory", today, sizeof(today))) {
-		look_absent(l, "/proc/self/limits has no such line");
+	if (!soft_limit(l, "Max locked memory", today, sizeof(today)))
 		return;
-	}
 	if (!strcmp(today, "unlimited")) {
 		look_today(l, "unlimited");
 		return;
@@ -105,10 +82,8 @@ static void look_rtprio(struct tune_look *l)
 {
 	char today[32];
 
-	if (!soft_limit(l->tree, "Max realtime priority", today, sizeof(today))) {
-		look_absent(l, "/proc/self/limits has no such line");
+	if (!soft_limit(l, "Max realtime priority", today, sizeof(today)))
 		return;
-	}
 	look_today(l, "%s for this shell", today);
 	if (strtoll(today, NULL, 10) < 80)
 		look_better(l, "99: 'rtprio' in /etc/security/limits.d, LimitRTPRIO=99 in a systemd unit, or 'busbar tune exec' as root");
@@ -116,7 +91,7 @@ static void look_rtprio(struct tune_look *l)
 
 static void look_swap(struct tune_look *l)
 {
-	long long kb = meminfo_kb(l->tree, "SwapTotal:");
+	long long kb = meminfo_kb(l->tree, "SwapTotal");
 	struct tune_profile *profile = l->profile;
 
 	/* Nothing to swap to: it does not matter, and need not be changed. */
@@ -148,8 +123,11 @@ static void look_numa(struct tune_look *l)
 
 const struct tune_setting tune_settings_memory[] = {
 	{ .name = "hugepages", .look = look_hugepages, .applies = true,
+	  .path = HUGE "/nr_hugepages", .absent = "the kernel has no pool of pages of 2 MiB",
 	  .why = "Samples in pages of 2 MiB need fewer entries of the TLB, and a miss costs up to four memory accesses." },
 	{ .name = "thp", .look = look_thp, .applies = true,
+	  .path = "/sys/kernel/mm/transparent_hugepage/enabled",
+	  .absent = "the kernel makes no huge pages by itself",
 	  .why = "With 'always' a page fault may stop to collect 512 pages, and a kernel thread moves pages that are in use." },
 	{ .name = "memlock", .look = look_memlock,
 	  .why = "Memory that may not be locked can be paged out, and registering it with an adapter fails." },

@@ -8,8 +8,6 @@
 #include "bench/tune/setting.h"
 
 #define IRQ "/proc/irq"
-#define SMT "/sys/devices/system/cpu/smt/active"
-#define WORKQUEUE "/sys/devices/virtual/workqueue/cpumask"
 #define ASK_CPUS "name the processors of the gateway: --cpus LIST"
 #define LIST_MAX 4096
 
@@ -71,11 +69,7 @@ static void look_cpuset(struct tune_look *l)
 	char mount[512], path[640], cpus[128], partition[128];
 
 	look_today(l, "no partition of ours");
-	if (tune_cpus_count(&l->host->online) < 2) {
-		look_limit(l, "with one processor there is nothing to divide");
-		return;
-	}
-	if (look_controller(l, mount, sizeof(mount)))
+	if (look_alone(l, "divide") || look_controller(l, mount, sizeof(mount)))
 		return;
 	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP, mount);
 	if (tune_tree_exists(l->tree, path)) {
@@ -137,9 +131,9 @@ static void look_irq(struct tune_look *l)
 		return;
 	}
 	look_today(l, "%zu interrupts", there);
-	if (tune_cpus_count(&l->host->online) < 2) {
-		look_limit(l, "with one processor there is nothing to divide");
-	} else if (!chosen(l)) {
+	if (look_alone(l, "divide"))
+		return;
+	if (!chosen(l)) {
 		look_better(l, "none on the gateway's processors; " ASK_CPUS);
 	} else if (meet) {
 		struct tune_cpus rest = others(l);
@@ -175,16 +169,11 @@ static void look_irqbalance(struct tune_look *l)
 
 static void look_workqueue(struct tune_look *l)
 {
-	char *former, mask[LIST_MAX], list[128];
+	char mask[LIST_MAX], list[128];
 	struct tune_cpus now, wanted;
 
-	if (tune_tree_read(l->tree, WORKQUEUE, &former)) {
-		look_absent(l, "the kernel does not show where its work queues run");
-		return;
-	}
-	if (tune_cpus_parse_mask(former, &now)) {
-		look_absent(l, "%s: no mask of processors", WORKQUEUE);
-		free(former);
+	if (tune_cpus_parse_mask(l->line, &now)) {
+		look_absent(l, "%s: no mask of processors", l->setting->path);
 		return;
 	}
 	print_list(&now, list, sizeof(list));
@@ -192,17 +181,16 @@ static void look_workqueue(struct tune_look *l)
 	wanted = tune_cpus_minus(&now, &l->host->cpus);
 	if (!tune_cpus_count(&wanted))
 		wanted = others(l);
-	if (tune_cpus_count(&l->host->online) < 2) {
-		look_limit(l, "with one processor there is nothing to divide");
-	} else if (!chosen(l)) {
+	if (look_alone(l, "divide"))
+		return;
+	if (!chosen(l)) {
 		look_better(l, "none on the gateway's processors; " ASK_CPUS);
 	} else if (!tune_cpus_print_mask(&wanted, mask, sizeof(mask))) {
 		print_list(&wanted, list, sizeof(list));
 		if (tune_cpus_meet(&now, &l->host->cpus))
 			look_better(l, "processors %s", list);
-		look_want_file(l, WORKQUEUE, mask);
+		look_want_file(l, l->setting->path, mask);
 	}
-	free(former);
 }
 
 /* The word "name=..." of the kernel's command line; NULL: there is none. */
@@ -223,28 +211,21 @@ static const char *boot_word(const char *cmdline, const char *name, size_t *leng
 static void look_isolation(struct tune_look *l)
 {
 	static const char *const names[] = { "isolcpus=", "nohz_full=", "rcu_nocbs=" };
-	char *cmdline, list[128] = "LIST", today[200] = "";
+	char list[128] = "LIST", today[200] = "";
 	bool missing[3];
 
-	if (tune_tree_read(l->tree, "/proc/cmdline", &cmdline)) {
-		look_absent(l, "/proc/cmdline cannot be read");
-		return;
-	}
 	for (int i = 0; i < 3; i++) {
 		size_t length = 0, used = strlen(today);
-		const char *word = boot_word(cmdline, names[i], &length);
+		const char *word = boot_word(l->line, names[i], &length);
 
 		missing[i] = !word;
 		if (word)
 			snprintf(today + used, sizeof(today) - used, "%s%.*s", used ? " " : "",
 				 (int)length, word);
 	}
-	free(cmdline);
 	look_today(l, "%s", today[0] ? today : "the kernel's command line isolates nothing");
-	if (tune_cpus_count(&l->host->online) < 2) {
-		look_limit(l, "with one processor there is nothing to isolate");
+	if (look_alone(l, "isolate"))
 		return;
-	}
 	if (missing[1] && !tune_tree_exists(l->tree, "/sys/devices/system/cpu/nohz_full"))
 		look_limit(l, "the kernel is built without nohz_full: the timer interrupt stays on every processor");
 	if (chosen(l))
@@ -256,12 +237,8 @@ static void look_isolation(struct tune_look *l)
 
 static void look_smt(struct tune_look *l)
 {
-	long long active;
+	bool active = strtoll(l->line, NULL, 10);
 
-	if (tune_tree_number(l->tree, SMT, &active)) {
-		look_absent(l, "the kernel does not show whether cores have several threads");
-		return;
-	}
 	look_today(l, "%s", active ? "cores run several threads" :
 		   l->host->virtual ? "one thread a core, as far as the hypervisor shows" :
 		   "one thread a core");
@@ -272,15 +249,19 @@ static void look_smt(struct tune_look *l)
 const struct tune_setting tune_settings_place[] = {
 	{ .name = "cpuset", .look = look_cpuset, .applies = true,
 	  .why = "Other programs on a processor of the gateway take it away for milliseconds; a partition keeps them off, threads started later included." },
-	{ .name = "isolation", .look = look_isolation,
+	{ .name = "isolation", .look = look_isolation, .path = "/proc/cmdline",
+	  .absent = "/proc/cmdline cannot be read",
 	  .why = "The timer interrupt and the kernel's own clean-up otherwise come to every processor, up to 1000 times a second." },
 	{ .name = "irq", .look = look_irq, .applies = true, .may_remain = true,
 	  .why = "An interrupt takes some microseconds from whatever runs on its processor." },
 	{ .name = "irqbalance", .look = look_irqbalance,
 	  .why = "It moves interrupts while the gateway runs, also back to its processors." },
 	{ .name = "workqueue", .look = look_workqueue, .applies = true,
+	  .path = "/sys/devices/virtual/workqueue/cpumask",
+	  .absent = "the kernel does not show where its work queues run",
 	  .why = "The kernel's deferred work runs on any processor unless it is told where." },
-	{ .name = "smt", .look = look_smt,
+	{ .name = "smt", .look = look_smt, .path = "/sys/devices/system/cpu/smt/active",
+	  .absent = "the kernel does not show whether cores have several threads",
 	  .why = "Two threads of a core share its execution units, so each is slower while the other works." },
 	{ .name = NULL },
 };

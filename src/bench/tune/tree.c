@@ -132,6 +132,28 @@ int tune_tree_line(const struct tune_tree *t, const char *path, char *to, size_t
 	return 0;
 }
 
+int tune_tree_value(const struct tune_tree *t, const char *path, const char *name, char *to,
+		    size_t size)
+{
+	size_t length = strlen(name);
+	char *text, *at;
+	int err = tune_tree_read(t, path, &text);
+
+	to[0] = '\0';
+	if (err)
+		return err;
+	for (at = text; *at && (strncmp(at, name, length) || !strchr(" \t:=", at[length]));)
+		at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n');
+	err = *at ? 0 : -ENOENT;
+	if (!err) {
+		at += length + strspn(at + length, " \t:=\"");
+		at[strcspn(at, "\n\"")] = '\0';
+		snprintf(to, size, "%s", tune_trim(at));
+	}
+	free(text);
+	return err;
+}
+
 int tune_tree_number(const struct tune_tree *t, const char *path, long long *value)
 {
 	char line[32], *end;

@@ -23,6 +23,10 @@ bool tune_tree_exists(const struct tune_tree *t, const char *path);
 int tune_tree_read(const struct tune_tree *t, const char *path, char **text);
 /* The first line without white space at its ends; "" on an error. Longer ones are cut. */
 int tune_tree_line(const struct tune_tree *t, const char *path, char *to, size_t size);
+/* What stands behind "NAME" and blanks, ':' or '=' in the first line that begins so, without white
+ * space and quotation marks at its ends; "" and -ENOENT: there is no such line. */
+int tune_tree_value(const struct tune_tree *t, const char *path, const char *name, char *to,
+		    size_t size);
 /* A file with one whole number. */
 int tune_tree_number(const struct tune_tree *t, const char *path, long long *value);
 /* Writes a file that is there, in one call of write(2). */
