@@ -61,6 +61,8 @@ struct floor_measure {
 extern const struct floor_measure floor_measures[];
 extern const size_t floor_measure_count;
 
+/* Runs the calling thread there. 0 or a negative errno. */
+int floor_pin(int cpu);
 /* The first two CPUs that this process may use. 0 or a negative errno. */
 int floor_default_cpus(struct floor_cpus *cpus);
 /* These CPUs, loopback, and rounds with which all measurements take about four seconds. 0 or a

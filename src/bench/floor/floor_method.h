@@ -31,7 +31,4 @@ extern const struct floor_method floor_udp, floor_udp_packets, floor_tcp, floor_
 /* One way, as fast as it goes. `size_bytes`: of a segment; of what one call sends. */
 extern const struct floor_method floor_udp_stream, floor_tcp_stream;
 
-/* Runs the calling thread there. 0 or a negative errno. */
-int floor_pin(int cpu);
-
 #endif

@@ -7,21 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "bench/hca/end.h"
 
 #define GAP 64
-#define HUGE_BYTES (UINT64_C(2) << 20)
 
 static uint32_t header_bytes(const struct hca_end *e)
 {
 	return e->c->type == HCA_UD ? HCA_GRH_BYTES : 0;
-}
-
-static uint64_t round_up(uint64_t value, uint64_t step)
-{
-	return (value + step - 1) / step * step;
 }
 
 /* How many messages may be under way at once, as far as the case goes. */
@@ -37,7 +30,7 @@ static void choose_sizes(struct hca_end *e, const struct ibv_device_attr *attr)
 	uint32_t wanted = MAX(messages_wanted(c), c->batch);
 	uint32_t most = (uint32_t)MIN(attr->max_qp_wr, attr->max_cqe - 1);
 
-	e->stride = (uint32_t)round_up(c->size + GAP * (c->sges - 1) + header_bytes(e), GAP);
+	e->stride = (uint32_t)hca_round_up(c->size + GAP * (c->sges - 1) + header_bytes(e), GAP);
 	e->buffers = c->buffers ?: (uint32_t)MIN(wanted, HCA_BUFFERS_BYTES / e->stride);
 	e->buffers = MAX(e->buffers, c->batch);
 	e->send_depth = MAX(MIN(wanted, most), c->batch);
@@ -48,16 +41,9 @@ static void choose_sizes(struct hca_end *e, const struct ibv_device_attr *attr)
 
 static int map(struct hca_end *e)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
-
-	e->memory_bytes = round_up(2 * (uint64_t)e->buffers * e->stride, HUGE_BYTES);
-	e->memory = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB,
-			 -1, 0);
-	e->report->huge = e->memory != MAP_FAILED;
-	if (!e->report->huge)
-		e->memory = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-	if (e->memory == MAP_FAILED) {
-		e->memory = NULL;
+	e->memory_bytes = hca_round_up(2 * (uint64_t)e->buffers * e->stride, HCA_HUGE_BYTES);
+	e->memory = hca_map(e->memory_bytes, MAP_PRIVATE, &e->report->huge);
+	if (!e->memory) {
 		log_error("no memory for 2 x %u messages of %u bytes: %s", e->buffers,
 			  e->c->size, strerror(errno));
 		return -errno;

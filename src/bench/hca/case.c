@@ -18,7 +18,7 @@
 static int word_of(const json_t *parameters, const char *name)
 {
 	const struct bench_parameter *p = hca_parameters;
-	const char *value = json_string_value(json_object_get(parameters, name));
+	const char *value = bench_text(parameters, name);
 	size_t len = value ? strlen(value) : 0;
 	int place = 0;
 
@@ -32,21 +32,16 @@ static int word_of(const json_t *parameters, const char *name)
 	return 0;
 }
 
-static int64_t integer_of(const json_t *parameters, const char *name)
-{
-	return json_integer_value(json_object_get(parameters, name));
-}
-
 static uint64_t duration_of(const json_t *parameters, const char *name)
 {
-	return (uint64_t)MAX(integer_of(parameters, name), 0);
+	return (uint64_t)MAX(bench_number(parameters, name), 0);
 }
 
 /* "A,B" into both, "A" into one of them, or both. */
 static bool split_pair(const json_t *parameters, const char *name, bool both,
 		       char out[2][HCA_NAME_MAX])
 {
-	const char *text = json_string_value(json_object_get(parameters, name)) ?: "";
+	const char *text = bench_text(parameters, name) ?: "";
 	const char *comma = strchr(text, ',');
 	size_t len = comma ? (size_t)(comma - text) : strlen(text);
 
@@ -81,7 +76,7 @@ static void default_cpus(int cpu[3])
 
 static bool read_cpus(const json_t *parameters, int cpu[3])
 {
-	const char *text = json_string_value(json_object_get(parameters, "cpus"));
+	const char *text = bench_text(parameters, "cpus");
 	int end = 0, n;
 
 	default_cpus(cpu);
@@ -174,22 +169,22 @@ int hca_case_read(const json_t *parameters, double scale, struct hca_case *c)
 		.clock = (enum hca_clock)word_of(parameters, "clock"),
 		.send_inline = json_is_true(json_object_get(parameters, "inline")),
 		.unsignaled = json_is_true(json_object_get(parameters, "unsignaled")),
-		.remote = *(json_string_value(json_object_get(parameters, "peer")) ?: ""),
+		.remote = *(bench_text(parameters, "peer") ?: ""),
 		.stamp_send = word_of(parameters, "stamp") == 1,
 		.plain = word_of(parameters, "connect") == 1,
 		.threads = word_of(parameters, "ends") == 1,
-		.size = (uint32_t)integer_of(parameters, "size"),
-		.burst = (uint32_t)integer_of(parameters, "burst"),
-		.repetitions = (uint32_t)integer_of(parameters, "repetitions"),
-		.warmup = (uint32_t)integer_of(parameters, "warmup"),
-		.batch = (uint32_t)integer_of(parameters, "batch"),
-		.sges = (uint32_t)integer_of(parameters, "sges"),
-		.buffers = (uint32_t)integer_of(parameters, "buffers"),
-		.mtu = (uint32_t)integer_of(parameters, "mtu"),
+		.size = (uint32_t)bench_number(parameters, "size"),
+		.burst = (uint32_t)bench_number(parameters, "burst"),
+		.repetitions = (uint32_t)bench_number(parameters, "repetitions"),
+		.warmup = (uint32_t)bench_number(parameters, "warmup"),
+		.batch = (uint32_t)bench_number(parameters, "batch"),
+		.sges = (uint32_t)bench_number(parameters, "sges"),
+		.buffers = (uint32_t)bench_number(parameters, "buffers"),
+		.mtu = (uint32_t)bench_number(parameters, "mtu"),
 		.pause_ns = duration_of(parameters, "pause"),
 		.spin_ns = duration_of(parameters, "spin"),
 		.lost_after_ns = duration_of(parameters, "lost_after"),
-		.gid_index = (int)integer_of(parameters, "gid"),
+		.gid_index = (int)bench_number(parameters, "gid"),
 	};
 	if (!split_pair(parameters, "device", true, c->device) ||
 	    !split_pair(parameters, "address", false, c->address) ||

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #include "bench/kind/kind.h"
@@ -96,6 +97,25 @@ struct hca_shared {
 };
 
 extern const struct bench_parameter hca_parameters[];
+
+#define HCA_HUGE_BYTES (UINT64_C(2) << 20)
+static inline uint64_t hca_round_up(uint64_t value, uint64_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
+/* Memory whose pages are there, huge ones where the host has some; NULL: there is none, see errno.
+ * `flags`: MAP_PRIVATE or MAP_SHARED. */
+static inline void *hca_map(size_t bytes, int flags, bool *huge)
+{
+	int all = flags | MAP_ANONYMOUS | MAP_POPULATE;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, all | MAP_HUGETLB, -1, 0);
+
+	*huge = p != MAP_FAILED;
+	if (!*huge)
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, all, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
 
 /* A case from the parameters of bench_kind_hca, with all defaults. `scale` is of the
  * number of messages; what is not above 0 changes nothing. 0; or -EINVAL, logged: parameters

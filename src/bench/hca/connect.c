@@ -13,6 +13,38 @@
 #define RNR_TIMER 1    /* 10 us, the shortest */
 #define HOPS 64
 
+/* The attributes of the queue pair to make. */
+static void fill_attributes(const struct hca_end *e, struct ibv_qp_init_attr *attr)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+
+	*attr = (struct ibv_qp_init_attr){
+		.send_cq = e->send.cq,
+		.recv_cq = e->recv.cq,
+		.qp_type = types[e->c->type],
+		.cap = {
+			.max_send_wr = e->send_depth,
+			.max_recv_wr = e->recv_depth,
+			.max_send_sge = e->c->sges,
+			.max_recv_sge = e->c->sges,
+			.max_inline_data = e->c->send_inline ? e->c->size : 0,
+		},
+	};
+}
+
+/* What the adapter granted. */
+static int check_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
+{
+	if (e->c->send_inline && attr->cap.max_inline_data < e->c->size) {
+		log_error("inline: the adapter sends at most %u bytes inline, size is %u",
+			  attr->cap.max_inline_data, e->c->size);
+		return -EOPNOTSUPP;
+	}
+	e->report->depth = e->send_depth;
+	e->report->buffers = e->buffers;
+	return 0;
+}
+
 static bool make(struct hca_end *e, struct ibv_qp_init_attr *attr)
 {
 	if (!e->cm_id)
@@ -28,7 +60,7 @@ int bench_hca_qp_create(struct hca_end *e)
 	uint32_t wanted = e->send_depth;
 	int err;
 
-	bench_hca_device_qp_attr(e, &attr);
+	fill_attributes(e, &attr);
 	/* Requests with inline data are larger, so some adapters have room for fewer. */
 	while (!make(e, &attr)) {
 		err = errno;
@@ -38,9 +70,9 @@ int bench_hca_qp_create(struct hca_end *e)
 			return e->c->send_inline ? -EOPNOTSUPP : -err;
 		}
 		e->send_depth /= 2;
-		bench_hca_device_qp_attr(e, &attr);
+		fill_attributes(e, &attr);
 	}
-	return bench_hca_device_qp_made(e, &attr);
+	return check_made(e, &attr);
 }
 
 void bench_hca_qp_destroy(struct hca_end *e)

@@ -9,7 +9,6 @@
 #include "bench/hca/queue.h"
 
 #define PORT 1
-#define DEPTH_MIN 16
 
 int bench_hca_device_open(struct hca_end *e)
 {
@@ -127,36 +126,6 @@ int bench_hca_device_prepare(struct hca_end *e)
 	if (!ret)
 		ret = hca_queue_open(e, &e->recv, e->c->poll_recv, (int)e->recv_depth + 1);
 	return ret;
-}
-
-void bench_hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr)
-{
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
-
-	*attr = (struct ibv_qp_init_attr){
-		.send_cq = e->send.cq,
-		.recv_cq = e->recv.cq,
-		.qp_type = types[e->c->type],
-		.cap = {
-			.max_send_wr = e->send_depth,
-			.max_recv_wr = e->recv_depth,
-			.max_send_sge = e->c->sges,
-			.max_recv_sge = e->c->sges,
-			.max_inline_data = e->c->send_inline ? e->c->size : 0,
-		},
-	};
-}
-
-int bench_hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
-{
-	if (e->c->send_inline && attr->cap.max_inline_data < e->c->size) {
-		log_error("inline: the adapter sends at most %u bytes inline, size is %u",
-			  attr->cap.max_inline_data, e->c->size);
-		return -EOPNOTSUPP;
-	}
-	e->report->depth = e->send_depth;
-	e->report->buffers = e->buffers;
-	return 0;
 }
 
 void bench_hca_device_close(struct hca_end *e)

@@ -150,10 +150,6 @@ int bench_hca_device_open(struct hca_end *e);
 int bench_hca_device_query(struct hca_end *e);
 /* Protection domain, buffers, completion queues; then the depth of the queues is known. */
 int bench_hca_device_prepare(struct hca_end *e);
-/* The attributes of the queue pair to make. */
-void bench_hca_device_qp_attr(const struct hca_end *e, struct ibv_qp_init_attr *attr);
-/* Behind the making of the queue pair: what the adapter granted. */
-int bench_hca_device_qp_made(struct hca_end *e, const struct ibv_qp_init_attr *attr);
 void bench_hca_device_close(struct hca_end *e);
 
 /* ---- buffers.c ---- */

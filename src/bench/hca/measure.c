@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,36 +23,19 @@
 #include "util/spawn.h"
 
 #define PAGE 4096
-#define HUGE_PAGE (UINT64_C(2) << 20)
 #define LOOK_NS (5 * UINT64_C(1000000))
 #define NUDGE_LOOKS 4
 #define PATIENCE_NS (3 * NSEC_PER_SEC) /* of the ends, once they are to stop */
 
-static size_t round_up(size_t value, size_t step)
-{
-	return (value + step - 1) / step * step;
-}
-
-static struct hca_shared *map(size_t bytes, bool *huge)
-{
-	int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB, -1, 0);
-
-	*huge = p != MAP_FAILED;
-	if (!*huge)
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 int hca_shared_create(const struct hca_case *c, struct hca_shared **out)
 {
 	size_t rows = hca_case_rows(c);
-	size_t head = round_up(sizeof(struct hca_shared), PAGE);
-	size_t column = round_up(rows * sizeof(uint64_t), PAGE);
-	size_t stamped = round_up(c->size + 128 * c->sges, PAGE);
-	size_t bytes = round_up(head + HCA_COLUMNS * column + stamped, HUGE_PAGE);
+	size_t head = hca_round_up(sizeof(struct hca_shared), PAGE);
+	size_t column = hca_round_up(rows * sizeof(uint64_t), PAGE);
+	size_t stamped = hca_round_up(c->size + 128 * c->sges, PAGE);
+	size_t bytes = hca_round_up(head + HCA_COLUMNS * column + stamped, HCA_HUGE_BYTES);
 	bool huge;
-	struct hca_shared *s = map(bytes, &huge);
+	struct hca_shared *s = hca_map(bytes, MAP_SHARED, &huge);
 
 	if (!s) {
 		log_error("no memory for the times of %zu messages: %s", rows, strerror(errno));

@@ -3,10 +3,17 @@
 #ifndef BENCH_KIND_COMMAND_H
 #define BENCH_KIND_COMMAND_H
 
+#include <errno.h>
 #include <stdatomic.h>
 
 /* Exit statuses: 1: it did not succeed; 2: the command line or a suite is wrong; 130: Ctrl-C. */
 enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2, BENCH_INTERRUPTED = 130 };
+
+/* The status of what returned 0, -EINTR or another negative errno. */
+static inline int bench_status(int ret)
+{
+	return ret == -EINTR ? BENCH_INTERRUPTED : ret ? BENCH_FAILED : BENCH_OK;
+}
 
 /* Ctrl-C, SIGTERM and SIGHUP set the flag that this returns; a second one ends the process. */
 const atomic_bool *bench_catch_signals(void);

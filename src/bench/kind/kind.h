@@ -51,8 +51,8 @@ struct bench_kind {
 /* All kinds, each in the room of its name; floor and program in suite, start and reconnect in node.
  * Those of hca and ripc need verbs, which a build may lack. */
 extern const struct bench_kind
-	bench_kind_fabric, bench_kind_floor, bench_kind_hca, bench_kind_mpi, bench_kind_node, bench_kind_odp,
-	bench_kind_program, bench_kind_reconnect, bench_kind_ripc, bench_kind_start;
+	bench_kind_fabric, bench_kind_floor, bench_kind_hca, bench_kind_mpi, bench_kind_node,
+	bench_kind_odp, bench_kind_program, bench_kind_reconnect, bench_kind_ripc, bench_kind_start;
 
 /* A parameter of a case, which are complete: text, and integer or duration. */
 static inline const char *bench_text(const json_t *parameters, const char *name)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,17 @@ void process_words_add(struct process_words *w, const char *word)
 		w->argv[w->count++] = copy;
 	else
 		w->failed = true;
+}
+
+void process_words_list(struct process_words *w, ...)
+{
+	const char *word;
+	va_list words;
+
+	va_start(words, w);
+	while ((word = va_arg(words, const char *)))
+		process_words_add(w, word);
+	va_end(words);
 }
 
 void process_words_number(struct process_words *w, const char *option, long long value)
@@ -59,12 +71,8 @@ void process_words_exec(struct process_words *w, const char *option)
 	char self[PATH_MAX];
 
 	beside_self(self);
-	process_words_add(w, self);
-	process_words_add(w, "exec");
-	process_words_add(w, "--quiet");
-	if (option)
-		process_words_add(w, option);
-	process_words_add(w, "--");
+	process_words_list(w, self, "exec", "--quiet", option ? option : "--", option ? "--" : NULL,
+			   NULL);
 }
 
 void process_words_free(struct process_words *w)

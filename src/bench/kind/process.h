@@ -25,6 +25,8 @@ struct process_words {
 };
 
 void process_words_add(struct process_words *w, const char *word);
+/* All of them; the last one is NULL. */
+void process_words_list(struct process_words *w, ...) __attribute__((sentinel));
 /* An option with a number. */
 void process_words_number(struct process_words *w, const char *option, long long value);
 /* Each word of a text with spaces between them. */

@@ -96,8 +96,7 @@ void mpi_hosts_enter(const struct mpi_hosts *h, struct process_words *w)
 {
 	if (!h->between)
 		return;
-	process_words_split(w, "ip netns exec");
-	process_words_add(w, h->names[0]);
+	process_words_list(w, "ip", "netns", "exec", h->names[0], NULL);
 }
 
 void mpi_hosts_options(const struct mpi_hosts *h, const char *library, unsigned processes,
@@ -110,15 +109,11 @@ void mpi_hosts_options(const struct mpi_hosts *h, const char *library, unsigned 
 		return;
 	snprintf(text, sizeof(text), "%s:%u,%s:%u", h->addresses[0], first, h->addresses[1],
 		 processes - first);
-	if (!strcmp(library, "openmpi")) {
-		process_words_add(w, "--host");
-		process_words_add(w, text);
-		/* Both hosts have the same processors here, and each would begin with the first. */
-		process_words_split(w, "--bind-to none --mca plm_rsh_agent");
-	} else {
-		process_words_add(w, "-hosts");
-		process_words_add(w, text);
-		process_words_split(w, "-launcher ssh -launcher-exec");
-	}
-	process_words_add(w, h->agent);
+	/* Both hosts have the same processors here, and each would begin with the first. */
+	if (!strcmp(library, "openmpi"))
+		process_words_list(w, "--host", text, "--bind-to", "none", "--mca", "plm_rsh_agent",
+				   h->agent, NULL);
+	else
+		process_words_list(w, "-hosts", text, "-launcher", "ssh", "-launcher-exec", h->agent,
+				   NULL);
 }

@@ -150,11 +150,8 @@ static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct wa
 		process_words_add(w, "--oversubscribe");
 	process_words_split(w, way->options);
 	process_words_split(w, plan->hosts.between ? "" : way->alone);
-	if (bench_number(p, "rendezvous_from") && way->limit_option) {
-		process_words_add(w, "--mca");
-		process_words_add(w, way->limit_option);
-		process_words_add(w, plan->limit);
-	}
+	if (bench_number(p, "rendezvous_from") && way->limit_option)
+		process_words_list(w, "--mca", way->limit_option, plan->limit, NULL);
 }
 
 static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
@@ -177,15 +174,11 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 		char text[20];
 
 		snprintf(text, sizeof(text), "--%s", option);
-		process_words_add(w, text);
-		process_words_add(w, bench_text(p, option));
+		process_words_list(w, text, bench_text(p, option), NULL);
 	}
-	process_words_add(w, "--times");
-	process_words_add(w, plan->times);
-	if (plan->marks) {
-		process_words_add(w, "--marks");
-		process_words_add(w, plan->marks);
-	}
+	process_words_list(w, "--times", plan->times, NULL);
+	if (plan->marks)
+		process_words_list(w, "--marks", plan->marks, NULL);
 }
 
 static bool is_there(const json_t *p, char mpirun[60], char program[60], char path[PATH_MAX])

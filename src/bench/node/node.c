@@ -14,6 +14,7 @@
 #include "bench/node/medium.h"
 #include "bench/node/namespaces.h"
 #include "bench/node/place.h"
+#include "bench/result/files.h"
 #include "bench/node/rows.h"
 #include "bench/node/settings.h"
 #include "util/clock.h"
@@ -279,7 +280,7 @@ static void clean_up(struct run *r)
 			shm_unlink(name);
 		}
 	}
-	bench_node_place_remove(r->dir);
+	files_remove_dir(r->dir);
 	bench_node_settings_free(&r->s);
 }
 

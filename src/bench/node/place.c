@@ -12,43 +12,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "bench/node/logged.h"
 #include "bench/node/medium.h"
-#include "util/container_of.h"
+#include "bench/result/files.h"
 #include "util/log.h"
-
-static const char *const files[] = {
-	"sent.bin", "received.bin", "source.conf", "source.log", "source.json",
-	"source.sock", "target.conf", "target.log", "target.json", "target.sock",
-	"source.budget", "target.budget", BENCH_NODE_LOGGED,
-};
-
-static int make_dir(char dir[PATH_MAX])
-{
-	const char *base = getenv("TMPDIR");
-
-	snprintf(dir, PATH_MAX, "%s/busbar-bench-node.XXXXXX",
-		 base && base[0] == '/' ? base : "/tmp");
-	if (mkdtemp(dir))
-		return 0;
-	log_error("cannot make a folder '%s': %s", dir, strerror(errno));
-	dir[0] = '\0';
-	return -errno;
-}
-
-void bench_node_place_remove(const char *dir)
-{
-	char path[PATH_MAX + 16];
-
-	if (!dir[0])
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
-		unlink(path);
-	}
-	if (rmdir(dir))
-		log_warn("cannot remove '%s': %s", dir, strerror(errno));
-}
 
 /* Ports of the host that are free now, for both TCP and UDP as a rule. */
 static int choose_ports(unsigned port[BENCH_NODE_ENDS])
@@ -102,8 +68,13 @@ static int check_room(const struct bench_node_settings *s, const char *dir)
 int bench_node_place_make(struct bench_node_settings *s, char dir[PATH_MAX])
 {
 	int ret = choose_ports(s->port);
+	char *made;
 
 	if (!ret)
-		ret = make_dir(dir);
-	return ret ? ret : check_room(s, dir);
+		ret = files_make_temporary(&made);
+	if (ret)
+		return ret;
+	snprintf(dir, PATH_MAX, "%s", made);
+	free(made);
+	return check_room(s, dir);
 }

@@ -9,10 +9,7 @@
 
 /* Makes a folder below TMPDIR and chooses free ports. 0; -EOPNOTSUPP: memory or disk has no room
  * for the recordings; or another negative errno; logged. The folder is there unless dir[0] is
- * '\0'. */
+ * '\0'; files_remove_dir() removes it. */
 int bench_node_place_make(struct bench_node_settings *s, char dir[PATH_MAX]);
-
-/* Removes the folder with what a case writes there. */
-void bench_node_place_remove(const char *dir);
 
 #endif

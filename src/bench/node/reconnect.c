@@ -15,6 +15,7 @@
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
 #include "bench/node/place.h"
+#include "bench/result/files.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -205,7 +206,7 @@ static int run(const json_t *given, const struct bench_context *context)
 		ret = -EINTR;
 	for (int i = 0; i < BENCH_NODE_ENDS; i++)
 		bench_node_gateway_stop(&a.gateway[i]);
-	bench_node_place_remove(a.dir);
+	files_remove_dir(a.dir);
 	free(values);
 	return ret;
 }

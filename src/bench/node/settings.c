@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/floor/floor.h"
+#include "bench/kind/parameters.h"
 #include "bench/node/medium.h"
 #include "gateway/config/config.h"
-#include "util/container_of.h"
 #include "util/log.h"
 
 #define SAMPLES_MIN 1000
@@ -77,31 +78,21 @@ static int read_keys(const json_t *parameters, const char *name, json_t **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* The first two processors that this process may use. */
-static void default_cpus(int cpus[2])
-{
-	cpu_set_t set;
-	int found = 0;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return;
-	for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
-		if (CPU_ISSET(i, &set))
-			cpus[found++] = i;
-	if (found < 2)
-		cpus[0] = -1; /* one for both: the kernel's own order is no worse */
-}
-
 static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
 {
 	const char *cpus = bench_text(parameters, "cpus");
+	struct floor_cpus two;
 	char more;
 
 	s->cpus[0] = s->cpus[1] = -1;
 	if (!strcmp(cpus, "none"))
 		return 0;
 	if (!strcmp(cpus, "auto")) {
-		default_cpus(s->cpus);
+		/* With one for both the kernel's own order is no worse. */
+		if (!floor_default_cpus(&two) && two.second >= 0) {
+			s->cpus[0] = two.first;
+			s->cpus[1] = two.second;
+		}
 		return 0;
 	}
 	if (sscanf(cpus, "%d,%d%c", &s->cpus[0], &s->cpus[1], &more) == 2 &&
@@ -115,31 +106,15 @@ static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
 
 static int read_catch_up(const json_t *parameters, struct bench_node_settings *s)
 {
-	static const struct { const char *unit; double ns; } units[] = {
-		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "", 1 },
-	};
-	const json_t *j = json_object_get(parameters, "catch_up");
-	const char *t = json_string_value(j);
-	double number = json_number_value(j);
-	char *unit = "";
+	const char *text = bench_text(parameters, "catch_up");
 
 	s->catch_up_ns = -1;
-	if (t && !strcmp(t, "default"))
+	if (!strcmp(text, "default"))
 		return 0;
-	if (t)
-		number = strtod(t, &unit);
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		double ns = number * units[i].ns;
-
-		if (strcmp(unit, units[i].unit) || unit == t)
-			continue;
-		if (!(ns >= 0 && ns <= 3600e9))
-			break;
-		s->catch_up_ns = (int64_t)ns;
+	if (duration_parse(text, &s->catch_up_ns) && s->catch_up_ns <= 3600 * INT64_C(1000000000))
 		return 0;
-	}
 	log_error("parameter catch_up: '%s' is no time from 0 to 3600s, such as 5ms, and not default",
-		  t ? t : "this");
+		  text);
 	return -EINVAL;
 }
 

@@ -15,6 +15,7 @@
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
 #include "bench/node/place.h"
+#include "bench/result/files.h"
 #include "bench/result/statistics.h"
 #include "bench/tune/tree.h"
 #include "util/clock.h"
@@ -169,7 +170,7 @@ static int run(const json_t *given, const struct bench_context *context)
 		ret = measure(&r);
 	if (ret && atomic_load(context->stop))
 		ret = -EINTR;
-	bench_node_place_remove(r.dir);
+	files_remove_dir(r.dir);
 	free(values);
 	return ret;
 }

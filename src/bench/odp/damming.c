@@ -4,8 +4,8 @@
 
 #include "util/container_of.h"
 
-/* Intervals are swept in steps up to the last. */
-enum { STEP_US = 100, LAST_US = 6000, STEPS = LAST_US / STEP_US };
+/* Intervals are swept in so many steps. */
+enum { STEP_US = 100, STEPS = 60 };
 /* A sleep of a program ends a little late. */
 #define SLEEP "jitter=10000"
 
@@ -14,17 +14,26 @@ struct window {
 	double stall_ms;          /* the median time there */
 };
 
-static size_t add_sweep(struct lab *l, const char *paged, const char *profile)
+/* Points of all intervals; the number of the first one. */
+static size_t add_sweep(struct lab *l, unsigned step_us, const char *words)
 {
 	size_t first = 0;
 
 	for (unsigned i = 0; i < STEPS; i++) {
-		size_t point = lab_point(l, "paged=%s profile=%s interval=%u " SLEEP " trials=%u",
-					 paged, profile, (i + 1) * STEP_US * 1000, l->trials);
+		size_t point = lab_point(l, "interval=%u %s", (i + 1) * step_us * 1000, words);
 
 		first = i ? first : point;
 	}
 	return first;
+}
+
+/* Of all trials, with a sleep as programs have it. */
+static size_t add_window_sweep(struct lab *l, const char *words)
+{
+	char all[100];
+
+	snprintf(all, sizeof(all), "%s " SLEEP " trials=%u", words, l->trials);
+	return add_sweep(l, STEP_US, all);
 }
 
 static struct window window_of(const struct lab *l, size_t first)
@@ -97,11 +106,11 @@ static void add_stall(struct lab *l, const char *what, const char *source, doubl
 
 int lab_damming(struct lab *l)
 {
-	size_t server = add_sweep(l, "server", "connectx4");
-	size_t client = add_sweep(l, "client", "connectx4");
-	size_t both = add_sweep(l, "both", "connectx4");
-	size_t x6 = add_sweep(l, "both", "connectx6"), ideal = add_sweep(l, "both", "ideal");
-	size_t other = 0;
+	size_t server = add_window_sweep(l, "paged=server profile=connectx4");
+	size_t client = add_window_sweep(l, "paged=client profile=connectx4");
+	size_t both = add_window_sweep(l, "paged=both profile=connectx4");
+	size_t x6 = add_window_sweep(l, "paged=both profile=connectx6");
+	size_t ideal = add_window_sweep(l, "paged=both profile=ideal"), other = 0;
 	struct window w;
 	int ret;
 
@@ -131,4 +140,117 @@ int lab_damming(struct lab *l)
 		"the same by profile ideal", w.first_us > 0 ? "damming" : "none");
 	add_others(l, other);
 	return 0;
+}
+
+/* ---- over the RNR NAK delay and the number of READs (figures 5.4 to 5.6) ---- */
+
+/* Codes of RNR NAK delays, and the steps of their sweeps: in the end more than the window. */
+static const struct {
+	unsigned code, step_us;
+	double nominal_ms;
+} delays[] = {
+	{ 1, 20, 0.01 },  { 8, 20, 0.16 },   { 12, 50, 0.64 },  { 13, 75, 0.96 },
+	{ 14, 100, 1.28 }, { 16, 200, 2.56 }, { 20, 800, 10.24 },
+};
+
+/* The longest interval with a timeout. */
+static double edge_us(const struct lab *l, size_t first, unsigned step_us)
+{
+	double last = 0;
+
+	for (unsigned i = 0; i < STEPS; i++)
+		if (lab_value(l, first + i, "timeouts") > 0)
+			last = (i + 1) * step_us;
+	return last;
+}
+
+static int over_delays(struct lab *l)
+{
+	size_t first[ARRAY_SIZE(delays)];
+	double before = 0;
+	int ret;
+
+	for (size_t i = 0; i < ARRAY_SIZE(delays); i++) {
+		char words[40];
+
+		snprintf(words, sizeof(words), "paged=server rnr_code=%u", delays[i].code);
+		first[i] = add_sweep(l, delays[i].step_us, words);
+	}
+	ret = lab_run(l);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(delays); i++) {
+		double us = edge_us(l, first[i], delays[i].step_us);
+		char what[80];
+
+		snprintf(what, sizeof(what), "longest interval, RNR code %u (%.2f ms)",
+			 delays[i].code, delays[i].nominal_ms);
+		lab_row(l, &(struct lab_row){ "5.4a", lab_if(us > before),
+					      "grows with the delay", us, "us" }, what,
+			"%.0f us", us);
+		before = us;
+	}
+	return ret;
+}
+
+static void add_number(struct lab *l, unsigned count, double us, double pending_us)
+{
+	char what[60], source[80];
+	/* All later READs are posted in the wait for the first one. */
+	double expected = pending_us / (count - 1);
+
+	snprintf(what, sizeof(what), "longest interval of %u READs", count);
+	snprintf(source, sizeof(source), "shorter with more; about %.0f us", expected);
+	lab_row(l, &(struct lab_row){ "5.5", lab_if(lab_within(us, 0.85 * expected,
+							       1.15 * expected)),
+				      source, us, "us" }, what, "%.0f us", us);
+}
+
+static void add_train(struct lab *l, unsigned count, size_t point)
+{
+	double ms = lab_value(l, point, "time_ns") / 1e6;
+	char what[60];
+
+	snprintf(what, sizeof(what), "%u READs, one each 1 ms", count);
+	/* The source has two to four. */
+	lab_row(l, &(struct lab_row){ "5.1.2", count > 4 ? LAB_NOT_IN_SOURCE :
+						lab_if(ms > 268), count > 4 ? "" : "a timeout",
+				      ms, "ms" }, what, "%.1f ms", ms);
+}
+
+static int over_numbers(struct lab *l)
+{
+	size_t first[5], trains[8], third;
+	int ret;
+
+	for (unsigned count = 2; count <= 4; count++) {
+		char words[40];
+
+		snprintf(words, sizeof(words), "paged=server num_ops=%u", count);
+		first[count] = add_sweep(l, STEP_US, words);
+	}
+	for (unsigned count = 2; count <= 7; count++)
+		trains[count] = lab_point(l, "paged=server num_ops=%u interval=1000000", count);
+	third = lab_point(l, "paged=server num_ops=3 interval=2500000");
+	ret = lab_run(l);
+	if (ret)
+		return ret;
+	for (unsigned count = 2; count <= 4; count++)
+		add_number(l, count, edge_us(l, first[count], STEP_US), 4500);
+	lab_row(l, &(struct lab_row){ "5.6",
+				      lab_if(lab_value(l, third, "sequence_naks") == 1 &&
+					     lab_value(l, third, "timeouts") == 0),
+				      "NAK for the gap, no timeout",
+				      lab_value(l, third, "time_ns") / 1e6, "ms" },
+		"3 READs, one each 2.5 ms", "%.0f NAK, %.0f timeouts, %.1f ms",
+		lab_value(l, third, "sequence_naks"), lab_value(l, third, "timeouts"),
+		lab_value(l, third, "time_ns") / 1e6);
+	for (unsigned count = 2; count <= 7; count++)
+		add_train(l, count, trains[count]);
+	return 0;
+}
+
+int lab_damming_more(struct lab *l)
+{
+	int ret = over_delays(l);
+
+	return ret ? ret : over_numbers(l);
 }

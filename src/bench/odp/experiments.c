@@ -10,6 +10,7 @@
 #include "bench/odp/lab.h"
 #include "bench/odp/odp.h"
 #include "bench/result/files.h"
+#include "bench/result/number.h"
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/nearest.h"
@@ -99,30 +100,18 @@ static int run_in(const struct asked *a, const char *dir, json_t *rows)
 
 static int run(const struct asked *a, json_t *rows)
 {
-	const char *temporary = getenv("TMPDIR");
 	char *dir;
-	int ret;
+	int ret = files_make_temporary(&dir);
 
-	if (asprintf(&dir, "%s/busbar-bench-XXXXXX",
-		     temporary && *temporary ? temporary : "/tmp") < 0)
-		return -ENOMEM;
-	if (mkdtemp(dir)) {
-		ret = run_in(a, dir, rows);
-		files_remove_dir(dir);
-	} else {
-		ret = -errno;
-		log_error("folder %s cannot be made: %s", dir, strerror(-ret));
-	}
+	if (ret)
+		return ret;
+	ret = run_in(a, dir, rows);
+	files_remove_dir(dir);
 	free(dir);
 	return ret;
 }
 
 /* ---- printing ---- */
-
-static const char *text_of(const json_t *row, const char *name)
-{
-	return json_string_value(json_object_get(row, name));
-}
 
 /* The longest text of a column. */
 static int width_of(const json_t *rows, const char *name)
@@ -220,5 +209,5 @@ int bench_odp_experiments_main(int argc, char **argv)
 		print_rows(rows);
 	}
 	json_decref(rows);
-	return ret == -EINTR ? BENCH_INTERRUPTED : ret ? BENCH_FAILED : BENCH_OK;
+	return bench_status(ret);
 }

@@ -9,7 +9,6 @@
 
 #include "bench/kind/kind.h"
 #include "bench/odp/simulate.h"
-#include "bench/odp/trials.h"
 #include "bench/result/files.h"
 #include "util/container_of.h"
 #include "util/log.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "bench/odp/simulate.h"
-#include "bench/odp/trials.h"
 #include "util/log.h"
 
 size_t lab_point(struct lab *l, const char *fmt, ...)

@@ -15,6 +15,7 @@
 #include "util/beside.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/order.h"
 
 #define PROGRAM "busbar-odp-sim"
 
@@ -119,4 +120,28 @@ int odp_simulate(const char *points, const char *dir, const atomic_bool *stop,
 	free(files.output);
 	free(files.errors);
 	return ret;
+}
+
+double odp_trials_median(const json_t *trials, const char *name)
+{
+	size_t count = json_array_size(trials);
+	double *v = calloc(count ? count : 1, sizeof(*v)), value;
+
+	if (!v)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		v[i] = json_number_value(json_object_get(json_array_get(trials, i), name));
+	order_doubles(v, count);
+	value = count ? (v[(count - 1) / 2] + v[count / 2]) / 2 : 0;
+	free(v);
+	return value;
+}
+
+double odp_trials_share(const json_t *trials, const char *name, double limit)
+{
+	size_t count = json_array_size(trials), above = 0;
+
+	for (size_t i = 0; i < count; i++)
+		above += json_number_value(json_object_get(json_array_get(trials, i), name)) > limit;
+	return count ? (double)above / (double)count : 0;
 }

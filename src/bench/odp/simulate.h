@@ -12,4 +12,10 @@
 int odp_simulate(const char *points, const char *dir, const atomic_bool *stop,
 		 json_t **results);
 
+/* Figures over the trials of a point. */
+/* The median of a number; 0 without trials, and without memory. */
+double odp_trials_median(const json_t *trials, const char *name);
+/* The share of the trials in which it is above `limit`, 0 to 1. */
+double odp_trials_share(const json_t *trials, const char *name, double limit);
+
 #endif

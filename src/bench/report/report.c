@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench/kind/parameters.h"
 #include "bench/report/data.h"
 #include "bench/report/page.h"
 #include "bench/report/recording.h"
@@ -142,22 +143,6 @@ static int parse(int argc, char **argv, struct settings *s)
 	return check_arguments(argc - optind, argv + optind, s);
 }
 
-/* A word as a shell takes it. */
-static void put_word(FILE *out, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-_./=,:+@%";
-
-	if (*word && !word[strspn(word, plain)]) {
-		fputs(word, out);
-		return;
-	}
-	putc('\'', out);
-	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, '\0' }, out);
-	putc('\'', out);
-}
-
 static char *command_line(int argc, char **argv)
 {
 	char *text = NULL;
@@ -169,7 +154,7 @@ static char *command_line(int argc, char **argv)
 	fputs("busbar report", out);
 	for (int i = 1; i < argc; i++) {
 		putc(' ', out);
-		put_word(out, argv[i]);
+		parameters_print_word(out, argv[i]);
 	}
 	if (!fclose(out))
 		return text;

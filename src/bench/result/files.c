@@ -53,6 +53,21 @@ int files_make_dir(const char *path)
 	return ret;
 }
 
+int files_make_temporary(char **path)
+{
+	const char *base = getenv("TMPDIR");
+	int ret;
+
+	if (asprintf(path, "%s/busbar-bench-XXXXXX", base && *base == '/' ? base : "/tmp") < 0)
+		return -ENOMEM;
+	if (mkdtemp(*path))
+		return 0;
+	ret = -errno;
+	log_error("folder %s cannot be made: %s", *path, strerror(-ret));
+	free(*path);
+	return ret;
+}
+
 static int remove_one(const char *path, const struct stat *s, int type, struct FTW *at)
 {
 	return remove(path) ? errno : 0;

@@ -11,6 +11,8 @@ char *files_path(const char *dir, const char *name);
 bool files_is_dir(const char *path);
 /* Makes a folder and those above it. 0 or a negative errno. */
 int files_make_dir(const char *path);
+/* Makes an empty folder below TMPDIR; its absolute path, malloc()ed. 0 or a negative errno. */
+int files_make_temporary(char **path);
 /* Removes a folder with all in it; not being there is no error. */
 int files_remove_dir(const char *path);
 

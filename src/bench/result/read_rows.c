@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/result/latency.h"
-#include "bench/result/result.h"
+#include "bench/result/run_private.h"
 #include "util/log.h"
 
 #define COLUMNS_MAX 256

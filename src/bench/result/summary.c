@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/result/latency.h"
 #include "bench/result/number.h"
 #include "bench/result/run_private.h"
 #include "bench/result/statistics.h"

@@ -165,50 +165,30 @@ static bool own_adapter(const json_t *p)
 	return !is_ucx(p) && !strncmp(bench_text(p, "device"), "soft", 4);
 }
 
-/* Of both sides but for the address. */
-static void add_ucx(struct process_words *l, const json_t *p, double scale, int port)
+/* What all programs have, but for their names and the address. */
+static void add_common(struct process_words *l, const json_t *p, double scale, int port)
 {
-	process_words_add(l, "ucx_perftest");
-	process_words_add(l, "-t");
-	process_words_add(l, bench_text(p, "test"));
 	process_words_number(l, "-s", bench_number(p, "size"));
 	process_words_number(l, "-n", iterations(p, scale));
 	process_words_number(l, "-p", port);
 }
 
-static void add_pingpong(struct process_words *l, const json_t *p, double scale, int port)
+/* What those of verbs have. */
+static void add_verbs(struct process_words *l, const json_t *p)
 {
-	process_words_add(l, bench_text(p, "program"));
-	process_words_add(l, "-d");
-	process_words_add(l, bench_text(p, "device"));
-	process_words_number(l, "-s", bench_number(p, "size"));
-	process_words_number(l, "-n", iterations(p, scale));
-	process_words_number(l, "-p", port);
 	if (bench_number(p, "mtu"))
 		process_words_number(l, "-m", bench_number(p, "mtu"));
 	if (json_is_true(json_object_get(p, "events")))
 		process_words_add(l, "-e");
 }
 
-static void add_perftest(struct process_words *l, const json_t *p, double scale, int port)
+static void add_perftest(struct process_words *l, const json_t *p)
 {
-	process_words_add(l, bench_text(p, "program"));
-	process_words_add(l, "-F");
-	process_words_add(l, "-d");
-	process_words_add(l, bench_text(p, "device"));
-	process_words_add(l, "-c");
-	process_words_add(l, bench_text(p, "type"));
-	process_words_number(l, "-s", bench_number(p, "size"));
-	process_words_number(l, "-n", iterations(p, scale));
-	process_words_number(l, "-p", port);
+	process_words_list(l, "-F", "-c", bench_text(p, "type"), NULL);
 	if (bench_number(p, "inline_size") >= 0)
 		process_words_number(l, "-I", bench_number(p, "inline_size"));
-	if (bench_number(p, "mtu"))
-		process_words_number(l, "-m", bench_number(p, "mtu"));
 	if (!strcmp(bench_text(p, "connect"), "cm"))
 		process_words_add(l, "-R");
-	if (json_is_true(json_object_get(p, "events")))
-		process_words_add(l, "-e");
 	if (is_latency(p))
 		process_words_add(l, "-U"); /* every round trip, in their order */
 	if (json_is_true(json_object_get(p, "cycles")))
@@ -223,39 +203,34 @@ static void make_line(struct process_words *l, const json_t *p, double scale, in
 
 	if (is_between(p) && floor_hosts_parse(bench_text(p, "between"), hosts)) {
 		inet_ntop(AF_INET, &hosts[0].address, server, sizeof(server));
-		process_words_split(l, "ip netns exec");
-		process_words_add(l, hosts[client].netns);
+		process_words_list(l, "ip", "netns", "exec", hosts[client].netns, NULL);
 	}
 	if (own_adapter(p))
 		process_words_exec(l, NULL);
 	if (is_ucx(p))
-		add_ucx(l, p, scale, port);
-	else if (is_pingpong(p))
-		add_pingpong(l, p, scale, port);
+		process_words_list(l, "ucx_perftest", "-t", bench_text(p, "test"), NULL);
 	else
-		add_perftest(l, p, scale, port);
+		process_words_list(l, bench_text(p, "program"), "-d", bench_text(p, "device"), NULL);
+	add_common(l, p, scale, port);
+	if (!is_ucx(p))
+		add_verbs(l, p);
+	if (!is_ucx(p) && !is_pingpong(p))
+		add_perftest(l, p);
 	process_words_split(l, bench_text(p, "arguments"));
 	if (client)
 		process_words_add(l, server);
 }
 
-static const struct spawn_variable large_mtu[] = {
-	{ "BUSBAR_MTU", "4096", .gives_way = true },
-	{ .name = NULL },
-};
-
+/* What the programs find set; each ends with a name NULL. */
+static const struct spawn_variable large_mtu[] = { { "BUSBAR_MTU", "4096", .gives_way = true },
+						    { .name = NULL } };
 /* The way that there is between processes without an adapter. */
-static const struct spawn_variable shared_memory[] = {
-	{ "UCX_TLS", "posix,self", .gives_way = true },
-	{ .name = NULL },
-};
+static const struct spawn_variable shared_memory[] = { { "UCX_TLS", "posix,self", .gives_way = true },
+							{ .name = NULL } };
+static const struct spawn_variable tcp[] = { { "UCX_TLS", "tcp,self", .gives_way = true },
+					      { .name = NULL } };
 
-static const struct spawn_variable tcp[] = {
-	{ "UCX_TLS", "tcp,self", .gives_way = true },
-	{ .name = NULL },
-};
-
-/* What the programs find set. Inside of a host the adapter has no link whose MTU it has to keep. */
+/* Inside of a host the adapter has no link whose MTU it has to keep. */
 static const struct spawn_variable *variables(const json_t *p)
 {
 	if (is_ucx(p))

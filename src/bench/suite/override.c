@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See override.h. */
+/* Parameters that the command line sets for all cases; see suite.h. */
 #define LOG_ROOM "bench/suite"
-#include "bench/suite/override.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,9 @@
 #define NUMBERS_MAX 12
 #define TIMES_MAX 100000000
 
-/* What a table holds behind bytes and iterations. */
+/* What one of the numbers of a line means. */
 struct column {
+	size_t at;
 	const char *name, *label, *unit;
 	double factor;
 };
@@ -130,17 +131,17 @@ static int read_output(const char *path, struct output *o)
 	return ret;
 }
 
-/* `unit`: of what the table counts in the column's unit. */
-static int add_figures(const struct output *o, const struct column *columns, size_t count,
-		       double unit, struct result_case *c)
+/* `unit`: of what the line counts in the column's unit. */
+static int add_figures(const double *numbers, size_t count, const struct column *columns,
+		       size_t columns_count, double unit, struct result_case *c)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < count && i + 2 < o->count; i++)
-		ret = result_case_figure(c, &(struct result_figure){
-			.name = columns[i].name, .label = columns[i].label,
-			.unit = columns[i].unit,
-			.value = o->numbers[i + 2] * columns[i].factor * unit });
+	for (size_t i = 0; !ret && i < columns_count; i++)
+		if (columns[i].at < count)
+			ret = result_case_figure(c, &(struct result_figure){
+				columns[i].name, columns[i].label, columns[i].unit,
+				numbers[columns[i].at] * columns[i].factor * unit });
 	return ret;
 }
 
@@ -159,46 +160,81 @@ static int add_rows(const struct output *o, struct result_case *c)
 	return ret;
 }
 
-int program_read_latency(const char *path, struct result_case *c)
+/* Times and figures of the programs of perftest; the first two columns are bytes and iterations. */
+static int read_table(const char *path, const struct column *columns, size_t count, bool times,
+		      struct result_case *c)
 {
-	static const struct column columns[] = {
-		{ "program_min", "the program's minimum", "ns", 1 },
-		{ "program_max", "the program's maximum", "ns", 1 },
-		{ "program_median", "the program's typical value", "ns", 1 },
-		{ "program_mean", "the program's mean", "ns", 1 },
-		{ "program_deviation", "the program's deviation", "ns", 1 },
-		{ "program_p99", "the program's 99 %", "ns", 1 },
-		{ "program_p99.9", "the program's 99.9 %", "ns", 1 },
-	};
 	struct output o = { .table = false };
 	int ret = read_output(path, &o);
 
-	if (!ret && o.times)
+	if (!ret && times && o.times)
 		ret = add_rows(&o, c);
 	if (!ret)
-		ret = add_figures(&o, columns, ARRAY_SIZE(columns), o.ns, c);
+		ret = add_figures(o.numbers, o.count, columns, count, times ? o.ns : 1, c);
 	free(o.values);
 	return ret;
+}
+
+int program_read_latency(const char *path, struct result_case *c)
+{
+	static const struct column columns[] = {
+		{ 2, "program_min", "the program's minimum", "ns", 1 },
+		{ 3, "program_max", "the program's maximum", "ns", 1 },
+		{ 4, "program_median", "the program's typical value", "ns", 1 },
+		{ 5, "program_mean", "the program's mean", "ns", 1 },
+		{ 6, "program_deviation", "the program's deviation", "ns", 1 },
+		{ 7, "program_p99", "the program's 99 %", "ns", 1 },
+		{ 8, "program_p99.9", "the program's 99.9 %", "ns", 1 },
+	};
+
+	return read_table(path, columns, ARRAY_SIZE(columns), true, c);
+}
+
+int program_read_bandwidth(const char *path, struct result_case *c)
+{
+	static const struct column columns[] = {
+		{ 2, "bandwidth_peak", "largest bandwidth", "MiB/s", 1 },
+		{ 3, "bandwidth", "bandwidth", "MiB/s", 1 },
+		{ 4, "message_rate", "messages a second", "1/s", 1e6 },
+	};
+
+	return read_table(path, columns, ARRAY_SIZE(columns), false, c);
+}
+
+/* What follows `word` in the last line that has it. */
+static bool last_line(const char *path, const char *word, char rest[1000])
+{
+	FILE *f = fopen(path, "re");
+	bool found = false;
+	char line[1000], *at;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strstr(line, word);
+		if (at)
+			strcpy(rest, at + strlen(word));
+		found |= at != NULL;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int no_line(const char *path)
+{
+	log_error("%s has no line of results", path);
+	return -EBADMSG;
 }
 
 /* A pingpong of ibverbs-utils: "1000 iters in 0.01 seconds = 12.34 usec/iter", and an iteration
  * is a round trip. */
 int program_read_pingpong(const char *path, struct result_case *c)
 {
-	FILE *f = fopen(path, "re");
-	bool found = false;
-	char line[1000];
-	double us = 0;
+	char rest[1000];
+	double us;
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*u iters in %*f seconds = %lf usec/iter", &us) == 1)
-			found = isfinite(us);
-	if (f)
-		fclose(f);
-	if (!found) {
-		log_error("%s has no line of results", path);
-		return -EBADMSG;
-	}
+	if (!last_line(path, " iters in ", rest) ||
+	    sscanf(rest, "%*f seconds = %lf usec/iter", &us) != 1 || !isfinite(us))
+		return no_line(path);
 	return result_case_figure(c, &(struct result_figure){
 		"program_mean", "the program's mean, half a round trip", "ns", us * 1000 / 2 });
 }
@@ -208,51 +244,17 @@ int program_read_pingpong(const char *path, struct result_case *c)
  * the whole. A test of bandwidth has the time of a call in the place of that of one way. */
 int program_read_ucx(const char *path, bool rate, struct result_case *c)
 {
-	static const struct {
-		size_t at;
-		struct column column;
-	} columns[] = {
-		{ 1, { "program_median", "the program's median", "ns", 1000 } },
-		{ 2, { "program_mean", "the program's mean", "ns", 1000 } },
-		{ 5, { "bandwidth", "bandwidth", "MiB/s", 1 } },
-		{ 7, { "message_rate", "messages a second", "1/s", 1 } },
-	};
-	const size_t first = rate ? 2 : 0;
-	double v[8] = { 0 };
-	FILE *f = fopen(path, "re");
-	char line[1000];
-	size_t count = 0;
-	int ret = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "Final:", 6))
-			count = program_numbers(line + 6, v, ARRAY_SIZE(v));
-	if (f)
-		fclose(f);
-	if (count < (rate ? 8 : 3)) {
-		log_error("%s has no line of results", path);
-		return -EBADMSG;
-	}
-	for (size_t i = first; !ret && i < first + 2; i++)
-		ret = result_case_figure(c, &(struct result_figure){
-			.name = columns[i].column.name, .label = columns[i].column.label,
-			.unit = columns[i].column.unit,
-			.value = v[columns[i].at] * columns[i].column.factor });
-	return ret;
-}
-
-int program_read_bandwidth(const char *path, struct result_case *c)
-{
 	static const struct column columns[] = {
-		{ "bandwidth_peak", "largest bandwidth", "MiB/s", 1 },
-		{ "bandwidth", "bandwidth", "MiB/s", 1 },
-		{ "message_rate", "messages a second", "1/s", 1e6 },
+		{ 1, "program_median", "the program's median", "ns", 1000 },
+		{ 2, "program_mean", "the program's mean", "ns", 1000 },
+		{ 5, "bandwidth", "bandwidth", "MiB/s", 1 },
+		{ 7, "message_rate", "messages a second", "1/s", 1 },
 	};
-	struct output o = { .table = false };
-	int ret = read_output(path, &o);
+	char rest[1000];
+	double v[8];
+	size_t count = last_line(path, "Final:", rest) ? program_numbers(rest, v, ARRAY_SIZE(v)) : 0;
 
-	if (!ret)
-		ret = add_figures(&o, columns, ARRAY_SIZE(columns), 1, c);
-	free(o.values);
-	return ret;
+	if (count < (rate ? 8 : 3))
+		return no_line(path);
+	return add_figures(v, count, columns + (rate ? 2 : 0), 2, 1, c);
 }

@@ -12,7 +12,6 @@
 #include "bench/suite/commands.h"
 #include "bench/suite/kinds.h"
 #include "bench/suite/live.h"
-#include "bench/suite/override.h"
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
 #include "bench/result/files.h"
@@ -289,8 +288,7 @@ static int print_end(const struct runner_counts *n, const struct suite *s,
 	printf("; results in %s\n", dir);
 	if (ret == -EINTR)
 		print_resume(s, o, dir);
-	return ret == -EINTR ? BENCH_INTERRUPTED :
-	       ret || n->failed ? BENCH_FAILED : BENCH_OK;
+	return ret ? bench_status(ret) : n->failed ? BENCH_FAILED : BENCH_OK;
 }
 
 /* In the first line, not behind a hundred cases that were left out. */
@@ -328,7 +326,7 @@ static int measure(const struct suite *s, struct run_options *o, const char *dir
 	if (ret == -EINTR)
 		print_resume(s, o, dir);
 	if (ret)
-		return ret == -EINTR ? BENCH_INTERRUPTED : BENCH_FAILED;
+		return bench_status(ret);
 	ret = runner_run(s, run, &o->runner, &counts);
 	end = result_run_close(run);
 	return print_end(&counts, s, o, dir, ret ? ret : end);

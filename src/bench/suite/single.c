@@ -216,22 +216,16 @@ static int measure_in(struct single *s, const char *dir, bool keep, int argc, ch
 /* Without --out the folder lasts as long as the command. */
 static int measure_case(struct single *s, int argc, char **argv)
 {
-	const char *temporary = getenv("TMPDIR");
 	char *dir;
 	int ret;
 
 	if (s->out)
 		return measure_in(s, s->out, true, argc, argv);
-	if (asprintf(&dir, "%s/busbar-bench-XXXXXX",
-		     temporary && *temporary ? temporary : "/tmp") < 0)
-		return -ENOMEM;
-	ret = mkdtemp(dir) ? 0 : -errno;
-	if (ret) {
-		log_error("folder %s cannot be made: %s", dir, strerror(-ret));
-	} else {
-		ret = measure_in(s, dir, false, argc, argv);
-		files_remove_dir(dir);
-	}
+	ret = files_make_temporary(&dir);
+	if (ret)
+		return ret;
+	ret = measure_in(s, dir, false, argc, argv);
+	files_remove_dir(dir);
 	free(dir);
 	return ret;
 }
@@ -269,7 +263,7 @@ int bench_single_main(int argc, char **argv)
 		status = BENCH_USAGE;
 	} else {
 		ret = measure_case(&s, argc, argv);
-		status = ret == -EINTR ? BENCH_INTERRUPTED : ret ? BENCH_FAILED : BENCH_OK;
+		status = bench_status(ret);
 		if (ret == -EINTR)
 			log_info("interrupted, nothing was kept of the case");
 	}

@@ -5,7 +5,6 @@
 
 #include "bench/kind/parameters.h"
 #include "bench/suite/kinds.h"
-#include "bench/suite/override.h"
 #include "bench/suite/suite.h"
 #include "gateway/config/config.h"
 

@@ -34,6 +34,5 @@ void check_gaps_sentence(const struct check *c, enum tune_taker taker, char *to,
 const char *check_flag_sentence(const struct tune_wake *w);
 
 void check_print_text(const struct check *c, FILE *out);
-void check_print_json(const struct check *c, FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/floor/floor.h"
 #include "bench/tune/measure.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -150,12 +151,9 @@ static void spin(struct loop *l)
 static void *run_loop(void *arg)
 {
 	struct loop *l = arg;
-	cpu_set_t set;
 	int go;
 
-	CPU_ZERO(&set);
-	CPU_SET(l->out->cpu, &set);
-	l->out->err = -pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	l->out->err = floor_pin(l->out->cpu);
 	while (!(go = atomic_load(l->go)))
 		sched_yield();
 	if (go > 0 && !l->out->err)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/floor/floor.h"
 #include "bench/tune/measure.h"
 #include "bench/tune/tree.h"
 #include "util/clock.h"
@@ -105,21 +106,12 @@ struct table_tennis {
 	int cpu;
 };
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 static void *answer(void *arg)
 {
 	struct table_tennis *t = arg;
 	uint64_t seen = 0;
 
-	pin(t->cpu);
+	floor_pin(t->cpu);
 	while (!atomic_load_explicit(&t->end, memory_order_relaxed)) {
 		uint64_t ping = atomic_load_explicit(&t->ping, memory_order_acquire);
 
@@ -190,29 +182,27 @@ static void measure_blocks(struct tune_wake *w, struct table_tennis *t)
 void tune_wake_measure(struct tune_wake *w)
 {
 	cpu_set_t allowed;
-	int cpus[2] = { -1, -1 };
+	struct floor_cpus cpus = { -1, -1 };
 	struct table_tennis *t = NULL;
 	int slack = prctl(PR_GET_TIMERSLACK);
 
 	*w = (struct tune_wake){ .poll.err = -ENODEV };
 	clock_init();
 	if (!sched_getaffinity(0, sizeof(allowed), &allowed))
-		for (int i = 0, n = 0; i < CPU_SETSIZE && n < 2; i++)
-			if (CPU_ISSET(i, &allowed))
-				cpus[n++] = i;
-	if (cpus[1] >= 0)
+		floor_default_cpus(&cpus);
+	if (cpus.second >= 0)
 		t = aligned_alloc(CACHE_LINE, sizeof(*t));
 	if (t) {
 		memset(t, 0, sizeof(*t));
-		t->cpu = cpus[1];
-		pin(cpus[0]);
+		t->cpu = cpus.second;
+		floor_pin(cpus.first);
 	}
 	/* Ordinary threads otherwise wake up to 50 us late on purpose, to save energy. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	measure_blocks(w, t);
 	prctl(PR_SET_TIMERSLACK, (unsigned long)MAX(slack, 1));
 	free(t);
-	if (cpus[0] >= 0)
+	if (cpus.first >= 0)
 		pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed);
 	w->timer.verdict = w->flag_err ? TUNE_FLAG_UNKNOWN : tune_flag_judge(&w->timer);
 	w->poll.verdict = w->flag_err || w->poll.err ? TUNE_FLAG_UNKNOWN :

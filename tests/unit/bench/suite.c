@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Suites: which cases a file means, and what is wrong in one; every suite of the tree. */
 #include "bench/suite/suite.h"
-#include "bench/suite/override.h"
 
 #include <errno.h>
 #include <glob.h>

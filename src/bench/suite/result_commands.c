@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar bench compare A B`. */
+/* `busbar bench compare A B` and `busbar bench shapes DIR`: what two runs say, and what one does. */
 #define LOG_ROOM "bench"
 #include <errno.h>
 #include <getopt.h>
@@ -10,24 +10,13 @@
 
 #include "bench/result/compare.h"
 #include "bench/result/number.h"
-#include "bench/suite/commands.h"
+#include "bench/result/shapes.h"
 #include "bench/result/show.h"
+#include "bench/result/verdicts.h"
+#include "bench/suite/commands.h"
 #include "util/log.h"
 
 #define FLOOR_KEY "cacheline_oneway_ns"
-
-static void print_help(FILE *f)
-{
-	fputs("usage: busbar bench compare A B [--json]\n"
-	      "\n"
-	      "Compares the medians of the cases that two runs have both. The interval holds\n"
-	      "95 % of the ratios of medians of 1000 bootstrap samples, of blocks of values that\n"
-	      "were measured one after the other; where it does not contain 1, B is faster or\n"
-	      "slower. It cannot know what changes from run to run: compare several.\n"
-	      "\n"
-	      "  -j, --json   one JSON object\n"
-	      "  -h, --help   this text\n", f);
-}
 
 static double floor_of(const struct result_folder *s)
 {
@@ -175,28 +164,80 @@ static int compare_dirs(const char *dir_a, const char *dir_b, bool json)
 	return ret ? BENCH_FAILED : BENCH_OK;
 }
 
-int bench_compare_main(int argc, char **argv)
+/* ---- the command lines ---- */
+
+static const char compare_help[] =
+	"usage: busbar bench compare A B [--json]\n"
+	"\n"
+	"Compares the medians of the cases that two runs have both. The interval holds\n"
+	"95 % of the ratios of medians of 1000 bootstrap samples, of blocks of values that\n"
+	"were measured one after the other; where it does not contain 1, B is faster or\n"
+	"slower. It cannot know what changes from run to run: compare several.\n"
+	"\n"
+	"  -j, --json   one JSON object\n"
+	"  -h, --help   this text\n";
+
+static const char shapes_help[] =
+	"usage: busbar bench shapes DIR [--json]\n"
+	"\n"
+	"Says which shapes of the source's results this run shows, too: what is faster\n"
+	"than what, by the interval of the ratio. A shape that does not hold is a result,\n"
+	"not an error. 'not decidable here' says why.\n"
+	"\n"
+	"  -j, --json   an object, as verdicts.json in the folder\n"
+	"  -h, --help   this text\n";
+
+/* Options of both, and `count` folders; -1: go on, else the exit status. */
+static int parse(int argc, char **argv, const char *help, int count, bool *json)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool json = false;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
 		if (opt == 'h') {
-			print_help(stdout);
+			fputs(help, stdout);
 			return BENCH_OK;
 		}
 		if (opt != 'j')
 			return BENCH_USAGE;
-		json = true;
+		*json = true;
 	}
-	if (optind != argc - 2) {
-		log_error("two folders are needed: busbar bench compare A B");
-		return BENCH_USAGE;
+	if (optind == argc - count)
+		return -1;
+	log_error(count == 2 ? "two folders are needed: busbar bench compare A B" :
+			       "a folder is needed: busbar bench shapes DIR");
+	return BENCH_USAGE;
+}
+
+int bench_compare_main(int argc, char **argv)
+{
+	bool json = false;
+	int status = parse(argc, argv, compare_help, 2, &json);
+
+	return status < 0 ? compare_dirs(argv[optind], argv[optind + 1], json) : status;
+}
+
+int bench_shapes_main(int argc, char **argv)
+{
+	bool json = false;
+	int status = parse(argc, argv, shapes_help, 1, &json);
+	json_t *verdicts;
+
+	if (status >= 0)
+		return status;
+	if (verdicts_read(argv[optind], &verdicts))
+		return BENCH_FAILED;
+	if (json) {
+		json_dumpf(verdicts, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+		putchar('\n');
+	} else {
+		shapes_print(stdout, json_object_get(verdicts, "shapes"), true);
+		verdicts_print_doubts(stdout, verdicts);
 	}
-	return compare_dirs(argv[optind], argv[optind + 1], json);
+	json_decref(verdicts);
+	return BENCH_OK;
 }
