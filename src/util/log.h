@@ -102,5 +102,11 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 #define log_info(...) LOG_AT(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) LOG_AT(LOG_DEBUG, __VA_ARGS__)
 #define log_trace(...) LOG_AT(LOG_TRACE, __VA_ARGS__)
+/* Logs an error and is `result`: return log_fail(-EINVAL, "..."). */
+#define log_fail(result, ...)           \
+	({                              \
+		log_error(__VA_ARGS__); \
+		(result);               \
+	})
 
 #endif

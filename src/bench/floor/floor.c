@@ -120,11 +120,9 @@ static int parse_cpus(const char *text, struct floor_cpus *cpus)
 	if (sscanf(text, "%d,%d%n", &cpus->first, &cpus->second, &end) != 2 ||
 	    text[end] || cpus->first < 0 || cpus->second < 0 ||
 	    cpus->first >= CPU_SETSIZE || cpus->second >= CPU_SETSIZE ||
-	    cpus->first == cpus->second) {
-		log_error("--cpus '%s' is not usable, expected two different CPU numbers such as 0,1",
-			  text);
-		return -EINVAL;
-	}
+	    cpus->first == cpus->second)
+		return log_fail(-EINVAL, "--cpus '%s' is not usable, expected two different CPU numbers such as 0,1",
+				text);
 	return 0;
 }
 
@@ -132,9 +130,9 @@ static int parse_hosts(const char *text, struct floor_host hosts[2])
 {
 	if (floor_hosts_parse(text, hosts))
 		return 0;
-	log_error("--between '%s' is not usable, expected two network namespaces with an IPv4 "
-		  "address of each, such as A=10.77.0.1,B=10.77.0.2", text);
-	return -EINVAL;
+	return log_fail(-EINVAL, "--between '%s' is not usable, expected two network namespaces with an IPv4 "
+			"address of each, such as A=10.77.0.1,B=10.77.0.2",
+			text);
 }
 
 static int parse_round(const char *text, uint64_t *round_ns)
@@ -142,10 +140,9 @@ static int parse_round(const char *text, uint64_t *round_ns)
 	unsigned ms;
 	int end = 0;
 
-	if (sscanf(text, "%u%n", &ms, &end) != 1 || text[end] || !ms || ms > ROUND_MS_MAX) {
-		log_error("--round-ms '%s' is not usable, expected 1 to %d", text, ROUND_MS_MAX);
-		return -EINVAL;
-	}
+	if (sscanf(text, "%u%n", &ms, &end) != 1 || text[end] || !ms || ms > ROUND_MS_MAX)
+		return log_fail(-EINVAL, "--round-ms '%s' is not usable, expected 1 to %d", text,
+				ROUND_MS_MAX);
 	*round_ns = ms * UINT64_C(1000000);
 	return 0;
 }
@@ -161,11 +158,10 @@ static bool select_measures(char **names, int count, bool wanted[])
 		while (i < floor_measure_count &&
 		       strcmp(names[n], floor_measures[i].name))
 			i++;
-		if (i == floor_measure_count) {
-			log_error("no measurement '%s', see 'busbar bench floor --help'",
-				  names[n]);
-			return false;
-		}
+		if (i == floor_measure_count)
+			return log_fail(false,
+					"no measurement '%s', see 'busbar bench floor --help'",
+					names[n]);
 		wanted[i] = true;
 	}
 	return true;
@@ -199,11 +195,8 @@ int bench_floor_main(int argc, char **argv)
 	}
 	if (!select_measures(argv + optind, argc - optind, wanted))
 		return 2;
-	if (err) {
-		log_error("the CPUs of this process are unknown: %s",
-			  strerror(-err));
-		return 1;
-	}
+	if (err)
+		return log_fail(1, "the CPUs of this process are unknown: %s", strerror(-err));
 	clock_init();
 	for (size_t i = 0; i < floor_measure_count; i++) {
 		results[i].err = -ECANCELED;

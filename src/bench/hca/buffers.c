@@ -43,11 +43,9 @@ static int map(struct hca_end *e)
 {
 	e->memory_bytes = hca_round_up(2 * (uint64_t)e->buffers * e->stride, HCA_HUGE_BYTES);
 	e->memory = hca_map(e->memory_bytes, MAP_PRIVATE, &e->report->huge);
-	if (!e->memory) {
-		log_error("no memory for 2 x %u messages of %u bytes: %s", e->buffers,
-			  e->c->size, strerror(errno));
-		return -errno;
-	}
+	if (!e->memory)
+		return log_fail(-errno, "no memory for 2 x %u messages of %u bytes: %s", e->buffers,
+				e->c->size, strerror(errno));
 	memset(e->memory, 1, e->memory_bytes);
 	e->out = e->memory;
 	e->in = e->memory + (size_t)e->buffers * e->stride;
@@ -70,18 +68,13 @@ int hca_buffers_make(struct hca_end *e)
 	struct ibv_device_attr attr;
 	int err = ibv_query_device(e->verbs, &attr);
 
-	if (err) {
-		log_error("cannot query the adapter: %s", strerror(err));
-		return -err;
-	}
-	if ((uint32_t)attr.max_sge < e->c->sges) {
-		log_error("sges = %u: the adapter takes at most %d", e->c->sges, attr.max_sge);
-		return -EOPNOTSUPP;
-	}
-	if (e->c->op == HCA_WRITE && hca_end_is_iwarp(e)) {
-		log_error("op = write: iWARP has no immediate data, by which messages are told apart; op = send does without");
-		return -EOPNOTSUPP;
-	}
+	if (err)
+		return log_fail(-err, "cannot query the adapter: %s", strerror(err));
+	if ((uint32_t)attr.max_sge < e->c->sges)
+		return log_fail(-EOPNOTSUPP, "sges = %u: the adapter takes at most %d", e->c->sges,
+				attr.max_sge);
+	if (e->c->op == HCA_WRITE && hca_end_is_iwarp(e))
+		return log_fail(-EOPNOTSUPP, "op = write: iWARP has no immediate data, by which messages are told apart; op = send does without");
 	choose_sizes(e, &attr);
 	err = map(e);
 	if (err)
@@ -148,17 +141,14 @@ int hca_buffers_requests(struct hca_end *e)
 {
 	uint32_t sges = e->c->sges;
 
-	if (e->theirs.buffers != e->buffers || e->theirs.stride != e->stride) {
-		log_error("the other end has other buffers: is it of the same version?");
-		return -EPROTO;
-	}
+	if (e->theirs.buffers != e->buffers || e->theirs.stride != e->stride)
+		return log_fail(-EPROTO,
+				"the other end has other buffers: is it of the same version?");
 	e->send_wr = calloc(e->buffers, sizeof(*e->send_wr));
 	e->recv_wr = calloc(e->recv_depth, sizeof(*e->recv_wr));
 	e->sge = calloc((size_t)(e->buffers + e->recv_depth) * sges, sizeof(*e->sge));
-	if (!e->send_wr || !e->recv_wr || !e->sge) {
-		log_error("no memory for %u requests", e->buffers + e->recv_depth);
-		return -ENOMEM;
-	}
+	if (!e->send_wr || !e->recv_wr || !e->sge)
+		return log_fail(-ENOMEM, "no memory for %u requests", e->buffers + e->recv_depth);
 	for (uint32_t i = 0; i < e->buffers; i++)
 		fill_send(e, i, e->sge + (size_t)i * sges);
 	for (uint32_t i = 0; i < e->recv_depth; i++) {

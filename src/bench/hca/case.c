@@ -47,10 +47,8 @@ static bool split_pair(const json_t *parameters, const char *name, bool both,
 
 	out[0][0] = out[1][0] = '\0';
 	if (len >= HCA_NAME_MAX || (comma && strlen(comma + 1) >= HCA_NAME_MAX) ||
-	    (comma && strchr(comma + 1, ','))) {
-		log_error("%s = '%.80s' is not usable, expected A or A,B", name, text);
-		return false;
-	}
+	    (comma && strchr(comma + 1, ',')))
+		return log_fail(false, "%s = '%.80s' is not usable, expected A or A,B", name, text);
 	if (comma || both)
 		memcpy(out[HCA_SENDER], text, len + 1);
 	out[HCA_SENDER][comma || both ? len : 0] = '\0';
@@ -87,15 +85,13 @@ static bool read_cpus(const json_t *parameters, int cpu[3])
 	if (n >= 2 && !text[end] && cpu[0] >= 0 && cpu[1] >= 0 && cpu[2] >= -1 &&
 	    cpu[0] < CPU_SETSIZE && cpu[1] < CPU_SETSIZE && cpu[2] < CPU_SETSIZE)
 		return true;
-	log_error("cpus = '%.80s' is not usable, expected numbers of CPUs such as 0,1 or 0,1,2",
-		  text);
-	return false;
+	return log_fail(false, "cpus = '%.80s' is not usable, expected numbers of CPUs such as 0,1 or 0,1,2",
+			text);
 }
 
 static bool fail(const char *why)
 {
-	log_error("%s", why);
-	return false;
+	return log_fail(false, "%s", why);
 }
 
 static bool agrees(const struct hca_case *c)

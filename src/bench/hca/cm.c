@@ -9,6 +9,9 @@
 #include <arpa/inet.h>
 #include <busbar/rdma_cma.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,8 +33,7 @@ union address {
 
 static int say(const char *what, int err)
 {
-	log_error("connection management: %s: %s", what, strerror(err));
-	return err ? -err : -EIO;
+	return log_fail(err ? -err : -EIO, "connection management: %s: %s", what, strerror(err));
 }
 
 static int id_create(struct hca_end *e, struct rdma_cm_id **id)
@@ -39,10 +41,8 @@ static int id_create(struct hca_end *e, struct rdma_cm_id **id)
 	enum rdma_port_space ps = e->c->type == HCA_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
 	int err;
 
-	if (e->c->type == HCA_UC && !rdma_create_id2) {
-		log_error("type = UC with connect = cm needs a librdmacm.so.1 with rdma_create_id2(), as busbar's own; connect = plain does without");
-		return -EOPNOTSUPP;
-	}
+	if (e->c->type == HCA_UC && !rdma_create_id2)
+		return log_fail(-EOPNOTSUPP, "type = UC with connect = cm needs a librdmacm.so.1 with rdma_create_id2(), as busbar's own; connect = plain does without");
 	err = e->c->type == HCA_UC ?
 		      rdma_create_id2(e->cm_events, id, e, RDMA_PS_IPOIB, IBV_QPT_UC) :
 		      rdma_create_id(e->cm_events, id, e, ps);
@@ -68,9 +68,8 @@ static int await(struct hca_end *e, enum rdma_cm_event_type wanted,
 	rdma_ack_cm_event(event);
 	if (out->event == wanted)
 		return 0;
-	log_error("connection management: %s (status %d) instead of %s",
-		  rdma_event_str(out->event), out->status, rdma_event_str(wanted));
-	return -ECONNREFUSED;
+	return log_fail(-ECONNREFUSED, "connection management: %s (status %d) instead of %s",
+			rdma_event_str(out->event), out->status, rdma_event_str(wanted));
 }
 
 static int resolve(const char *text, uint16_t port, union address *a)
@@ -78,10 +77,8 @@ static int resolve(const char *text, uint16_t port, union address *a)
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
 
-	if (getaddrinfo(text, NULL, &hints, &found)) {
-		log_error("address = '%s' is no IP address", text);
-		return -EINVAL;
-	}
+	if (getaddrinfo(text, NULL, &hints, &found))
+		return log_fail(-EINVAL, "address = '%s' is no IP address", text);
 	memset(a, 0, sizeof(*a));
 	memcpy(a, found->ai_addr, MIN(found->ai_addrlen, sizeof(*a)));
 	freeaddrinfo(found);
@@ -89,17 +86,75 @@ static int resolve(const char *text, uint16_t port, union address *a)
 	return 0;
 }
 
+/* Has the interface this hardware address? */
+static bool is_of(const struct ifaddrs *list, const char *interface, const union ibv_gid *gid)
+{
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+		const struct sockaddr_ll *at = (const void *)i->ifa_addr;
+
+		if (at && at->sll_family == AF_PACKET && at->sll_halen == 6 &&
+		    !strcmp(i->ifa_name, interface))
+			return !memcmp(at->sll_addr, gid->raw, 6);
+	}
+	return false;
+}
+
+/* The device's own interface before others, loopback last, IPv4 before IPv6; 0: not usable. */
+static int fitness(const struct ifaddrs *list, const struct ifaddrs *i, const union ibv_gid *gid)
+{
+	const struct sockaddr *a = i->ifa_addr;
+
+	if (!a || !(i->ifa_flags & IFF_UP) ||
+	    (a->sa_family != AF_INET && a->sa_family != AF_INET6) ||
+	    (a->sa_family == AF_INET6 &&
+	     IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr)))
+		return 0;
+	return 1 + 4 * is_of(list, i->ifa_name, gid) + 2 * !(i->ifa_flags & IFF_LOOPBACK) +
+	       (a->sa_family == AF_INET);
+}
+
+/* An address of this host for an iWARP device, whose GID is none: it is the hardware address of the
+ * device's interface. 0 or a negative errno, logged. */
+static int host_address(const union ibv_gid *gid, struct sockaddr_storage *to)
+{
+	const struct ifaddrs *best = NULL;
+	struct ifaddrs *list;
+	int highest = 0, ret = 0;
+
+	if (getifaddrs(&list)) {
+		ret = -errno;
+		return log_fail(ret, "the addresses of this host cannot be read: %s",
+				strerror(-ret));
+	}
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+		int fits = fitness(list, i, gid);
+
+		if (fits > highest) {
+			highest = fits;
+			best = i;
+		}
+	}
+	if (best) {
+		memcpy(to, best->ifa_addr, best->ifa_addr->sa_family == AF_INET ?
+						   sizeof(struct sockaddr_in) :
+						   sizeof(struct sockaddr_in6));
+	} else {
+		log_error("this host has no address, not even of loopback; 'ip link set lo up'");
+		ret = -EADDRNOTAVAIL;
+	}
+	freeifaddrs(list);
+	return ret;
+}
+
 /* By the GID of the open adapter, which is an address on Ethernet, but for iWARP. */
 static int address_by_gid(const struct hca_end *e, union address *a)
 {
 	memset(a, 0, sizeof(*a));
 	if (hca_end_is_iwarp(e))
-		return hca_host_address(&e->gid, &a->storage);
-	if (e->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET) {
-		log_error("the addresses of %s are unknown; say address = RECEIVER or SENDER,RECEIVER, or connect = plain",
-			  e->report->device);
-		return -EDESTADDRREQ;
-	}
+		return host_address(&e->gid, &a->storage);
+	if (e->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return log_fail(-EDESTADDRREQ, "the addresses of %s are unknown; say address = RECEIVER or SENDER,RECEIVER, or connect = plain",
+				e->report->device);
 	if (IN6_IS_ADDR_V4MAPPED((struct in6_addr *)&e->gid)) {
 		a->in4.sin_family = AF_INET;
 		memcpy(&a->in4.sin_addr, e->gid.raw + 12, 4);
@@ -160,11 +215,9 @@ static int on_device(struct hca_end *e)
 	e->port = e->cm_id->port_num;
 	if (!e->verbs)
 		return say("no adapter", ENODEV);
-	if (strcmp(ibv_get_device_name(e->verbs->device), wanted)) {
-		log_error("device = %s: the connection goes over %s; address = names one of its addresses, and BUSBAR_DEVICES shows one device alone",
-			  wanted, ibv_get_device_name(e->verbs->device));
-		return -EXDEV;
-	}
+	if (strcmp(ibv_get_device_name(e->verbs->device), wanted))
+		return log_fail(-EXDEV, "device = %s: the connection goes over %s; address = names one of its addresses, and BUSBAR_DEVICES shows one device alone",
+				wanted, ibv_get_device_name(e->verbs->device));
 	ret = bench_hca_device_query(e);
 	if (!ret)
 		ret = bench_hca_device_prepare(e);
@@ -243,9 +296,8 @@ static int check_mtu(struct hca_end *e)
 		return say("cannot query the queue pair", err);
 	if (attr.path_mtu == hca_mtu_of(e->c->mtu))
 		return 0;
-	log_error("mtu = %u: this connection manager chose %u; connect = plain lets the program choose",
-		  e->c->mtu, 128u << attr.path_mtu);
-	return -EOPNOTSUPP;
+	return log_fail(-EOPNOTSUPP, "mtu = %u: this connection manager chose %u; connect = plain lets the program choose",
+			e->c->mtu, 128u << attr.path_mtu);
 }
 
 static int reach(struct hca_end *e)

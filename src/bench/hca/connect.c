@@ -35,11 +35,10 @@ static void fill_attributes(const struct hca_end *e, struct ibv_qp_init_attr *at
 /* What the adapter granted. */
 static int check_made(struct hca_end *e, const struct ibv_qp_init_attr *attr)
 {
-	if (e->c->send_inline && attr->cap.max_inline_data < e->c->size) {
-		log_error("inline: the adapter sends at most %u bytes inline, size is %u",
-			  attr->cap.max_inline_data, e->c->size);
-		return -EOPNOTSUPP;
-	}
+	if (e->c->send_inline && attr->cap.max_inline_data < e->c->size)
+		return log_fail(-EOPNOTSUPP,
+				"inline: the adapter sends at most %u bytes inline, size is %u",
+				attr->cap.max_inline_data, e->c->size);
 	e->report->depth = e->send_depth;
 	e->report->buffers = e->buffers;
 	return 0;
@@ -64,11 +63,9 @@ int bench_hca_qp_create(struct hca_end *e)
 	/* Requests with inline data are larger, so some adapters have room for fewer. */
 	while (!make(e, &attr)) {
 		err = errno;
-		if (e->send_depth / 2 < MAX(DEPTH_MIN, e->c->batch)) {
-			log_error("cannot create a queue pair of %u requests, %u bytes of inline data each: %s",
-				  wanted, e->c->send_inline ? e->c->size : 0, strerror(err));
-			return e->c->send_inline ? -EOPNOTSUPP : -err;
-		}
+		if (e->send_depth / 2 < MAX(DEPTH_MIN, e->c->batch))
+			return log_fail(e->c->send_inline ? -EOPNOTSUPP : -err, "cannot create a queue pair of %u requests, %u bytes of inline data each: %s",
+					wanted, e->c->send_inline ? e->c->size : 0, strerror(err));
 		e->send_depth /= 2;
 		fill_attributes(e, &attr);
 	}
@@ -147,10 +144,8 @@ static int to_rtr(struct hca_end *e)
 	};
 	int mask = IBV_QP_STATE;
 
-	if (e->c->mtu > mtu) {
-		log_error("mtu = %u: the adapters allow %u", e->c->mtu, mtu);
-		return -EOPNOTSUPP;
-	}
+	if (e->c->mtu > mtu)
+		return log_fail(-EOPNOTSUPP, "mtu = %u: the adapters allow %u", e->c->mtu, mtu);
 	if (e->c->type != HCA_UD)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (e->c->type == HCA_RC)

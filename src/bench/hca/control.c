@@ -20,8 +20,8 @@
 
 static int gone(int err)
 {
-	log_error("the other end is gone%s%s", err ? ": " : "", err ? strerror(err) : "");
-	return -ECONNRESET;
+	return log_fail(-ECONNRESET, "the other end is gone%s%s", err ? ": " : "",
+			err ? strerror(err) : "");
 }
 
 int hca_control_send(struct hca_end *e, const void *data, size_t len)
@@ -82,8 +82,7 @@ int hca_control_hello(struct hca_end *e)
 	e->theirs.ip[sizeof(e->theirs.ip) - 1] = '\0';
 	if (e->theirs.magic == MAGIC)
 		return 0;
-	log_error("the other end speaks another version of this protocol");
-	return -EPROTO;
+	return log_fail(-EPROTO, "the other end speaks another version of this protocol");
 }
 
 static int take_byte(struct hca_end *e, char expected)
@@ -93,8 +92,7 @@ static int take_byte(struct hca_end *e, char expected)
 
 	if (ret || byte == expected)
 		return ret;
-	log_error("the other end sent '%c' instead of '%c'", byte, expected);
-	return -EPROTO;
+	return log_fail(-EPROTO, "the other end sent '%c' instead of '%c'", byte, expected);
 }
 
 int hca_control_ready(struct hca_end *e)

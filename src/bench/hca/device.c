@@ -24,11 +24,9 @@ int bench_hca_device_open(struct hca_end *e)
 	}
 	if (list)
 		ibv_free_device_list(list);
-	if (!e->verbs) {
-		log_error("device = %s: %s; 'busbar devices' lists all", name,
-			  err ? strerror(err) : "there is none");
-		return err ? -err : -ENODEV;
-	}
+	if (!e->verbs)
+		return log_fail(err ? -err : -ENODEV, "device = %s: %s; 'busbar devices' lists all",
+				name, err ? strerror(err) : "there is none");
 	e->verbs_own = true;
 	return 0;
 }
@@ -86,8 +84,7 @@ static int choose_gid(struct hca_end *e)
 	}
 	if (e->gid_index >= 0 && !ibv_query_gid(e->verbs, e->port, e->gid_index, &e->gid))
 		return 0;
-	log_error("gid = %d: the adapter has no such GID", e->gid_index);
-	return -ENODEV;
+	return log_fail(-ENODEV, "gid = %d: the adapter has no such GID", e->gid_index);
 }
 
 int bench_hca_device_query(struct hca_end *e)
@@ -99,15 +96,12 @@ int bench_hca_device_query(struct hca_end *e)
 	if (!e->port)
 		e->port = PORT;
 	err = ibv_query_port(e->verbs, e->port, &e->port_attr);
-	if (err) {
-		log_error("cannot query port %u of %s: %s", e->port, e->report->device,
-			  strerror(err));
-		return -err;
-	}
-	if (e->port_attr.state != IBV_PORT_ACTIVE) {
-		log_error("port %u of %s is not active", e->port, e->report->device);
-		return -ENETDOWN;
-	}
+	if (err)
+		return log_fail(-err, "cannot query port %u of %s: %s", e->port, e->report->device,
+				strerror(err));
+	if (e->port_attr.state != IBV_PORT_ACTIVE)
+		return log_fail(-ENETDOWN, "port %u of %s is not active", e->port,
+				e->report->device);
 	return choose_gid(e);
 }
 
@@ -116,10 +110,8 @@ int bench_hca_device_prepare(struct hca_end *e)
 	int ret;
 
 	e->pd = ibv_alloc_pd(e->verbs);
-	if (!e->pd) {
-		log_error("cannot allocate a protection domain: %s", strerror(errno));
-		return -errno;
-	}
+	if (!e->pd)
+		return log_fail(-errno, "cannot allocate a protection domain: %s", strerror(errno));
 	ret = hca_buffers_make(e);
 	if (!ret)
 		ret = hca_queue_open(e, &e->send, e->c->poll_send, (int)e->send_depth + 1);
@@ -148,6 +140,5 @@ int hca_address_handle(struct hca_end *e, const struct ibv_ah_attr *attr)
 	e->ah = ibv_create_ah(e->pd, &copy);
 	if (e->ah)
 		return 0;
-	log_error("cannot make an address handle: %s", strerror(errno));
-	return -errno;
+	return log_fail(-errno, "cannot make an address handle: %s", strerror(errno));
 }

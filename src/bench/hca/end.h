@@ -171,9 +171,6 @@ enum ibv_mtu hca_mtu_of(uint32_t bytes);
 
 int hca_plain_connect(struct hca_end *e);
 int hca_cm_connect(struct hca_end *e);
-/* An address of this host, for an iWARP device with this GID; address.c. 0 or a negative errno,
- * logged. */
-int hca_host_address(const union ibv_gid *gid, struct sockaddr_storage *to);
 void hca_cm_close(struct hca_end *e);
 int hca_address_handle(struct hca_end *e, const struct ibv_ah_attr *attr);
 

@@ -42,10 +42,8 @@ int hca_loop_poll(struct hca_end *e, struct ibv_wc *wc, uint64_t *t_ns)
 	if (n == 0)
 		return 0;
 	*t_ns = hca_end_now(e);
-	if (n < 0) {
-		log_error("cannot poll the receive queue");
-		return -EIO;
-	}
+	if (n < 0)
+		return log_fail(-EIO, "cannot poll the receive queue");
 	if (wc->status != IBV_WC_SUCCESS)
 		return hca_queue_complain(e, wc, "receive");
 	e->recv_taken++;
@@ -183,10 +181,8 @@ int hca_stamper_start(struct hca_end *e)
 	if (!e->c->stamp_send || e->side != HCA_SENDER || e->c->cpu[2] < 0)
 		return 0;
 	err = pthread_create(&e->stamper, NULL, overwrite, e);
-	if (err) {
-		log_error("cannot start a thread: %s", strerror(err));
-		return -err;
-	}
+	if (err)
+		return log_fail(-err, "cannot start a thread: %s", strerror(err));
 	e->stamper_runs = true;
 	hca_end_pin(e->stamper, e->c->cpu[2]);
 	return 0;

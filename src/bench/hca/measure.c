@@ -37,10 +37,9 @@ int hca_shared_create(const struct hca_case *c, struct hca_shared **out)
 	bool huge;
 	struct hca_shared *s = hca_map(bytes, MAP_SHARED, &huge);
 
-	if (!s) {
-		log_error("no memory for the times of %zu messages: %s", rows, strerror(errno));
-		return -errno;
-	}
+	if (!s)
+		return log_fail(-errno, "no memory for the times of %zu messages: %s", rows,
+				strerror(errno));
 	s->bytes = bytes;
 	s->rows = rows;
 	s->huge = huge;
@@ -148,10 +147,8 @@ static int start_child(struct children *all, struct life *lives, int count)
 {
 	pid_t pid = spawn_copy(SIGKILL);
 
-	if (pid < 0) {
-		log_error("cannot start a process: %s", strerror(errno));
-		return -errno;
-	}
+	if (pid < 0)
+		return log_fail(-errno, "cannot start a process: %s", strerror(errno));
 	if (pid == 0)
 		run_child(lives, count);
 	all->pid[lives[0].side] = pid;
@@ -266,10 +263,8 @@ int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
 	int fd[2], ret;
 
 	clock_init(); /* before the fork: both ends have the same line */
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd)) {
-		log_error("no socket: %s", strerror(errno));
-		return -errno;
-	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		return log_fail(-errno, "no socket: %s", strerror(errno));
 	for (int side = 0; side < 2; side++)
 		lives[side] = (struct life){ .c = c, .s = s, .side = (enum hca_side)side,
 					     .fd = fd[side] };

@@ -150,10 +150,8 @@ static int take_many(struct hca_end *e, int most, uint64_t first, uint32_t *coun
 	struct ibv_wc wc[POLL_MANY];
 	int n = ibv_poll_cq(e->recv.cq, most, wc);
 
-	if (n < 0) {
-		log_error("cannot poll the receive queue");
-		return -EIO;
-	}
+	if (n < 0)
+		return log_fail(-EIO, "cannot poll the receive queue");
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
 			return hca_queue_complain(e, &wc[i], "receive");

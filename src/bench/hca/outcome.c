@@ -164,9 +164,8 @@ static int check_losses(const struct hca_case *c, const struct hca_shared *s)
 
 	if (c->type != HCA_RC || came == sent)
 		return 0;
-	log_error("of %llu messages %llu arrived, though RC loses none",
-		  (unsigned long long)sent, (unsigned long long)came);
-	return -EIO;
+	return log_fail(-EIO, "of %llu messages %llu arrived, though RC loses none",
+			(unsigned long long)sent, (unsigned long long)came);
 }
 
 static void add_losses(const struct hca_case *c, const struct hca_shared *s,
@@ -276,10 +275,8 @@ int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 		return ret;
 	*o = (struct hca_outcome){ .rows = s->rows };
 	o->values = calloc(HCA_OUTCOME_COLUMNS * s->rows, sizeof(*o->values));
-	if (!o->values) {
-		log_error("no memory for the times of %zu messages", s->rows);
-		return -ENOMEM;
-	}
+	if (!o->values)
+		return log_fail(-ENOMEM, "no memory for the times of %zu messages", s->rows);
 	add_counters(c, o);
 	add_modes(c, s, o);
 	if (c->mode == HCA_ROUNDTRIP)

@@ -17,17 +17,15 @@ int hca_queue_open(struct hca_end *e, struct hca_watched_cq *q, enum hca_polling
 	q->polling = polling;
 	if (polling != HCA_BUSY) {
 		q->channel = ibv_create_comp_channel(e->verbs);
-		if (!q->channel) {
-			log_error("the adapter offers no events: %s", strerror(errno));
-			return -errno;
-		}
+		if (!q->channel)
+			return log_fail(-errno, "the adapter offers no events: %s",
+					strerror(errno));
 	}
 	q->cq = ibv_create_cq(e->verbs, entries, NULL, q->channel, 0);
 	if (q->cq)
 		return 0;
-	log_error("cannot create a completion queue of %d entries: %s", entries,
-		  strerror(errno));
-	return -errno;
+	return log_fail(-errno, "cannot create a completion queue of %d entries: %s", entries,
+			strerror(errno));
 }
 
 void hca_queue_acknowledge(struct hca_watched_cq *q)
@@ -70,10 +68,8 @@ int hca_queue_wait(struct hca_end *e, struct hca_watched_cq *q)
 		return 0;
 	if (!q->armed) {
 		err = ibv_req_notify_cq(q->cq, 0);
-		if (err) {
-			log_error("cannot ask for events: %s", strerror(err));
-			return -err;
-		}
+		if (err)
+			return log_fail(-err, "cannot ask for events: %s", strerror(err));
 		q->armed = true;
 		return 0;
 	}
@@ -94,9 +90,8 @@ int hca_queue_complain(const struct hca_end *e, const struct ibv_wc *wc, const c
 {
 	const char *side = e->side == HCA_SENDER ? "sender" : "receiver";
 
-	log_error("%s: %s %llu failed: %s", side, what, (unsigned long long)wc->wr_id,
-		  ibv_wc_status_str(wc->status));
-	return -EIO;
+	return log_fail(-EIO, "%s: %s %llu failed: %s", side, what, (unsigned long long)wc->wr_id,
+			ibv_wc_status_str(wc->status));
 }
 
 /* ---- receives ---- */
@@ -116,10 +111,8 @@ int hca_queue_fill(struct hca_end *e, uint64_t most)
 		last->next = NULL;
 		err = ibv_post_recv(e->qp, &e->recv_wr[first], &bad);
 		last->next = next;
-		if (err) {
-			log_error("cannot post a receive: %s", strerror(err));
-			return -err;
-		}
+		if (err)
+			return log_fail(-err, "cannot post a receive: %s", strerror(err));
 		e->recv_posted += count;
 		missing -= count;
 	}
@@ -156,10 +149,8 @@ int hca_queue_post(struct hca_end *e, uint32_t seq, uint32_t count, uint64_t t_n
 	end->next = NULL;
 	err = ibv_post_send(e->qp, first, &bad);
 	end->next = next;
-	if (unlikely(err)) {
-		log_error("cannot post message %u: %s", seq, strerror(err));
-		return -err;
-	}
+	if (unlikely(err))
+		return log_fail(-err, "cannot post message %u: %s", seq, strerror(err));
 	e->posted += count;
 	return 0;
 }
@@ -174,10 +165,8 @@ int hca_queue_harvest(struct hca_end *e)
 	if (n == 0)
 		return 0;
 	now_ns = hca_end_now(e);
-	if (n < 0) {
-		log_error("cannot poll the send queue");
-		return -EIO;
-	}
+	if (n < 0)
+		return log_fail(-EIO, "cannot poll the send queue");
 	e->send.idle_since_ns = 0;
 	if (wc.status != IBV_WC_SUCCESS)
 		return hca_queue_complain(e, &wc, "message");
@@ -253,10 +242,8 @@ int hca_queue_serve(struct hca_end *e)
 	if (e->send.polling == HCA_BUSY)
 		return 0;
 	err = pthread_create(&e->completions, NULL, serve, e);
-	if (err) {
-		log_error("cannot start a thread: %s", strerror(err));
-		return -err;
-	}
+	if (err)
+		return log_fail(-err, "cannot start a thread: %s", strerror(err));
 	e->completions_run = true;
 	/* Else it shares the CPU of this thread, which lets it run in pauses. */
 	if (e->c->cpu[2] >= 0 && !e->c->stamp_send)

@@ -15,7 +15,9 @@
 #include "gateway/base/lookup.h"
 #include "util/log.h"
 
-int hca_address_split(const char *text, char host[HCA_HOST_MAX], const char **port)
+/* "HOST", "HOST:PORT", "[IPV6]:PORT"; an empty HOST is any address. *port points into the
+ * text, or is HCA_PORT. 0 or -EINVAL. */
+static int split_address(const char *text, char host[HCA_HOST_MAX], const char **port)
 {
 	const char *end = text + strlen(text), *start = text, *colon = strrchr(text, ':');
 
@@ -48,16 +50,14 @@ int hca_socket_open(const char *text, bool serve)
 	const int one = 1;
 	int fd = -1, err;
 
-	if (hca_address_split(text, host, &port)) {
-		log_error("'%.80s' is no address, expected HOST, HOST:PORT or [IPV6]:PORT", text);
-		return -EINVAL;
-	}
+	if (split_address(text, host, &port))
+		return log_fail(-EINVAL,
+				"'%.80s' is no address, expected HOST, HOST:PORT or [IPV6]:PORT",
+				text);
 	err = lookup_address(*host ? host : NULL, port, &hints, &found);
-	if (err) {
-		log_error("cannot resolve '%.80s': %s", text,
-			  err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-		return -EADDRNOTAVAIL;
-	}
+	if (err)
+		return log_fail(-EADDRNOTAVAIL, "cannot resolve '%.80s': %s", text,
+				err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
 	err = ENOENT;
 	for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -74,8 +74,8 @@ int hca_socket_open(const char *text, bool serve)
 	freeaddrinfo(found);
 	if (fd >= 0)
 		return fd;
-	log_error("cannot %s '%.80s': %s", serve ? "listen on" : "reach", text, strerror(err));
-	return -err;
+	return log_fail(-err, "cannot %s '%.80s': %s", serve ? "listen on" : "reach", text,
+			strerror(err));
 }
 
 void hca_socket_tune(int fd)

@@ -24,9 +24,6 @@ int hca_remote_connect(const char *peer, const json_t *parameters, double scale)
 #define HCA_HOST_MAX 256
 #define HCA_TEXT_MAX 65536
 
-/* "HOST", "HOST:PORT", "[IPV6]:PORT"; an empty HOST is any address. *port points into the
- * text, or is HCA_PORT. 0 or -EINVAL. */
-int hca_address_split(const char *text, char host[HCA_HOST_MAX], const char **port);
 /* A connected or listening socket, or a negative errno, logged. */
 int hca_socket_open(const char *text, bool serve);
 /* No delays, and no waiting for ever for the other side's text. */

@@ -88,11 +88,9 @@ static int learn_peer(struct hca_end *e, struct ibv_wc *wc)
 							 e->recv_depth * e->stride);
 
 	e->ah = ibv_create_ah_from_wc(e->pd, wc, grh, e->port);
-	if (!e->ah) {
-		log_error("cannot make an address handle for the sender: %s",
-			  strerror(errno));
-		return -errno;
-	}
+	if (!e->ah)
+		return log_fail(-errno, "cannot make an address handle for the sender: %s",
+				strerror(errno));
 	e->remote_qpn = wc->src_qp;
 	for (uint32_t i = 0; i < e->buffers; i++) {
 		e->send_wr[i].wr.ud.ah = e->ah;

@@ -117,10 +117,9 @@ static int serve(const struct server *sv, int fd)
 
 	hca_socket_tune(fd);
 	ret = hca_text_receive(fd, &text);
-	if (ret) {
-		log_error("a client said nothing that can be understood: %s", strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail(ret, "a client said nothing that can be understood: %s",
+				strerror(-ret));
 	ret = read_case(sv, text, &c, why);
 	free(text);
 	if (ret) {
@@ -164,8 +163,7 @@ static bool read_cpu(const char *text, int *cpu)
 		*cpu = (int)value;
 		return true;
 	}
-	log_error("--cpu '%.80s' is not usable, expected the number of a CPU", text);
-	return false;
+	return log_fail(false, "--cpu '%.80s' is not usable, expected the number of a CPU", text);
 }
 
 int bench_hca_server_main(int argc, char **argv)
@@ -197,11 +195,10 @@ int bench_hca_server_main(int argc, char **argv)
 		case 'h': print_help(stdout); return BENCH_OK;
 		default: return BENCH_USAGE;
 		}
-	if (optind < argc) {
-		log_error("'%s' is not an option, see 'busbar bench hca --server --help'",
-			  argv[optind]);
-		return BENCH_USAGE;
-	}
+	if (optind < argc)
+		return log_fail(BENCH_USAGE,
+				"'%s' is not an option, see 'busbar bench hca --server --help'",
+				argv[optind]);
 	sv.stop = bench_catch_signals();
 	listener = hca_socket_open(sv.listen, true);
 	if (listener < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See counters.h. The command is asked, as only it knows how to look into other processes. */
+/* See launch.h. The command is asked, as only it knows how to look into other processes. */
 #define LOG_ROOM "bench/mpi"
-#include "bench/mpi/counters.h"
+#include "bench/mpi/launch.h"
 
 #include <errno.h>
 #include <limits.h>

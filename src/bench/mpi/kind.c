@@ -68,28 +68,21 @@ static int check(const json_t *p)
 	const char *program = bench_text(p, "program"), *operation = bench_text(p, "operation");
 	struct mpi_hosts hosts;
 
-	if (strcmp(program, "collective") && bench_number(p, "processes") != 2) {
-		log_error("processes %lld is not usable, %s has 2", bench_number(p, "processes"),
-			  program);
-		return -EINVAL;
-	}
+	if (strcmp(program, "collective") && bench_number(p, "processes") != 2)
+		return log_fail(-EINVAL, "processes %lld is not usable, %s has 2",
+				bench_number(p, "processes"), program);
 	if (!strcmp(program, "collective") && strstr(operation, "reduce") &&
-	    bench_number(p, "size") % 8) {
-		log_error("size %lld is not usable, %s needs a multiple of 8",
-			  bench_number(p, "size"), operation);
-		return -EINVAL;
-	}
+	    bench_number(p, "size") % 8)
+		return log_fail(-EINVAL, "size %lld is not usable, %s needs a multiple of 8",
+				bench_number(p, "size"), operation);
 	if (mpi_hosts_read(p, &hosts))
 		return -EINVAL;
-	if (hosts.between && !strcmp(bench_text(p, "transport"), "shared")) {
-		log_error("transport shared is not usable between two hosts");
-		return -EINVAL;
-	}
-	if (!assigns(bench_text(p, "environment"))) {
-		log_error("environment '%s' is not usable, expected NAME=VALUE NAME=VALUE",
-			  bench_text(p, "environment"));
-		return -EINVAL;
-	}
+	if (hosts.between && !strcmp(bench_text(p, "transport"), "shared"))
+		return log_fail(-EINVAL, "transport shared is not usable between two hosts");
+	if (!assigns(bench_text(p, "environment")))
+		return log_fail(-EINVAL,
+				"environment '%s' is not usable, expected NAME=VALUE NAME=VALUE",
+				bench_text(p, "environment"));
 	return 0;
 }
 
@@ -126,8 +119,7 @@ static int add_counters(const struct mpi_marks *marks, double counted, struct re
 
 	if (messages)
 		return result_case_figures(c, figures, ARRAY_SIZE(figures));
-	log_error("no message of the program went over the adapter");
-	return -EIO;
+	return log_fail(-EIO, "no message of the program went over the adapter");
 }
 
 static int add_packets(const struct mpi_packets *p, double counted, struct result_case *c)

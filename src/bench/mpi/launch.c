@@ -118,10 +118,8 @@ static int watch(struct watch *w, struct process *p, uint64_t until, const atomi
 			w->marks->hung = true;
 			return 0;
 		}
-		if (now_ns > until) {
-			log_error("%s does not end", p->argv[0]);
-			return -ETIMEDOUT;
-		}
+		if (now_ns > until)
+			return log_fail(-ETIMEDOUT, "%s does not end", p->argv[0]);
 		ret = look_at_mark(w);
 		process_pause();
 	}

@@ -3,10 +3,25 @@
 #ifndef BENCH_MPI_LAUNCH_H
 #define BENCH_MPI_LAUNCH_H
 
+#include <jansson.h>
 #include <stdatomic.h>
 
-#include "bench/mpi/counters.h"
 #include "bench/mpi/plan.h"
+
+/* What processes have sent over the adapter, from `busbar devices --json`; counters.c. */
+struct mpi_counters {
+	uint64_t sends, writes, reads, atomics; /* messages, by operation */
+	uint64_t bytes;                         /* of all of them */
+};
+
+/* Adds up the processes `pids` in what the command printed. -ENOENT: one of them is not there,
+ * so it has no queue pair; -EBADMSG: its counters cannot be read. Not logged. */
+int mpi_counters_sum(const json_t *devices, const pid_t *pids, size_t count,
+		     struct mpi_counters *out);
+/* Runs the command, with its output in `file`, which is removed. As above, or another negative
+ * errno; logged as a warning. */
+int mpi_counters_read(const char *file, const pid_t *pids, size_t count,
+		      struct mpi_counters *out);
 
 struct mpi_marks {
 	struct mpi_counters at[2]; /* before and behind what was measured */

@@ -88,7 +88,8 @@ static int add_row(const struct mpi_row *row, struct result_case *c, double *cou
 		.value = row->value });
 }
 
-int mpi_read_table(const char *path, struct result_case *c, double *counted)
+/* Adds the rows to the case, unless it is NULL. -ENODATA: the table is not whole. */
+static int read_table(const char *path, struct result_case *c, double *counted)
 {
 	bool table = false, whole = false;
 	struct mpi_row row;
@@ -96,40 +97,33 @@ int mpi_read_table(const char *path, struct result_case *c, double *counted)
 	FILE *f = fopen(path, "re");
 	int ret = f ? 0 : -errno;
 
-	*counted = 0;
 	while (!ret && fgets(line, sizeof(line), f)) {
 		table |= !strncmp(line, "# name", 6);
-		if (!table || !mpi_row_parse(line, &row))
+		if (!table || !strchr(line, '\n') || !mpi_row_parse(line, &row))
 			continue;
 		/* It stands last. */
 		whole |= !strcmp(row.name, "damaged");
-		ret = add_row(&row, c, counted);
+		ret = c ? add_row(&row, c, counted) : 0;
 	}
 	if (f)
 		fclose(f);
-	if (!ret && !whole) {
-		log_error("%s has no whole table of results", path);
-		ret = -EBADMSG;
-	}
-	return ret;
+	return ret || whole ? ret : -ENODATA;
+}
+
+int mpi_read_table(const char *path, struct result_case *c, double *counted)
+{
+	int ret;
+
+	*counted = 0;
+	ret = read_table(path, c, counted);
+	if (ret != -ENODATA)
+		return ret;
+	return log_fail(-EBADMSG, "%s has no whole table of results", path);
 }
 
 bool mpi_table_is_whole(const char *path)
 {
-	bool table = false, whole = false;
-	FILE *f = fopen(path, "re");
-	char line[300];
-
-	while (f && !whole && fgets(line, sizeof(line), f)) {
-		struct mpi_row row;
-
-		table |= !strncmp(line, "# name", 6);
-		whole = table && strchr(line, '\n') && mpi_row_parse(line, &row) &&
-			!strcmp(row.name, "damaged");
-	}
-	if (f)
-		fclose(f);
-	return whole;
+	return !read_table(path, NULL, NULL);
 }
 
 static bool is_known(const char *column)

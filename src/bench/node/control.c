@@ -20,10 +20,9 @@ static int open_socket(const struct bench_node_gateway *g)
 	int fd;
 
 	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s.sock", g->dir,
-		     g->name) >= (int)sizeof(a.sun_path)) {
-		log_error("'%s' is too long for a socket; choose another TMPDIR", g->dir);
-		return -ENAMETOOLONG;
-	}
+		     g->name) >= (int)sizeof(a.sun_path))
+		return log_fail(-ENAMETOOLONG,
+				"'%s' is too long for a socket; choose another TMPDIR", g->dir);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fd;

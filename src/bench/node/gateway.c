@@ -19,6 +19,7 @@
 #include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/spawn.h"
 
 #define READY_S 20.0
 #define END_S 3
@@ -63,19 +64,16 @@ int bench_node_gateway_start(struct bench_node_gateway *g, const json_t *configu
 			     .arg = &g->namespaces };
 	int ret = beside_self(program);
 
-	if (ret || access(program, X_OK)) {
-		log_error("cannot find this executable: %s", strerror(ret ? -ret : errno));
-		return ret ? ret : -errno;
-	}
+	if (ret || access(program, X_OK))
+		return log_fail(ret ? ret : -errno, "cannot find this executable: %s",
+				strerror(ret ? -ret : errno));
 	file_name(g, "conf", path);
 	file_name(g, "json", summary);
 	file_name(g, "log", log);
 	snprintf(conf, sizeof(conf), "%s.conf", g->name);
 	snprintf(control, sizeof(control), "--control=%s.sock", g->name);
-	if (json_dump_file(configuration, path, JSON_INDENT(2))) {
-		log_error("cannot write '%s'", path);
-		return -EIO;
-	}
+	if (json_dump_file(configuration, path, JSON_INDENT(2)))
+		return log_fail(-EIO, "cannot write '%s'", path);
 	ret = process_start(&p);
 	g->process = (struct process){ .pid = p.pid };
 	return ret;
@@ -208,4 +206,41 @@ json_t *bench_node_gateway_summary(const struct bench_node_gateway *g)
 		log_error("the gateway of the %s has left no summary", g->name);
 	free(text);
 	return o;
+}
+
+/* ---- other work on the machine ---- */
+
+static void spin_for_ever(void)
+{
+	/* Ctrl-C is for the benchmark, which ends us. */
+	signal(SIGINT, SIG_IGN);
+	for (volatile unsigned long i = 0;; i++)
+		;
+}
+
+int bench_node_busy_start(pid_t *pids, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		pids[i] = spawn_copy(SIGKILL);
+		if (!pids[i])
+			spin_for_ever();
+		if (pids[i] < 0) {
+			int err = errno;
+
+			pids[i] = 0;
+			return log_fail(-err, "cannot start a process: %s", strerror(err));
+		}
+	}
+	return 0;
+}
+
+void bench_node_busy_end(pid_t *pids, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!pids[i])
+			continue;
+		kill(pids[i], SIGKILL);
+		spawn_wait(pids[i]);
+		pids[i] = 0;
+	}
 }

@@ -193,19 +193,15 @@ int bench_node_medium_is_there(const struct bench_node_settings *s)
 	const char *name = s->medium->type ? s->medium->type : s->node;
 	const struct node_type *type;
 
-	if (!plugin_is_there(node_plugins, name)) {
-		log_error("node: this gateway has no node-type '%s'", name);
-		return -EOPNOTSUPP;
-	}
+	if (!plugin_is_there(node_plugins, name))
+		return log_fail(-EOPNOTSUPP, "node: this gateway has no node-type '%s'", name);
 	type = node_type_find(name);
-	if (!type) {
-		log_error("node: the module of node-type '%s' cannot be loaded", name);
-		return -EOPNOTSUPP;
-	}
-	if (!(type->flags & NODE_CAN_WRITE) || !(type->flags & NODE_CAN_READ)) {
-		log_error("node: '%s' cannot be %s, so nothing can go through it", name,
-			  type->flags & NODE_CAN_WRITE ? "read" : "written");
-		return -EOPNOTSUPP;
-	}
+	if (!type)
+		return log_fail(-EOPNOTSUPP, "node: the module of node-type '%s' cannot be loaded",
+				name);
+	if (!(type->flags & NODE_CAN_WRITE) || !(type->flags & NODE_CAN_READ))
+		return log_fail(-EOPNOTSUPP,
+				"node: '%s' cannot be %s, so nothing can go through it", name,
+				type->flags & NODE_CAN_WRITE ? "read" : "written");
 	return 0;
 }

@@ -25,12 +25,4 @@ void bench_node_namespaces_end(struct bench_node_namespaces *n);
 /* Moves the calling process, which has one thread, into those of `holder`. 0 or a negative errno. */
 int bench_node_namespaces_enter(pid_t holder);
 
-/*
- * The kernel's side (cable.c), in the namespace of the caller: makes the cable from here to the
- * namespace of process `to`; gives the interface `name` (and "lo") its address, and takes it up.
- * 0 or a negative errno.
- */
-int bench_node_cable_make(const char *name, const char *other, pid_t to);
-int bench_node_cable_up(const char *name, const char *address);
-
 #endif

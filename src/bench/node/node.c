@@ -71,10 +71,8 @@ static int start(struct run *r, enum bench_node_end end, const char *ready)
 	bool pinned = r->s.processes == 2 && strcmp(r->s.recording, "stream");
 	int ret;
 
-	if (!configuration) {
-		log_error("no memory for a configuration");
-		return -ENOMEM;
-	}
+	if (!configuration)
+		return log_fail(-ENOMEM, "no memory for a configuration");
 	*g = (struct bench_node_gateway){
 		.name = end == BENCH_NODE_SOURCE ? "source" : "target",
 		.dir = r->dir,
@@ -148,11 +146,9 @@ static int await_generator(struct run *r)
 			return -EIO;
 		if ((uint64_t)(made + missed) >= r->s.steps)
 			return 0;
-		if (left_s <= 0) {
-			log_error("the generator has not ended %.0f s after its time",
-				  END_S);
-			return -ETIMEDOUT;
-		}
+		if (left_s <= 0)
+			return log_fail(-ETIMEDOUT,
+					"the generator has not ended %.0f s after its time", END_S);
 		if (bench_node_pause(DRAIN_LOOK_S, r->context->stop))
 			return -EINTR;
 		left_s -= DRAIN_LOOK_S;

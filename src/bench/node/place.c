@@ -50,18 +50,13 @@ static int check_room(const struct bench_node_settings *s, const char *dir)
 	/* As text. */
 	if (s->medium->logs)
 		need += s->steps * (64 + 20 * (uint64_t)s->values);
-	if (!strcmp(s->recording, "memory") && need > memory / 4 * 3) {
-		log_error("node: %ju steps of %u values take %ju MiB of memory, there are %ju MiB; fewer samples, or recording stream",
-			  (uintmax_t)s->steps, s->values, (uintmax_t)(need >> 20),
-			  (uintmax_t)(memory >> 20));
-		return -EOPNOTSUPP;
-	}
-	if (!statvfs(dir, &v) && need > v.f_bavail * v.f_frsize) {
-		log_error("node: the recordings take %ju MiB, '%s' has %ju MiB left; fewer samples, or another TMPDIR",
-			  (uintmax_t)(need >> 20), dir,
-			  (uintmax_t)(v.f_bavail * v.f_frsize >> 20));
-		return -EOPNOTSUPP;
-	}
+	if (!strcmp(s->recording, "memory") && need > memory / 4 * 3)
+		return log_fail(-EOPNOTSUPP, "node: %ju steps of %u values take %ju MiB of memory, there are %ju MiB; fewer samples, or recording stream",
+				(uintmax_t)s->steps, s->values, (uintmax_t)(need >> 20),
+				(uintmax_t)(memory >> 20));
+	if (!statvfs(dir, &v) && need > v.f_bavail * v.f_frsize)
+		return log_fail(-EOPNOTSUPP, "node: the recordings take %ju MiB, '%s' has %ju MiB left; fewer samples, or another TMPDIR",
+				(uintmax_t)(need >> 20), dir, (uintmax_t)(v.f_bavail * v.f_frsize >> 20));
 	return 0;
 }
 

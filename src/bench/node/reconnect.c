@@ -123,9 +123,9 @@ static int await_again(struct apart *a, size_t kill)
 			return -EINTR;
 		left_s -= LOOK_S;
 	}
-	log_error("the %s is not connected again %.0f s after its peer was killed", g->name,
-		  BACK_S);
-	return -ETIMEDOUT;
+	return log_fail(-ETIMEDOUT,
+			"the %s is not connected again %.0f s after its peer was killed", g->name,
+			BACK_S);
 }
 
 static int kill_once(struct apart *a, size_t i)
@@ -215,8 +215,7 @@ static int check(const json_t *given)
 {
 	if (strcmp(bench_text(given, "service"), "UD") || strcmp(bench_text(given, "victim"), "source"))
 		return 0;
-	log_error("parameter victim: the target of UD never notices that its source was exchanged");
-	return -EINVAL;
+	return log_fail(-EINVAL, "parameter victim: the target of UD never notices that its source was exchanged");
 }
 
 static double seconds(const json_t *given, double scale)

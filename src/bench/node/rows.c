@@ -55,11 +55,10 @@ static int fill(const struct delivery_samples *sent,
 		column[ORIGIN][i] = time_of(a, SAMPLE_HAS_RECEIVED, a->received);
 		column[RECV][i] = b ? time_of(b, SAMPLE_HAS_RECEIVED, b->received) :
 				      RESULT_ABSENT;
-		if (b && column[RECV][i] == RESULT_ABSENT) {
-			log_error("the node does not say when it received sample %ju",
-				  (uintmax_t)b->sequence);
-			return -EBADMSG;
-		}
+		if (b && column[RECV][i] == RESULT_ABSENT)
+			return log_fail(-EBADMSG,
+					"the node does not say when it received sample %ju",
+					(uintmax_t)b->sequence);
 	}
 	return 0;
 }
@@ -108,10 +107,8 @@ static int write_rows(const struct delivery_samples *sent,
 	int64_t *column[COLUMNS];
 	int ret;
 
-	if (!values) {
-		log_error("no memory for %zu rows", sent->count);
-		return -ENOMEM;
-	}
+	if (!values)
+		return log_fail(-ENOMEM, "no memory for %zu rows", sent->count);
 	for (size_t c = 0; c < COLUMNS; c++)
 		column[c] = values + c * sent->count;
 	ret = fill(sent, received, column);

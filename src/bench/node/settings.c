@@ -99,9 +99,8 @@ static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
 	    s->cpus[0] >= 0 && s->cpus[1] >= 0 && s->cpus[0] < CPU_SETSIZE &&
 	    s->cpus[1] < CPU_SETSIZE)
 		return 0;
-	log_error("parameter cpus: '%s' is not two processors such as 2,3, and not auto or none",
-		  cpus);
-	return -EINVAL;
+	return log_fail(-EINVAL, "parameter cpus: '%s' is not two processors such as 2,3, and not auto or none",
+			cpus);
 }
 
 static int read_catch_up(const json_t *parameters, struct bench_node_settings *s)
@@ -113,9 +112,8 @@ static int read_catch_up(const json_t *parameters, struct bench_node_settings *s
 		return 0;
 	if (duration_parse(text, &s->catch_up_ns) && s->catch_up_ns <= 3600 * INT64_C(1000000000))
 		return 0;
-	log_error("parameter catch_up: '%s' is no time from 0 to 3600s, such as 5ms, and not default",
-		  text);
-	return -EINVAL;
+	return log_fail(-EINVAL, "parameter catch_up: '%s' is no time from 0 to 3600s, such as 5ms, and not default",
+			text);
 }
 
 static int read_address(const json_t *parameters, struct bench_node_settings *s)
@@ -125,10 +123,8 @@ static int read_address(const json_t *parameters, struct bench_node_settings *s)
 	const char *second = comma ? comma + 1 : a;
 
 	if (!first || !*second || first >= sizeof(s->host[0]) ||
-	    strlen(second) >= sizeof(s->host[1])) {
-		log_error("parameter address: '%s' is not HOST or SOURCE,TARGET", a);
-		return -EINVAL;
-	}
+	    strlen(second) >= sizeof(s->host[1]))
+		return log_fail(-EINVAL, "parameter address: '%s' is not HOST or SOURCE,TARGET", a);
 	memcpy(s->host[BENCH_NODE_SOURCE], a, first);
 	strcpy(s->host[BENCH_NODE_TARGET], second);
 	return 0;
@@ -154,35 +150,28 @@ static int check_medium(const json_t *parameters, struct bench_node_settings *s)
 	s->medium = m;
 	if (!m) {
 		bench_node_medium_list(list, sizeof(list));
-		log_error("parameter node: the gateway has no node-type '%s'; there are %s",
-			  s->node, list);
-		return -EINVAL;
+		return log_fail(-EINVAL,
+				"parameter node: the gateway has no node-type '%s'; there are %s",
+				s->node, list);
 	}
 	s->processes = (unsigned)bench_number(parameters, "processes");
-	if (s->processes == 2 && m->both_ends) {
-		log_error("parameter processes: %s is both ends in one gateway, so there can be 1 only",
-			  s->node);
-		return -EINVAL;
-	}
+	if (s->processes == 2 && m->both_ends)
+		return log_fail(-EINVAL, "parameter processes: %s is both ends in one gateway, so there can be 1 only",
+				s->node);
 	if (!s->processes)
 		s->processes = m->both_ends ? 1 : 2;
-	if (s->namespaces && (!m->addressed || s->processes == 1)) {
-		log_error("parameter namespaces: %s",
-			  m->addressed ? "one process has one network; processes has to be 2" :
-					 "the ends of this node do not meet in a network");
-		return -EINVAL;
-	}
-	if (s->budget && (!m->services || !strcmp(s->polling, "event"))) {
-		log_error("parameter budget: %s",
-			  m->services ? "a reader that sleeps has no time stamps; polling has to be busy or auto" :
-					"only the node infiniband has time stamps in its calls");
-		return -EINVAL;
-	}
-	if (m->services && !strcmp(s->service, "UD") && s->values > UD_VALUES_MAX) {
-		log_error("parameter values: UD takes %d at most, one packet",
-			  UD_VALUES_MAX);
-		return -EINVAL;
-	}
+	if (s->namespaces && (!m->addressed || s->processes == 1))
+		return log_fail(-EINVAL, "parameter namespaces: %s",
+				m->addressed ? "one process has one network; processes has to be 2"
+					     : "the ends of this node do not meet in a network");
+	if (s->budget && (!m->services || !strcmp(s->polling, "event")))
+		return log_fail(-EINVAL, "parameter budget: %s",
+				m->services
+				    ? "a reader that sleeps has no time stamps; polling has to be busy or auto"
+				    : "only the node infiniband has time stamps in its calls");
+	if (m->services && !strcmp(s->service, "UD") && s->values > UD_VALUES_MAX)
+		return log_fail(-EINVAL, "parameter values: UD takes %d at most, one packet",
+				UD_VALUES_MAX);
 	return 0;
 }
 
@@ -206,25 +195,20 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 		.beside = (unsigned)bench_number(parameters, "beside"),
 	};
 	s->steps = steps(parameters, s->rate_hz, scale);
-	if (s->steps > SAMPLES_MAX) {
-		log_error("parameter samples: times the scale they are more than %d", SAMPLES_MAX);
-		return -EINVAL;
-	}
-	if (s->hold_ns < 0 || (double)s->hold_ns > 1e9 * bench_node_seconds(s) / 4) {
-		log_error("parameter hold: from 0 to a quarter of the run, which takes %.3f s",
-			  bench_node_seconds(s));
-		return -EINVAL;
-	}
+	if (s->steps > SAMPLES_MAX)
+		return log_fail(-EINVAL, "parameter samples: times the scale they are more than %d",
+				SAMPLES_MAX);
+	if (s->hold_ns < 0 || (double)s->hold_ns > 1e9 * bench_node_seconds(s) / 4)
+		return log_fail(-EINVAL, "parameter hold: from 0 to a quarter of the run, which takes %.3f s",
+				bench_node_seconds(s));
 	if (check_medium(parameters, s) || read_cpus(parameters, s) ||
 	    read_catch_up(parameters, s) || read_address(parameters, s) ||
 	    read_keys(parameters, "node_keys", &s->keys) ||
 	    read_keys(parameters, "node_in", &s->in) ||
 	    read_keys(parameters, "node_out", &s->out))
 		return -EINVAL;
-	if (s->medium->logs && (json_object_get(s->keys, "uri") || json_object_get(s->out, "uri"))) {
-		log_error("parameter node_keys: uri is the benchmark's own; TMPDIR says where its file is");
-		return -EINVAL;
-	}
+	if (s->medium->logs && (json_object_get(s->keys, "uri") || json_object_get(s->out, "uri")))
+		return log_fail(-EINVAL, "parameter node_keys: uri is the benchmark's own; TMPDIR says where its file is");
 	return 0;
 }
 

@@ -156,8 +156,8 @@ static int set_number(const char *option, const char *text, double least, double
 
 	if (num_parse_double(text, end, out) == end && *out >= least && *out <= most)
 		return 0;
-	log_error("--%s %s is not usable, expected %g..%g", option, text, least, most);
-	return -EINVAL;
+	return log_fail(-EINVAL, "--%s %s is not usable, expected %g..%g", option, text, least,
+			most);
 }
 
 static int parse(int argc, char **argv, struct asked *a)

@@ -56,32 +56,25 @@ static int check_sizes(const json_t *p)
 	long long ops = bench_number(p, "num_ops"), qps = bench_number(p, "num_qps");
 	long long size = bench_number(p, "size"), stride = bench_number(p, "stride");
 
-	if (ops > qps * OPS_OF_QP_MAX) {
-		log_error("num-ops %lld is not usable with %lld queue pairs, expected 1..%lld", ops,
-			  qps, qps * OPS_OF_QP_MAX);
-		return -EINVAL;
-	}
-	if (stride && stride < size) {
-		log_error("stride %lld is not usable, expected 0 or %lld..1048576", stride, size);
-		return -EINVAL;
-	}
-	if (ops * bench_number(p, "trials") > ROWS_MAX) {
-		log_error("trials %lld is not usable with %lld requests, expected 1..%lld",
-			  bench_number(p, "trials"), ops, ROWS_MAX / ops);
-		return -EINVAL;
-	}
+	if (ops > qps * OPS_OF_QP_MAX)
+		return log_fail(-EINVAL, "num-ops %lld is not usable with %lld queue pairs, expected 1..%lld", ops,
+				qps, qps * OPS_OF_QP_MAX);
+	if (stride && stride < size)
+		return log_fail(-EINVAL, "stride %lld is not usable, expected 0 or %lld..1048576",
+				stride, size);
+	if (ops * bench_number(p, "trials") > ROWS_MAX)
+		return log_fail(-EINVAL,
+				"trials %lld is not usable with %lld requests, expected 1..%lld",
+				bench_number(p, "trials"), ops, ROWS_MAX / ops);
 	if (!strcmp(bench_text(p, "mitigation"), "reissue") &&
 	    (strcmp(bench_text(p, "operation"), "read") ||
-	     (strcmp(bench_text(p, "second"), "same") && strcmp(bench_text(p, "second"), "read")))) {
-		log_error("mitigation reissue is not usable with other requests than READs, which "
-			  "may be carried out twice");
-		return -EINVAL;
-	}
-	if ((stride ? stride : size) * ops > BYTES_MAX) {
-		log_error("num-ops %lld is not usable with this size, expected 1..%lld", ops,
-			  BYTES_MAX / (stride ? stride : size));
-		return -EINVAL;
-	}
+	     (strcmp(bench_text(p, "second"), "same") && strcmp(bench_text(p, "second"), "read"))))
+		return log_fail(-EINVAL, "mitigation reissue is not usable with other requests than READs, which "
+				"may be carried out twice");
+	if ((stride ? stride : size) * ops > BYTES_MAX)
+		return log_fail(-EINVAL,
+				"num-ops %lld is not usable with this size, expected 1..%lld", ops,
+				BYTES_MAX / (stride ? stride : size));
 	return 0;
 }
 
@@ -99,15 +92,13 @@ static int check_files(const json_t *p)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		known |= !strcmp(profile, names[i]);
-	if (!known && access(profile, R_OK)) {
-		log_error("profile '%s' is not usable: %s; expected a file, or connectx4, "
-			  "connectx5, connectx6 or ideal", profile, strerror(errno));
-		return -EINVAL;
-	}
-	if (!is_one_word(profile) || !is_one_word(capture)) {
-		log_error("names of files with spaces are not usable here");
-		return -EINVAL;
-	}
+	if (!known && access(profile, R_OK))
+		return log_fail(-EINVAL,
+				"profile '%s' is not usable: %s; expected a file, or connectx4, "
+				"connectx5, connectx6 or ideal",
+				profile, strerror(errno));
+	if (!is_one_word(profile) || !is_one_word(capture))
+		return log_fail(-EINVAL, "names of files with spaces are not usable here");
 	return 0;
 }
 
@@ -235,11 +226,10 @@ static int look_at_data(const json_t *trials)
 	size_t i;
 	json_t *trial;
 
-	json_array_foreach(trials, i, trial)
-		if (json_integer_value(json_object_get(trial, "wrong"))) {
-			log_error("requests have brought wrong bytes");
-			return -EIO;
-		}
+	json_array_foreach(trials, i, trial) if (
+		json_integer_value(json_object_get(
+			trial, "wrong"))) return log_fail(-EIO,
+							  "requests have brought wrong bytes");
 	return 0;
 }
 

@@ -35,8 +35,7 @@ static int write_points(const char *path, const char *points)
 		written = false;
 	if (written)
 		return 0;
-	log_error("%s is not writable: %s", path, strerror(errno));
-	return -EIO;
+	return log_fail(-EIO, "%s is not writable: %s", path, strerror(errno));
 }
 
 /* Adds one trial to the array of its point. */

@@ -19,10 +19,6 @@ struct recording_options {
 /* 0 or a negative errno, logged. */
 int recording_add(json_t *run, const char *path, const struct recording_options *o);
 
-/* The signals that the file itself names, as read in `format`: a new reference; NULL: it
- * names none, or cannot be read. */
-struct signal_list *recording_names(const char *path, struct format *format);
-
 /* Lines of the hook `stats` (recording_stats.c). 0; -ENOENT: the file begins with something
  * else; or a negative errno, logged. */
 int recording_stats_add(json_t *run, const char *path, const struct recording_options *o);

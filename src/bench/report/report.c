@@ -185,11 +185,9 @@ static int load_subnets(json_t *data, int argc, char **argv)
 
 	for (int i = optind; i < argc && !ret; i++) {
 		ret = stopped ? -EINTR : subnet_add(data, argv[i]);
-		if (ret == -ENOENT && i > optind) {
-			log_error("%s is no JSON of a subnet, as %s is; a page shows only one kind",
-				  argv[i], argv[optind]);
-			return -EINVAL;
-		}
+		if (ret == -ENOENT && i > optind)
+			return log_fail(-EINVAL, "%s is no JSON of a subnet, as %s is; a page shows only one kind",
+					argv[i], argv[optind]);
 	}
 	if (!ret)
 		json_object_set_new(data, "kind", json_string("subnet"));

@@ -19,7 +19,8 @@ bool budget_is_part_of(const char *part, const char *whole)
 	return !strncmp(part, whole, n) && part[n] == '.';
 }
 
-void budget_add_up(struct budget *b)
+/* Sets sum and rest of what was filled in. */
+static void add_up(struct budget *b)
 {
 	b->sum_ns = 0;
 	for (size_t i = 0; i < b->count; i++)
@@ -55,7 +56,7 @@ bool budget_of(const json_t *latencies, const char *whole, struct budget *b)
 	json_object_foreach((json_t *)latencies, name, latency)
 		if (budget_is_part_of(name, whole) && b->count < BUDGET_PARTS_MAX)
 			b->parts[b->count++] = part_of(latency);
-	budget_add_up(b);
+	add_up(b);
 	return b->count > 0;
 }
 

@@ -37,8 +37,6 @@ bool budget_is_part(const char *name);
 /* Is `part` one of `whole`? */
 bool budget_is_part_of(const char *part, const char *whole);
 
-/* Sets sum and rest of what was filled in. */
-void budget_add_up(struct budget *b);
 /* Share of the whole in percent; NAN: not known. */
 double budget_share(const struct budget *b, double ns);
 

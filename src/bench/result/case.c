@@ -10,6 +10,8 @@
 #include "bench/result/files.h"
 #include "bench/result/number.h"
 #include "bench/result/run_private.h"
+#include "bench/result/statistics.h"
+#include "util/container_of.h"
 #include "util/log.h"
 
 #define ID_MAX 120
@@ -82,20 +84,15 @@ static int new_case(struct result_run *run, const char *id, struct result_case *
 static int check_begin(const struct result_run *run, const char *id,
 		       const json_t *description)
 {
-	if (!id_is_valid(id)) {
-		log_error("'%s' is no id of a case: expected 1 to %d letters, digits and -_.+=",
-			  id, ID_MAX);
-		return -EINVAL;
-	}
+	if (!id_is_valid(id))
+		return log_fail(-EINVAL, "'%s' is no id of a case: expected 1 to %d letters, digits and -_.+=", id,
+				ID_MAX);
 	if (!json_is_string(json_object_get(description, "kind")) ||
-	    !json_is_object(json_object_get(description, "parameters"))) {
-		log_error("case %s: its description lacks 'kind' or 'parameters'", id);
-		return -EINVAL;
-	}
-	if (result_case_done(run, id)) {
-		log_error("case %s is there already, in %s/cases", id, run->dir);
-		return -EEXIST;
-	}
+	    !json_is_object(json_object_get(description, "parameters")))
+		return log_fail(-EINVAL, "case %s: its description lacks 'kind' or 'parameters'",
+				id);
+	if (result_case_done(run, id))
+		return log_fail(-EEXIST, "case %s is there already, in %s/cases", id, run->dir);
 	return 0;
 }
 
@@ -127,19 +124,84 @@ int result_case_begin(struct result_run *run, const char *id, json_t *descriptio
 	return 0;
 }
 
+static const int64_t *column(const struct result_column *columns, size_t count,
+			     const struct result_latency *latency, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(columns[i].name, name))
+			return columns[i].values;
+	return log_fail(NULL, "latency '%s': there is no column '%s'", latency->name, name);
+}
+
+size_t latency_values(const int64_t *from, const int64_t *to, size_t rows,
+		      int64_t *values)
+{
+	size_t count = 0;
+	int64_t d;
+
+	for (size_t i = 0; i < rows; i++)
+		if (from[i] != RESULT_ABSENT && to[i] != RESULT_ABSENT &&
+		    !__builtin_sub_overflow(to[i], from[i], &d))
+			values[count++] = d;
+	return count;
+}
+
+static void add_values(json_t *o, const struct statistics *s)
+{
+	static const double percents[] = STATISTICS_PERCENTS;
+
+	json_object_set_new(o, "min", json_integer(s->min));
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {
+		char key[24];
+
+		snprintf(key, sizeof(key), "p%g", percents[i]);
+		json_object_set_new(o, key, json_integer(s->percentile[i]));
+	}
+	json_object_set_new(o, "max", json_integer(s->max));
+	json_object_set_new(o, "mean", number_json(s->mean));
+	json_object_set_new(o, "middle", number_json(s->middle));
+	json_object_set_new(o, "deviation", number_json(s->deviation));
+	json_object_set_new(o, "skewness", number_json(s->skewness));
+	json_object_set_new(o, "share_above", number_json(s->share_above));
+}
+
+/* The object of summary.json of one latency. -EINVAL: a column that is not there. */
+static int summarize(const struct result_latency *latency,
+		    const struct result_column *columns, size_t columns_count,
+		    size_t rows, int64_t limit_ns, json_t **out)
+{
+	const int64_t *from = column(columns, columns_count, latency, latency->from);
+	const int64_t *to = from ? column(columns, columns_count, latency, latency->to) : NULL;
+	struct statistics s;
+	int64_t *values;
+
+	if (!to)
+		return -EINVAL;
+	values = malloc((rows ? rows : 1) * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	statistics_of(values, latency_values(from, to, rows, values), limit_ns, &s);
+	free(values);
+	*out = json_pack("{s:s, s:s, s:s, s:I, s:I}", "label", latency->label, "from",
+			 latency->from, "to", latency->to, "count", (json_int_t)s.count,
+			 "limit_ns", (json_int_t)limit_ns);
+	if (!*out)
+		return -ENOMEM;
+	if (s.count)
+		add_values(*out, &s);
+	return 0;
+}
+
 static int check_columns(const struct result_case *c, const struct result_column *columns,
 			 size_t count)
 {
-	if (c->has_rows) {
-		log_error("case %s: rows are written twice", c->id);
-		return -EINVAL;
-	}
+	if (c->has_rows)
+		return log_fail(-EINVAL, "case %s: rows are written twice", c->id);
 	for (size_t i = 0; i < count; i++) {
 		if (!*columns[i].name || strlen(columns[i].name) >= RESULT_NAME_MAX ||
 		    strlen(columns[i].unit) >= sizeof((struct result_column_header){ 0 }.unit)) {
-			log_error("case %s: column '%s' [%s]: the name is too long", c->id,
-				  columns[i].name, columns[i].unit);
-			return -EINVAL;
+			return log_fail(-EINVAL, "case %s: column '%s' [%s]: the name is too long",
+					c->id, columns[i].name, columns[i].unit);
 		}
 	}
 	return 0;
@@ -155,7 +217,7 @@ int result_case_rows(struct result_case *c, const struct result_column *columns,
 	for (size_t i = 0; !ret && i < latencies_count; i++) {
 		json_t *one = NULL;
 
-		ret = summary_latency(&latencies[i], columns, columns_count, rows,
+		ret = summarize(&latencies[i], columns, columns_count, rows,
 				      c->limit_ns, &one);
 		if (!ret)
 			json_object_set_new(list, latencies[i].name, one);

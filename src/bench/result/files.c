@@ -132,10 +132,9 @@ static int read_text(FILE *f, const char *path, json_t **value)
 
 	if (fstat(fileno(f), &s))
 		return -errno;
-	if (!S_ISREG(s.st_mode) || s.st_size > JSON_BYTES_MAX) {
-		log_error("file %s is no file of at most %d MiB", path, JSON_BYTES_MAX >> 20);
-		return -EBADMSG;
-	}
+	if (!S_ISREG(s.st_mode) || s.st_size > JSON_BYTES_MAX)
+		return log_fail(-EBADMSG, "file %s is no file of at most %d MiB", path,
+				JSON_BYTES_MAX >> 20);
 	*value = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
 	if (*value && json_is_object(*value))
 		return 0;

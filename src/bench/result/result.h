@@ -105,7 +105,6 @@ void result_run_check(struct result_run *run, const char *at);
 /* Measures them for the last time; writes the end and what disturbed the run into run.json, and
  * into machine.json the best that a cache line took. NULL does nothing. */
 int result_run_close(struct result_run *run);
-const char *result_run_dir(const struct result_run *run);
 
 /* The case is possible, but not on this machine: noted in run.json, with the reason; in place
  * of what was noted for this id before. A case that begins later takes the note away. */

@@ -62,16 +62,16 @@ static int go_on(struct result_run *run, const struct result_options *o)
 	const char *suite = json_string_value(json_object_get(run->run, "suite"));
 	json_int_t layout = json_integer_value(json_object_get(run->run, "layout"));
 
-	if (layout != RESULT_LAYOUT) {
-		log_error("%s/" RUN_FILE " has layout %lld, this program writes layout %d; "
-			  "choose another folder", run->dir, (long long)layout, RESULT_LAYOUT);
-		return -EBADMSG;
-	}
-	if (!suite || strcmp(suite, o->suite)) {
-		log_error("folder %s has a run of the suite '%s', not of '%s'; choose "
-			  "another folder", run->dir, suite ? suite : "?", o->suite);
-		return -EEXIST;
-	}
+	if (layout != RESULT_LAYOUT)
+		return log_fail(-EBADMSG,
+				"%s/" RUN_FILE " has layout %lld, this program writes layout %d; "
+				"choose another folder",
+				run->dir, (long long)layout, RESULT_LAYOUT);
+	if (!suite || strcmp(suite, o->suite))
+		return log_fail(-EEXIST,
+				"folder %s has a run of the suite '%s', not of '%s'; choose "
+				"another folder",
+				run->dir, suite ? suite : "?", o->suite);
 	json_object_set_new(run->run, "end", json_null());
 	json_array_append_new(list_of(run->run, "resumed"), now());
 	return result_run_write(run);
@@ -263,11 +263,6 @@ int result_run_close(struct result_run *run)
 		ret = keep_best_floor(run);
 	free_run(run);
 	return ret;
-}
-
-const char *result_run_dir(const struct result_run *run)
-{
-	return run->dir;
 }
 
 void result_run_forget(struct result_run *run, const char *key, const char *id)

@@ -27,11 +27,6 @@ int raw_write_binary(const char *dir, const struct result_column *columns,
 int raw_write_csv(const char *dir, const struct result_column *columns,
 		  size_t columns_count, size_t rows);
 
-/* The object of summary.json of one latency. -EINVAL: a column that is not there. */
-int summary_latency(const struct result_latency *latency,
-		    const struct result_column *columns, size_t columns_count,
-		    size_t rows, int64_t limit_ns, json_t **out);
-
 /* Stores to - from of the rows in which both are there, in their order, in values[rows]. A
  * difference that int64_t cannot hold (a damaged file) is left out. Returns their number. */
 size_t latency_values(const int64_t *from, const int64_t *to, size_t rows,

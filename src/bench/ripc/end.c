@@ -32,8 +32,7 @@ struct side {
 
 static int fail(const char *what, int err)
 {
-	log_error("%s: %s", what, ripc_error());
-	return err;
+	return log_fail(err, "%s: %s", what, ripc_error());
 }
 
 static uint64_t registrations_of(struct side *e)
@@ -165,10 +164,9 @@ static int round_trip(struct ripc_bench *b, void *arg, uint64_t number)
 		if (atomic_load(&b->stop))
 			return -EINTR;
 		until = until ? until : now + LOST_NS;
-		if (now > until) {
-			log_error("message %llu did not come back", (unsigned long long)number);
-			return -ETIMEDOUT;
-		}
+		if (now > until)
+			return log_fail(-ETIMEDOUT, "message %llu did not come back",
+					(unsigned long long)number);
 	}
 	if (ret)
 		return fail("receiving", ret);
@@ -216,11 +214,9 @@ static int ask(struct side *e)
 	struct ripc_bench *b = e->b;
 	int ret;
 
-	if (!b->fetch && !b->is_long && b->size > ripc_short_max(e->r, 1)) {
-		log_error("size %zu is not usable, a short message has at most %zu", b->size,
-			  ripc_short_max(e->r, 1));
-		return -EINVAL;
-	}
+	if (!b->fetch && !b->is_long && b->size > ripc_short_max(e->r, 1))
+		return log_fail(-EINVAL, "size %zu is not usable, a short message has at most %zu",
+				b->size, ripc_short_max(e->r, 1));
 	e->payload = ripc_alloc(e->r, b->fetch ? 1 : b->size);
 	if (!e->payload)
 		return -ENOMEM;

@@ -47,18 +47,13 @@ static int check(const json_t *p)
 {
 	const char *by = bench_text(p, "by");
 
-	if (fetches(p) && strcmp(by, "long") && strcmp(by, "tcp")) {
-		log_error("by '%s' is not usable, files come long or by tcp", by);
-		return -EINVAL;
-	}
-	if (!strcmp(by, "tcp") && strcmp(bench_text(p, "transport"), "any")) {
-		log_error("transport '%s' is not usable, tcp has none", bench_text(p, "transport"));
-		return -EINVAL;
-	}
-	if (bench_number(p, "poll") < 0 || bench_number(p, "poll") > INT64_C(1000000000)) {
-		log_error("poll is not usable, expected at most a second");
-		return -EINVAL;
-	}
+	if (fetches(p) && strcmp(by, "long") && strcmp(by, "tcp"))
+		return log_fail(-EINVAL, "by '%s' is not usable, files come long or by tcp", by);
+	if (!strcmp(by, "tcp") && strcmp(bench_text(p, "transport"), "any"))
+		return log_fail(-EINVAL, "transport '%s' is not usable, tcp has none",
+				bench_text(p, "transport"));
+	if (bench_number(p, "poll") < 0 || bench_number(p, "poll") > INT64_C(1000000000))
+		return log_fail(-EINVAL, "poll is not usable, expected at most a second");
 	return 0;
 }
 
@@ -107,10 +102,8 @@ static int start(struct process_pair *all, struct ripc_bench *b, enum ripc_side 
 {
 	pid_t pid = spawn_copy(SIGKILL);
 
-	if (pid < 0) {
-		log_error("cannot start a process: %s", strerror(errno));
-		return -errno;
-	}
+	if (pid < 0)
+		return log_fail(-errno, "cannot start a process: %s", strerror(errno));
 	if (!pid)
 		run_child(b, side, transport);
 	all->pid[side] = pid;

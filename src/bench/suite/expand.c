@@ -10,7 +10,8 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-bool suite_key_is_own(const char *key)
+/* Is this a key of the suite itself, not a parameter? */
+static bool key_is_own(const char *key)
 {
 	static const char *const own[] = { "scenario", "kind", "question", "label", "variant",
 					   "limit", "scale_ci", "except", "together",
@@ -28,7 +29,8 @@ static json_t *short_run(const struct suite_element *e, const json_t *holder)
 	return e->r->ci ? json_object_get(holder, "ci") : NULL;
 }
 
-const json_t *suite_holder(const struct suite_element *e, const char *key)
+/* The object of the file that holds `key` of the element: itself or `common`. */
+static const json_t *holder_of(const struct suite_element *e, const char *key)
 {
 	const json_t *ci = short_run(e, e->self);
 
@@ -40,7 +42,7 @@ const json_t *suite_holder(const struct suite_element *e, const char *key)
 
 static void fail_key(const struct suite_element *e, const char *key, const char *message)
 {
-	config_fail(e->r->config, suite_holder(e, key), key, "%s", message);
+	config_fail(e->r->config, holder_of(e, key), key, "%s", message);
 }
 
 /* A text of the element, or `fallback`; required if that is NULL. */
@@ -186,9 +188,9 @@ static void find_axes(struct suite_element *e)
 	json_object_foreach(e->merged, key, value) {
 		if (!strcmp(key, "together") && json_is_array(value))
 			add_axis(e, NULL, value);
-		if (suite_key_is_own(key))
+		if (key_is_own(key))
 			continue;
-		check_parameter(e, suite_holder(e, key), key, value);
+		check_parameter(e, holder_of(e, key), key, value);
 		if (json_is_array(value))
 			add_axis(e, key, value);
 	}
@@ -237,7 +239,7 @@ static int combine(const struct suite_element *e, json_t **out)
 	int ret = parameters ? 0 : -ENOMEM;
 
 	json_object_foreach(e->merged, key, value)
-		if (!ret && !suite_key_is_own(key) && !json_is_array(value))
+		if (!ret && !key_is_own(key) && !json_is_array(value))
 			ret = set_parameter(e, parameters, key, value);
 	for (size_t i = 0; !ret && i < e->axes_count; i++)
 		ret = set_axis(e, parameters, &e->axes[i]);

@@ -35,8 +35,8 @@ static int check(const json_t *given)
 	for (size_t i = 0; i < floor_measure_count; i++)
 		if (is_wanted(measure, i))
 			return 0;
-	log_error("measure '%s' is not known, see 'busbar bench floor --help'", measure);
-	return -EINVAL;
+	return log_fail(-EINVAL, "measure '%s' is not known, see 'busbar bench floor --help'",
+			measure);
 }
 
 static double seconds(const json_t *given, double scale)

@@ -113,38 +113,31 @@ static int check(const json_t *p)
 
 	if (!is_ucx(p) && !is_pingpong(p) &&
 	    (strncmp(program, "ib_", 3) || strchr(program, '/') ||
-	     (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw")))) {
-		log_error("program '%s' is not usable, expected one of perftest's ib_..._lat or "
-			  "ib_..._bw, ibv_rc_pingpong or ucx_perftest", program);
-		return -EINVAL;
-	}
-	if (json_is_true(json_object_get(p, "cycles")) && !is_latency(p)) {
-		log_error("program %s counts in no cycles, only programs ib_..._lat do", program);
-		return -EINVAL;
-	}
-	if (!strcmp(type, "UD") && strncmp(program, "ib_send", 7)) {
-		log_error("program %s cannot use type UD, which has SEND only", program);
-		return -EINVAL;
-	}
-	if (!strcmp(type, "UC") && !strncmp(program, "ib_read", 7)) {
-		log_error("program %s cannot use type UC, which has no READ", program);
-		return -EINVAL;
-	}
-	if (is_pingpong(p) && (strcmp(type, "RC") || strcmp(bench_text(p, "connect"), "plain"))) {
-		log_error("program %s has type RC and makes its queue pair itself", program);
-		return -EINVAL;
-	}
-	if (is_between(p) && !floor_hosts_parse(bench_text(p, "between"), hosts)) {
-		log_error("between '%s' is not usable, expected two network namespaces with an "
-			  "IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
-			  bench_text(p, "between"));
-		return -EINVAL;
-	}
-	if (!parse_cpus(p, &cpus)) {
-		log_error("cpus '%s' is not usable, expected two numbers such as 0,1",
-			  bench_text(p, "cpus"));
-		return -EINVAL;
-	}
+	     (!is_latency(p) && strcmp(program + strlen(program) - 3, "_bw"))))
+		return log_fail(-EINVAL, "program '%s' is not usable, expected one of perftest's ib_..._lat or "
+				"ib_..._bw, ibv_rc_pingpong or ucx_perftest",
+				program);
+	if (json_is_true(json_object_get(p, "cycles")) && !is_latency(p))
+		return log_fail(-EINVAL,
+				"program %s counts in no cycles, only programs ib_..._lat do",
+				program);
+	if (!strcmp(type, "UD") && strncmp(program, "ib_send", 7))
+		return log_fail(-EINVAL, "program %s cannot use type UD, which has SEND only",
+				program);
+	if (!strcmp(type, "UC") && !strncmp(program, "ib_read", 7))
+		return log_fail(-EINVAL, "program %s cannot use type UC, which has no READ",
+				program);
+	if (is_pingpong(p) && (strcmp(type, "RC") || strcmp(bench_text(p, "connect"), "plain")))
+		return log_fail(-EINVAL, "program %s has type RC and makes its queue pair itself",
+				program);
+	if (is_between(p) && !floor_hosts_parse(bench_text(p, "between"), hosts))
+		return log_fail(-EINVAL, "between '%s' is not usable, expected two network namespaces with an "
+				"IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
+				bench_text(p, "between"));
+	if (!parse_cpus(p, &cpus))
+		return log_fail(-EINVAL,
+				"cpus '%s' is not usable, expected two numbers such as 0,1",
+				bench_text(p, "cpus"));
 	return 0;
 }
 

@@ -20,10 +20,8 @@ int suite_overrides_add(struct suite_overrides *o, const char *key, const char *
 			return o->list[i].value ? 0 : -ENOMEM;
 		}
 	}
-	if (o->count == SUITE_OVERRIDES_MAX) {
-		log_error("more than %d parameters are set", SUITE_OVERRIDES_MAX);
-		return -EINVAL;
-	}
+	if (o->count == SUITE_OVERRIDES_MAX)
+		return log_fail(-EINVAL, "more than %d parameters are set", SUITE_OVERRIDES_MAX);
 	at = &o->list[o->count++];
 	*at = (struct suite_override){ .key = strdup(key), .value = strdup(value) };
 	for (char *c = at->key; c && *c; c++)
@@ -38,10 +36,10 @@ int suite_overrides_parse(struct suite_overrides *o, const char *text)
 	char *key;
 	int ret;
 
-	if (!equals || equals == text) {
-		log_error("--set '%s' is not usable, expected KEY=VALUE such as size=64", text);
-		return -EINVAL;
-	}
+	if (!equals || equals == text)
+		return log_fail(-EINVAL,
+				"--set '%s' is not usable, expected KEY=VALUE such as size=64",
+				text);
 	key = strndup(text, (size_t)(equals - text));
 	ret = key ? suite_overrides_add(o, key, equals + 1) : -ENOMEM;
 	free(key);

@@ -93,11 +93,9 @@ static int await_listener(struct process *server, int port, const atomic_bool *s
 			return -EINTR;
 		if (process_has_ended(server))
 			return process_failed(server, "server");
-		if (clock_monotonic_ns_slow() > until) {
-			log_error("the server %s does not listen on port %d",
-				  server->argv[0], port);
-			return -ETIMEDOUT;
-		}
+		if (clock_monotonic_ns_slow() > until)
+			return log_fail(-ETIMEDOUT, "the server %s does not listen on port %d",
+					server->argv[0], port);
 		process_pause();
 	}
 	return 0;

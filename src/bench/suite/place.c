@@ -30,8 +30,8 @@ int place_parse_cpus(struct place *p, const char *text)
 	p->pinned = count > 1 && end[-1] != ',';
 	if (p->pinned)
 		return 0;
-	log_error("--cpus '%s' is not usable, expected processors such as 2,3", text);
-	return -EINVAL;
+	return log_fail(-EINVAL, "--cpus '%s' is not usable, expected processors such as 2,3",
+			text);
 }
 
 int place_parse_priority(struct place *p, const char *text)
@@ -44,8 +44,8 @@ int place_parse_priority(struct place *p, const char *text)
 		p->priority = (int)priority;
 		return 0;
 	}
-	log_error("--priority '%s' is not usable, expected 0 to %d", text, PLACE_PRIORITY_MAX);
-	return -EINVAL;
+	return log_fail(-EINVAL, "--priority '%s' is not usable, expected 0 to %d", text,
+			PLACE_PRIORITY_MAX);
 }
 
 static int set_priority(int priority)
@@ -61,11 +61,9 @@ bool place_is_allowed(const struct place *p)
 	int err;
 
 	if (p->pinned && (sched_getaffinity(0, sizeof(before), &before) ||
-			  sched_setaffinity(0, sizeof(p->cpus), &p->cpus))) {
-		log_error("--cpus: this process may not use these processors: %s",
-			  strerror(errno));
-		return false;
-	}
+			  sched_setaffinity(0, sizeof(p->cpus), &p->cpus)))
+		return log_fail(false, "--cpus: this process may not use these processors: %s",
+				strerror(errno));
 	if (p->pinned)
 		sched_setaffinity(0, sizeof(before), &before);
 	err = p->priority ? set_priority(p->priority) : 0;

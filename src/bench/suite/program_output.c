@@ -221,8 +221,7 @@ static bool last_line(const char *path, const char *word, char rest[1000])
 
 static int no_line(const char *path)
 {
-	log_error("%s has no line of results", path);
-	return -EBADMSG;
+	return log_fail(-EBADMSG, "%s has no line of results", path);
 }
 
 /* A pingpong of ibverbs-utils: "1000 iters in 0.01 seconds = 12.34 usec/iter", and an iteration

@@ -208,9 +208,8 @@ static int parse(int argc, char **argv, const char *help, int count, bool *json)
 	}
 	if (optind == argc - count)
 		return -1;
-	log_error(count == 2 ? "two folders are needed: busbar bench compare A B" :
-			       "a folder is needed: busbar bench shapes DIR");
-	return BENCH_USAGE;
+	return log_fail(BENCH_USAGE, count == 2 ? "two folders are needed: busbar bench compare A B"
+						: "a folder is needed: busbar bench shapes DIR");
 }
 
 int bench_compare_main(int argc, char **argv)

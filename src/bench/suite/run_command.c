@@ -65,8 +65,8 @@ static bool parse_scale(const char *text, double *scale)
 
 	if (num_parse_double(text, end, scale) == end && *scale > 0 && *scale <= 1e6)
 		return true;
-	log_error("--scale %s is not usable, expected a number above 0 such as 0.1", text);
-	return false;
+	return log_fail(false, "--scale %s is not usable, expected a number above 0 such as 0.1",
+			text);
 }
 
 enum { NO_CSV = 256, NO_FLOOR, SET, CPUS, PRIORITY };
@@ -143,16 +143,13 @@ static int parse_options(int argc, char **argv, struct run_options *o)
 			return BENCH_USAGE;
 		}
 	}
-	if (optind != argc - 1) {
-		log_error(optind == argc ? "which suite? 'busbar bench list' shows all" :
-					   "one suite at a time");
-		return BENCH_USAGE;
-	}
+	if (optind != argc - 1)
+		return log_fail(BENCH_USAGE, optind == argc
+						     ? "which suite? 'busbar bench list' shows all"
+						     : "one suite at a time");
 	o->suite = argv[optind];
-	if (o->resume && !o->out) {
-		log_error("--resume needs the folder of the run: --out DIR");
-		return BENCH_USAGE;
-	}
+	if (o->resume && !o->out)
+		return log_fail(BENCH_USAGE, "--resume needs the folder of the run: --out DIR");
 	return -1;
 }
 

@@ -34,7 +34,7 @@ static double scale_of_all(void)
 	return 1;
 }
 
-double runner_scale(const struct runner_options *o, const struct suite_case *c)
+static double scale_of(const struct runner_options *o, const struct suite_case *c)
 {
 	static double all;
 
@@ -46,7 +46,7 @@ double runner_scale(const struct runner_options *o, const struct suite_case *c)
 double runner_seconds(const struct runner_options *o, const struct suite_case *c)
 {
 	return c->kind && c->kind->seconds ?
-		       c->kind->seconds(c->parameters, runner_scale(o, c)) : 0;
+		       c->kind->seconds(c->parameters, scale_of(o, c)) : 0;
 }
 
 /* Adds those words that are not there yet. */
@@ -95,7 +95,7 @@ int runner_measure(struct result_run *run, const struct suite_case *c,
 		   void (*done)(const struct suite_case *c, const json_t *summary))
 {
 	struct place before;
-	struct bench_context context = { .scale = runner_scale(o, c), .stop = o->stop,
+	struct bench_context context = { .scale = scale_of(o, c), .stop = o->stop,
 					 .progress = on_progress };
 	int ret;
 

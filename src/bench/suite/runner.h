@@ -23,7 +23,6 @@ struct runner_counts {
 
 /* Does `only` choose this case? */
 bool runner_wants(const struct runner_options *o, const struct suite_case *c);
-double runner_scale(const struct runner_options *o, const struct suite_case *c);
 /* Seconds that the case will take, as its kind thinks; 0 without a kind. */
 double runner_seconds(const struct runner_options *o, const struct suite_case *c);
 

@@ -66,10 +66,10 @@ static int common_option(struct single *s, const char *name, const char *value)
 	} else if (!strcmp(name, "scale")) {
 		const char *end = value + strlen(value);
 
-		if (num_parse_double(value, end, &s->scale) != end || !(s->scale > 0)) {
-			log_error("--scale %s is not usable, expected a number above 0", value);
-			return -EINVAL;
-		}
+		if (num_parse_double(value, end, &s->scale) != end || !(s->scale > 0))
+			return log_fail(-EINVAL,
+					"--scale %s is not usable, expected a number above 0",
+					value);
 	} else {
 		return 0;
 	}
@@ -102,10 +102,8 @@ static int set(struct single *s, const char *name, const char *value)
 		value = "true";
 	if (p && !value)
 		snprintf(why, sizeof(why), "a value is missing");
-	if (!p || !value || parameter_from_text(p, value, &checked, why)) {
-		log_error("--%s: %s", name, why);
-		return -EINVAL;
-	}
+	if (!p || !value || parameter_from_text(p, value, &checked, why))
+		return log_fail(-EINVAL, "--%s: %s", name, why);
 	return json_object_set_new(s->parameters, p->name, checked);
 }
 
@@ -119,11 +117,10 @@ static int parse(struct single *s, int argc, char **argv)
 
 		if (!strcmp(name, "-h") || !strcmp(name, "-j"))
 			name = (char *)(name[1] == 'h' ? "--help" : "--json");
-		if (strncmp(name, "--", 2)) {
-			log_error("'%s' is not an option, see 'busbar bench %s --help'", name,
-				  s->kind->name);
-			return -EINVAL;
-		}
+		if (strncmp(name, "--", 2))
+			return log_fail(-EINVAL,
+					"'%s' is not an option, see 'busbar bench %s --help'", name,
+					s->kind->name);
 		name += 2;
 		equals = strchr(name, '=');
 		if (equals) {
@@ -234,10 +231,8 @@ static int check(struct single *s)
 {
 	char why[PARAMETER_WHY_SIZE];
 
-	if (parameters_complete(s->kind, s->parameters, why)) {
-		log_error("%s", why);
-		return -EINVAL;
-	}
+	if (parameters_complete(s->kind, s->parameters, why))
+		return log_fail(-EINVAL, "%s", why);
 	return s->kind->check ? s->kind->check(s->parameters) : 0;
 }
 
@@ -248,10 +243,8 @@ int bench_single_main(int argc, char **argv)
 	int ret, status;
 
 	s.kind = bench_kind_find(argv[0], why, sizeof(why));
-	if (!s.kind) {
-		log_error("%s", why);
-		return BENCH_FAILED;
-	}
+	if (!s.kind)
+		return log_fail(BENCH_FAILED, "%s", why);
 	s.parameters = json_object();
 	clock_init();
 	ret = parse(&s, argc, argv);

@@ -52,11 +52,6 @@ int suite_expand(struct suite_reader *r, const json_t *element);
  * wrong. 0 or -ENOMEM. */
 int suite_override(const struct suite_element *e, json_t *parameters);
 
-/* The object of the file that holds `key` of the element: itself or `common`. */
-const json_t *suite_holder(const struct suite_element *e, const char *key);
-/* Is this a key of the suite itself, not a parameter? */
-bool suite_key_is_own(const char *key);
-
 /* "A1_RC_size=32", malloc()ed: the scenario, the variant and the values of the axes. */
 char *suite_case_id(const struct suite_element *e);
 /* "RC, size = 32": short, for figures; malloc()ed. */

@@ -19,8 +19,8 @@ enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 static int start_failed(const char *program, int err)
 {
-	log_error("%s: %s", program, strerror(err));
-	return err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+	return log_fail(err == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, "%s: %s", program,
+			strerror(err));
 }
 
 /* The child takes the place of the program that was asked for. */
@@ -43,11 +43,11 @@ int tune_hold_main(const struct tune_options *o, char **argv)
 	};
 	pid_t pid;
 
-	if (fd < 0) {
-		log_error("%s/dev/cpu_dma_latency: %s%s", o->root, strerror(-fd),
-			  fd == -EACCES ? " (root may write it, or give your group access by a udev rule)" : "");
-		return 1;
-	}
+	if (fd < 0)
+		return log_fail(1, "%s/dev/cpu_dma_latency: %s%s", o->root, strerror(-fd),
+				fd == -EACCES
+				    ? " (root may write it, or give your group access by a udev rule)"
+				    : "");
 	/* A signal that comes before the child is known waits until then. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -88,29 +88,24 @@ int tune_exec_main(const struct tune_options *o, char **argv)
 	char mount[512], path[640], partition[128], pid[32];
 	int err = tune_cgroup_mount(&t, mount, sizeof(mount));
 
-	if (err) {
-		log_error("cgroup version 2 is not mounted: there is no partition to start '%s' in",
-			  argv[0]);
-		return 1;
-	}
+	if (err)
+		return log_fail(1, "cgroup version 2 is not mounted: there is no partition to start '%s' in",
+				argv[0]);
 	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cpuset.cpus.partition", mount);
 	err = tune_tree_line(&t, path, partition, sizeof(partition));
-	if (err) {
-		log_error("%s%s: %s: make the partition with 'busbar tune apply --cpus LIST'",
-			  o->root, path, strerror(-err));
-		return 1;
-	}
+	if (err)
+		return log_fail(1,
+				"%s%s: %s: make the partition with 'busbar tune apply --cpus LIST'",
+				o->root, path, strerror(-err));
 	if (strcmp(partition, "isolated") && strcmp(partition, "root"))
 		log_warn("%s says '%s': other programs may run on these processors", path,
 			 partition);
 	snprintf(path, sizeof(path), "%s/" TUNE_CGROUP "/cgroup.procs", mount);
 	snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	err = tune_tree_put(&t, path, pid);
-	if (err) {
-		log_error("moving to the cgroup: %s%s: %s%s", o->root, path, strerror(-err),
-			  err == -EACCES ? " (this needs root)" : "");
-		return 1;
-	}
+	if (err)
+		return log_fail(1, "moving to the cgroup: %s%s: %s%s", o->root, path,
+				strerror(-err), err == -EACCES ? " (this needs root)" : "");
 	raise_limits();
 	execvp(argv[0], argv);
 	return start_failed(argv[0], errno);

@@ -65,12 +65,10 @@ int tune_host_read(struct tune_host *host, const char *root)
 		err = tune_cpus_parse_list(list, &host->online);
 	if (!err && !tune_cpus_count(&host->online))
 		err = -ENODATA;
-	if (err) {
-		log_error("%s/sys/devices/system/cpu/online: %s, expected a list of processors%s",
-			  root, strerror(-err),
-			  root[0] ? ": --root needs a folder with a copy of /sys and /proc" : "");
-		return err;
-	}
+	if (err)
+		return log_fail(err, "%s/sys/devices/system/cpu/online: %s, expected a list of processors%s",
+				root, strerror(-err),
+				root[0] ? ": --root needs a folder with a copy of /sys and /proc" : "");
 	host->virtual = is_virtual(&host->tree);
 	return 0;
 }

@@ -37,9 +37,8 @@ int tuned_find(const struct tune_tree *t)
 {
 	if (t->root[0] ? tune_tree_exists(t, "/usr/sbin/" ADM) : spawn_is_installed(ADM))
 		return 0;
-	log_error("%s%s is not there: install the package 'tuned', which sets and restores the kernel's settings; 'busbar tune check', 'hold' and 'exec' work without it",
-		  t->root, t->root[0] ? "/usr/sbin/" ADM : ADM);
-	return -ENOENT;
+	return log_fail(-ENOENT, "%s%s is not there: install the package 'tuned', which sets and restores the kernel's settings; 'busbar tune check', 'hold' and 'exec' work without it",
+			t->root, t->root[0] ? "/usr/sbin/" ADM : ADM);
 }
 
 static void read_active(const struct tune_tree *t, char *names, size_t size)
@@ -134,11 +133,9 @@ int tuned_install(const struct tune_tree *t, const struct tune_profile *p)
 	free(path);
 	if (err)
 		return err;
-	if (!made && !ours) {
-		log_error("%s%s is there and was not made by 'busbar tune apply': move it away",
-			  t->root, tuned_folder(t));
-		return -EEXIST;
-	}
+	if (!made && !ours)
+		return log_fail(-EEXIST, "%s%s is there and was not made by 'busbar tune apply': move it away",
+				t->root, tuned_folder(t));
 	if (!ours || !tuned_is_active(t)) {
 		describe_active(t, former);
 		err = write_file(t, "former", former, 0644);
@@ -206,10 +203,10 @@ int tuned_switch(const struct tune_tree *t, const char *to)
 	argv[count++] = !strcmp(word, "manual") ? "profile" :
 			!strcmp(word, "auto") ? "auto_profile" : "off";
 	while ((word = strtok_r(NULL, " ", &rest))) {
-		if (*word == '-' || count == WORDS_MAX) {
-			log_error("'%s': too many profiles, or one whose name is an option", to);
-			return -EINVAL;
-		}
+		if (*word == '-' || count == WORDS_MAX)
+			return log_fail(-EINVAL,
+					"'%s': too many profiles, or one whose name is an option",
+					to);
 		argv[count++] = word;
 	}
 	return run_adm(t, argv);

@@ -36,11 +36,9 @@ static int check_only(const char *only)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, only);
-		if (!tune_setting_find(name)) {
-			log_error("--only: there is no setting '%s'; 'busbar tune list' names them",
-				  name);
-			return -EINVAL;
-		}
+		if (!tune_setting_find(name))
+			return log_fail(-EINVAL, "--only: there is no setting '%s'; 'busbar tune list' names them",
+					name);
 		only += n + (only[n] == ',');
 	}
 	return 0;
@@ -51,20 +49,15 @@ static int read_cpus(struct tune_host *host, const char *text)
 	struct tune_cpus away;
 	int err = text ? tune_cpus_parse_list(text, &host->cpus) : 0;
 
-	if (err) {
-		log_error("--cpus '%s' is no list of processors such as 2-5,8", text);
-		return err;
-	}
+	if (err)
+		return log_fail(err, "--cpus '%s' is no list of processors such as 2-5,8", text);
 	away = tune_cpus_minus(&host->cpus, &host->online);
-	if (text && (tune_cpus_count(&away) || !tune_cpus_count(&host->cpus))) {
-		log_error("--cpus '%s' names processors that are not online, or none", text);
-		return -EINVAL;
-	}
-	if (tune_cpus_equal(&host->cpus, &host->online)) {
-		log_error("--cpus '%s' leaves no processor for all other work, expected at least one fewer",
-			  text);
-		return -EINVAL;
-	}
+	if (text && (tune_cpus_count(&away) || !tune_cpus_count(&host->cpus)))
+		return log_fail(-EINVAL,
+				"--cpus '%s' names processors that are not online, or none", text);
+	if (tune_cpus_equal(&host->cpus, &host->online))
+		return log_fail(-EINVAL, "--cpus '%s' leaves no processor for all other work, expected at least one fewer",
+				text);
 	return 0;
 }
 
@@ -167,8 +160,7 @@ static bool may_write(const struct tune_options *o)
 {
 	if (o->dry_run || o->root[0] || !geteuid())
 		return true;
-	log_error("switching profiles of tuned needs root; --dry-run shows what would be done");
-	return false;
+	return log_fail(false, "switching profiles of tuned needs root; --dry-run shows what would be done");
 }
 
 int tune_apply_main(const struct tune_options *o, FILE *out)

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "bench/mpi/counters.h"
 #include "bench/mpi/launch.h"
 #include "bench/mpi/packets.h"
 
