@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/statistics.h"
 #include "gateway/sample/time.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -224,13 +225,8 @@ static void percentiles(int64_t ns[], size_t n, int64_t out[5])
 	static const double percents[] = { 0, 50, 99, 99.9, 100 };
 
 	order_int64(ns, n);
-	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++) {
-		/* The smallest value that is not below so many per cent; 1e-6 makes
-		 * 99.9 % of 1000 exactly 999 in spite of rounding. */
-		size_t rank = (size_t)ceil(percents[i] / 100 * (double)n - 1e-6);
-
-		out[i] = ns[rank ? rank - 1 : 0];
-	}
+	for (size_t i = 0; n && i < ARRAY_SIZE(percents); i++)
+		out[i] = statistics_percentile(ns, n, percents[i]);
 }
 
 static int measure_latency(const struct delivery_samples *l,

@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define ROUND_MS_MAX 60000
 
@@ -95,57 +96,58 @@ static void print_json(const struct floor_cpus *cpus, const struct floor_result 
 
 /* ---- the command ---- */
 
-static void print_help(FILE *out)
+struct command {
+	struct floor_setting setting;
+	unsigned round_ms; /* 0: by default */
+	bool json;
+};
+
+static int take_cpus(const struct option_given *g)
 {
-	fputs("usage: busbar bench floor [--json] [--cpus A,B] [--between HOSTS] [--round-ms N] [NAME...]\n"
-	      "\n"
-	      "Measures what this machine can do at best, in about four seconds.\n"
-	      "\n"
-	      "  -j, --json      one JSON object instead of a table\n"
-	      "  -c, --cpus A,B  the CPUs of the two processes (the first two allowed)\n"
-	      "  -b, --between A=ADDRESS,B=ADDRESS  sockets of these two network namespaces (root)\n"
-	      "  -r, --round-ms N  each of the 15 rounds takes so long (7)\n"
-	      "  -h, --help      this text\n"
-	      "\n"
-	      "names (all when none is given):\n", out);
+	struct floor_cpus *cpus = option_member(g);
+	int end = 0;
+
+	if (sscanf(g->value, "%d,%d%n", &cpus->first, &cpus->second, &end) == 2 && !g->value[end] &&
+	    cpus->first >= 0 && cpus->second >= 0 && cpus->first < CPU_SETSIZE &&
+	    cpus->second < CPU_SETSIZE && cpus->first != cpus->second)
+		return OPTIONS_GO_ON;
+	return options_refuse(g, "expected two different CPU numbers such as 0,1");
+}
+
+static int take_hosts(const struct option_given *g)
+{
+	if (floor_hosts_parse(g->value, option_member(g)))
+		return OPTIONS_GO_ON;
+	return options_refuse(g, "expected two network namespaces with an IPv4 address of each, such as "
+			      "A=10.77.0.1,B=10.77.0.2");
+}
+
+static void print_names(void)
+{
+	puts("\nnames (all when none is given):");
 	for (size_t i = 0; i < floor_measure_count; i++)
-		fprintf(out, "  %-22s %s\n", floor_measures[i].name,
-			floor_measures[i].label);
+		printf("  %-22s %s\n", floor_measures[i].name, floor_measures[i].label);
 }
 
-static int parse_cpus(const char *text, struct floor_cpus *cpus)
-{
-	int end = 0;
+static const struct option_entry table[] = {
+	{ "-j, --json", "one JSON object instead of a table", OPTION_FLAG(struct command, json) },
+	{ "-c, --cpus A,B", "the CPUs of the two processes (the first two allowed)",
+	  OPTION_TAKE(struct command, setting.cpus, take_cpus) },
+	{ "-b, --between HOSTS", "A=ADDRESS,B=ADDRESS: sockets of these two network namespaces (root)",
+	  OPTION_TAKE(struct command, setting.hosts, take_hosts) },
+	{ "-r, --round-ms N", "each of the 15 rounds takes so long (7)",
+	  OPTION_WHOLE(struct command, round_ms, 1, ROUND_MS_MAX) },
+	{ .form = NULL },
+};
 
-	if (sscanf(text, "%d,%d%n", &cpus->first, &cpus->second, &end) != 2 ||
-	    text[end] || cpus->first < 0 || cpus->second < 0 ||
-	    cpus->first >= CPU_SETSIZE || cpus->second >= CPU_SETSIZE ||
-	    cpus->first == cpus->second)
-		return log_fail(-EINVAL, "--cpus '%s' is not usable, expected two different CPU numbers such as 0,1",
-				text);
-	return 0;
-}
-
-static int parse_hosts(const char *text, struct floor_host hosts[2])
-{
-	if (floor_hosts_parse(text, hosts))
-		return 0;
-	return log_fail(-EINVAL, "--between '%s' is not usable, expected two network namespaces with an IPv4 "
-			"address of each, such as A=10.77.0.1,B=10.77.0.2",
-			text);
-}
-
-static int parse_round(const char *text, uint64_t *round_ns)
-{
-	unsigned ms;
-	int end = 0;
-
-	if (sscanf(text, "%u%n", &ms, &end) != 1 || text[end] || !ms || ms > ROUND_MS_MAX)
-		return log_fail(-EINVAL, "--round-ms '%s' is not usable, expected 1 to %d", text,
-				ROUND_MS_MAX);
-	*round_ns = ms * UINT64_C(1000000);
-	return 0;
-}
+static const struct options options = {
+	.program = "busbar bench floor",
+	.synopsis = "[OPTIONS] [NAME...]",
+	.about = "Measures what this machine can do at best, in about four seconds.\n",
+	.table = table,
+	.print_more = print_names,
+	.any_operands = true,
+};
 
 /* Marks the measurements that were asked for; false, logged: an unknown name. */
 static bool select_measures(char **names, int count, bool wanted[])
@@ -169,41 +171,26 @@ static bool select_measures(char **names, int count, bool wanted[])
 
 int bench_floor_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "between", required_argument, NULL, 'b' },
-		{ "round-ms", required_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct floor_result results[FLOOR_MEASURES_MAX];
-	bool wanted[FLOOR_MEASURES_MAX], json = false, failed = false;
-	struct floor_setting setting;
-	int opt, err = floor_default_setting(&setting);
+	bool wanted[FLOOR_MEASURES_MAX], failed = false;
+	struct command c = { .round_ms = 0 };
+	int err = floor_default_setting(&c.setting), status = options_parse(&options, argc, argv, &c, NULL);
 
-	while ((opt = getopt_long(argc, argv, "jc:b:r:h", options, NULL)) != -1) {
-		if (opt == 'h') {
-			print_help(stdout);
-			return 0;
-		}
-		if (opt == '?' || (opt == 'c' && parse_cpus(optarg, &setting.cpus)) ||
-		    (opt == 'b' && parse_hosts(optarg, setting.hosts)) ||
-		    (opt == 'r' && parse_round(optarg, &setting.round_ns)))
-			return 2;
-		json |= opt == 'j';
-	}
+	if (status != OPTIONS_GO_ON)
+		return status;
 	if (!select_measures(argv + optind, argc - optind, wanted))
-		return 2;
+		return OPTIONS_WRONG;
 	if (err)
 		return log_fail(1, "the CPUs of this process are unknown: %s", strerror(-err));
+	if (c.round_ms)
+		c.setting.round_ns = c.round_ms * UINT64_C(1000000);
 	clock_init();
 	for (size_t i = 0; i < floor_measure_count; i++) {
 		results[i].err = -ECANCELED;
 		if (wanted[i])
-			floor_measure_run(&floor_measures[i], &setting, &results[i]);
+			floor_measure_run(&floor_measures[i], &c.setting, &results[i]);
 		failed |= wanted[i] && results[i].err;
 	}
-	(json ? print_json : print_text)(&setting.cpus, results);
+	(c.json ? print_json : print_text)(&c.setting.cpus, results);
 	return failed;
 }

@@ -15,6 +15,7 @@
 #include "gateway/base/memory.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define SAMPLES 512
 /* Largest size of a value in any format, and of the rest of a sample. */
@@ -254,60 +255,36 @@ static int run(const struct settings *s, struct bench *b)
 	return ret;
 }
 
-static void print_help(void)
-{
-	puts("usage: busbar bench formats [OPTIONS] [FORMAT...]\n\n"
-	     "Writes and reads samples in memory, in each format or those named. `jansson`\n"
-	     "is json by that library alone, for comparison.\n\n"
-	     "  -n, --values N    values per sample (8)\n"
-	     "  -t, --time S      seconds per format and direction (0.3)\n"
-	     "      --json        figures as JSON\n"
-	     "  -h, --help        this text");
-}
+static const struct option_entry table[] = {
+	{ "-n, --values N", "values per sample (8)", OPTION_WHOLE(struct settings, values, 1, 10000) },
+	{ "-t, --time S", "seconds per format and direction (0.3)",
+	  OPTION_REAL(struct settings, seconds, 1e-9, 1e9) },
+	{ "--json", "figures as JSON", OPTION_FLAG(struct settings, json) },
+	{ .form = NULL },
+};
 
+static const struct options options = {
+	.program = "busbar bench formats",
+	.synopsis = "[OPTIONS] [FORMAT...]",
+	.about = "Writes and reads samples in memory, in each format or those named. `jansson`\n"
+		 "is json by that library alone, for comparison.\n",
+	.table = table,
+	.any_operands = true,
+};
+
+/* OPTIONS_GO_ON, or the exit status. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-	static const struct option options[] = {
-		{ "values", required_argument, NULL, 'n' },
-		{ "time", required_argument, NULL, 't' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c;
+	int status;
 
 	*s = (struct settings){ .values = 8, .seconds = 0.3 };
-	while ((c = getopt_long(argc, argv, "n:t:h", options, NULL)) >= 0) {
-		switch (c) {
-		case 'n':
-			s->values = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 't':
-			s->seconds = strtod(optarg, NULL);
-			break;
-		case 'j':
-			s->json = true;
-			break;
-		case 'h':
-			print_help();
-			return 1;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (s->values < 1 || s->values > 10000 || !(s->seconds > 0)) {
-		fprintf(stderr, "busbar bench formats: 1 to 10000 values and a time above 0 are needed\n");
-		return -EINVAL;
-	}
+	status = options_parse(&options, argc, argv, s, NULL);
 	s->names = argv + optind;
 	s->name_count = argc - optind;
-	for (int i = 0; i < s->name_count; i++) {
-		if (format_type_find(s->names[i]))
-			continue;
-		fprintf(stderr, "busbar bench formats: no format '%s'\n", s->names[i]);
-		return -EINVAL;
-	}
-	return 0;
+	for (int i = 0; status == OPTIONS_GO_ON && i < s->name_count; i++)
+		if (!format_type_find(s->names[i]))
+			status = options_wrong(&options, argv, "no format '%s'", s->names[i]);
+	return status;
 }
 
 int bench_formats_main(int argc, char **argv)
@@ -322,9 +299,8 @@ int bench_formats_main(int argc, char **argv)
 
 	plugin_extend(format_plugins, own);
 	ret = parse(argc, argv, &s);
-
-	if (ret)
-		return ret > 0 ? 0 : 2;
+	if (ret != OPTIONS_GO_ON)
+		return ret;
 	ret = prepare(&b, s.values);
 	if (ret)
 		log_error("no memory for samples of %u values", s.values);

@@ -2,7 +2,7 @@
 /* The side that is asked; see remote.h. One case after the other. */
 #define LOG_ROOM "bench/hca"
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -18,31 +18,16 @@
 #include "bench/kind/command.h"
 #include "bench/kind/parameters.h"
 #include "util/log.h"
-#include "util/num.h"
+#include "util/options.h"
+
+#define ANY_CPU UINT_MAX
 
 struct server {
 	const char *listen, *device, *address;
-	int cpu; /* -1: the one that the case would take */
-	bool once;
+	unsigned cpu; /* ANY_CPU: the one that the case would take */
+	bool serve, once;
 	const atomic_bool *stop;
 };
-
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar bench hca --server [--listen [HOST][:PORT]] [--device NAME]\n"
-	      "                         [--address IP] [--cpu N] [--once]\n"
-	      "\n"
-	      "Receives and answers the messages of 'busbar bench hca --peer HOST' on another\n"
-	      "host, case after case until Ctrl-C. Whoever reaches the port may have cases measured.\n"
-	      "\n"
-	      "  --listen [HOST][:PORT]  address and TCP port of the control connection (all, "
-	      HCA_PORT ")\n"
-	      "  --device NAME           the adapter (soft0)\n"
-	      "  --address IP            of connection management (that of the control connection)\n"
-	      "  --cpu N                 on which to run\n"
-	      "  --once                  end after one case\n"
-	      "  --help                  this text\n", out);
-}
 
 /* Takes nothing for granted: who asks may be anybody. */
 static int check_parameters(const json_t *asked, json_t *out, char *why)
@@ -127,8 +112,8 @@ static int serve(const struct server *sv, int fd)
 		hca_text_send(fd, why);
 		return ret;
 	}
-	if (sv->cpu >= 0)
-		c.cpu[HCA_RECEIVER] = sv->cpu;
+	if (sv->cpu != ANY_CPU)
+		c.cpu[HCA_RECEIVER] = (int)sv->cpu;
 	ret = hca_text_send(fd, "");
 	return ret ? ret : measure(sv, &c, fd);
 }
@@ -154,51 +139,33 @@ static int accept_clients(const struct server *sv, int listener)
 	return 0;
 }
 
-static bool read_cpu(const char *text, int *cpu)
-{
-	const char *end = text + strlen(text);
-	uint64_t value;
+static const struct option_entry table[] = {
+	{ "--server", "receive and answer", OPTION_FLAG(struct server, serve) },
+	{ "--listen ADDRESS", "[HOST][:PORT], address and TCP port of the control connection (all, "
+	  HCA_PORT ")", OPTION_TEXT(struct server, listen) },
+	{ "--device NAME", "the adapter (soft0)", OPTION_TEXT(struct server, device) },
+	{ "--address IP", "of connection management (that of the control connection)",
+	  OPTION_TEXT(struct server, address) },
+	{ "--cpu N", "on which to run", OPTION_WHOLE(struct server, cpu, 0, CPU_SETSIZE - 1) },
+	{ "--once", "end after one case", OPTION_FLAG(struct server, once) },
+	{ .form = NULL },
+};
 
-	if (num_parse_u64(text, end, &value) == end && *text && value < CPU_SETSIZE) {
-		*cpu = (int)value;
-		return true;
-	}
-	return log_fail(false, "--cpu '%.80s' is not usable, expected the number of a CPU", text);
-}
+static const struct options options = {
+	.program = "busbar bench hca",
+	.synopsis = "--server [OPTIONS]",
+	.about = "Receives and answers the messages of 'busbar bench hca --peer HOST' on another\n"
+		 "host, case after case until Ctrl-C. Whoever reaches the port may have cases measured.\n",
+	.table = table,
+};
 
 int bench_hca_server_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "server", no_argument, NULL, 's' },
-		{ "listen", required_argument, NULL, 'l' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "address", required_argument, NULL, 'a' },
-		{ "cpu", required_argument, NULL, 'c' },
-		{ "once", no_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct server sv = { .listen = "", .device = "soft0", .address = "", .cpu = -1 };
-	int opt, listener, ret;
+	struct server sv = { .listen = "", .device = "soft0", .address = "", .cpu = ANY_CPU };
+	int listener, ret = options_parse(&options, argc, argv, &sv, NULL);
 
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
-		switch (opt) {
-		case 's': break;
-		case 'l': sv.listen = optarg; break;
-		case 'd': sv.device = optarg; break;
-		case 'a': sv.address = optarg; break;
-		case 'c':
-			if (!read_cpu(optarg, &sv.cpu))
-				return BENCH_USAGE;
-			break;
-		case 'o': sv.once = true; break;
-		case 'h': print_help(stdout); return BENCH_OK;
-		default: return BENCH_USAGE;
-		}
-	if (optind < argc)
-		return log_fail(BENCH_USAGE,
-				"'%s' is not an option, see 'busbar bench hca --server --help'",
-				argv[optind]);
+	if (ret != OPTIONS_GO_ON)
+		return ret;
 	sv.stop = bench_catch_signals();
 	listener = hca_socket_open(sv.listen, true);
 	if (listener < 0)

@@ -14,7 +14,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/nearest.h"
-#include "util/num.h"
+#include "util/options.h"
 
 /* Of the numbers of requests; the source's own take a minute. */
 #define SCALE 0.25
@@ -39,25 +39,36 @@ static const struct experiment {
 struct asked {
 	const char *experiment;
 	double scale;
-	long trials;
+	unsigned trials;
 	bool json;
 };
 
-static void print_help(FILE *f)
+static void print_experiments(void)
 {
-	fputs("usage: busbar bench odp --experiment NAME|all [--scale X] [--trials N] [--json]\n\n"
-	      "Repeats an experiment of T. Fukuoka, \"ODP performance pitfalls of InfiniBand\"\n"
-	      "(2021), by the model of an adapter in virtual time, and compares the figures.\n\n",
-	      f);
+	puts("\nexperiments:");
 	for (size_t i = 0; i < ARRAY_SIZE(experiments); i++)
-		fprintf(f, "  %-14s %s\n", experiments[i].name, experiments[i].about);
-	fputs("\n"
-	      "  --scale X      X times as many requests as the source in flood, writes and\n"
-	      "                 mitigations, 0.01 to 1 (0.25)\n"
-	      "  --trials N     runs of each point of the damming windows, 1 to 100 (10)\n"
-	      "  -j, --json     an array of rows\n"
-	      "  -h, --help     this text\n", f);
+		printf("  %-14s %s\n", experiments[i].name, experiments[i].about);
 }
+
+static const struct option_entry table[] = {
+	{ "--experiment NAME", "the experiment, or all", OPTION_TEXT(struct asked, experiment) },
+	{ "--scale X", "X times as many requests as the source in flood, writes and mitigations (0.25)",
+	  OPTION_REAL(struct asked, scale, 0.01, 1) },
+	{ "--trials N", "runs of each point of the damming windows (10)",
+	  OPTION_WHOLE(struct asked, trials, 1, 100) },
+	{ "-j, --json", "an array of rows", OPTION_FLAG(struct asked, json) },
+	{ .form = NULL },
+};
+
+static const struct options options = {
+	.program = "busbar bench odp",
+	.synopsis = "--experiment NAME|all [OPTIONS]",
+	.about = "Repeats an experiment of T. Fukuoka, \"ODP performance pitfalls of InfiniBand\"\n"
+		 "(2021), by the model of an adapter in virtual time, and compares the figures.\n",
+	.table = table,
+	.print_more = print_experiments,
+	.any_operands = true,
+};
 
 /* ---- running ---- */
 
@@ -85,7 +96,7 @@ static bool is_known(const char *name)
 static int run_in(const struct asked *a, const char *dir, json_t *rows)
 {
 	struct lab l = { .dir = dir, .stop = bench_catch_signals(), .scale = a->scale,
-			 .trials = (unsigned)a->trials, .rows = rows };
+			 .trials = a->trials, .rows = rows };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(experiments); i++) {
@@ -149,57 +160,19 @@ static void print_rows(const json_t *rows)
 
 /* ---- the command ---- */
 
-static int set_number(const char *option, const char *text, double least, double most,
-		      double *out)
-{
-	const char *end = text + strlen(text);
-
-	if (num_parse_double(text, end, out) == end && *out >= least && *out <= most)
-		return 0;
-	return log_fail(-EINVAL, "--%s %s is not usable, expected %g..%g", option, text, least,
-			most);
-}
-
-static int parse(int argc, char **argv, struct asked *a)
-{
-	static const struct option longs[] = {
-		{ "experiment", required_argument, NULL, 'e' },
-		{ "scale", required_argument, NULL, 's' },
-		{ "trials", required_argument, NULL, 't' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	double trials = TRIALS;
-	int opt, ret = 0;
-
-	while (!ret && (opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'e': a->experiment = optarg; break;
-		case 's': ret = set_number("scale", optarg, 0.01, 1, &a->scale); break;
-		case 't': ret = set_number("trials", optarg, 1, 100, &trials); break;
-		case 'j': a->json = true; break;
-		case 'h': print_help(stdout); return 1;
-		default: ret = -EINVAL;
-		}
-	}
-	a->trials = (long)trials;
-	if (!ret && optind < argc) {
-		log_error("'%s' is not an option here; an experiment has its own parameters",
-			  argv[optind]);
-		ret = -EINVAL;
-	}
-	return ret ? ret : a->experiment && is_known(a->experiment) ? 0 : -EINVAL;
-}
-
 int bench_odp_experiments_main(int argc, char **argv)
 {
 	struct asked a = { .scale = SCALE, .trials = TRIALS };
-	int ret = parse(argc, argv, &a);
+	int ret = options_parse(&options, argc, argv, &a, NULL);
 	json_t *rows;
 
-	if (ret)
-		return ret > 0 ? BENCH_OK : BENCH_USAGE;
+	if (ret != OPTIONS_GO_ON)
+		return ret;
+	if (optind < argc)
+		return log_fail(BENCH_USAGE, "'%s' is not an option here; an experiment has its own parameters",
+				argv[optind]);
+	if (!a.experiment || !is_known(a.experiment))
+		return BENCH_USAGE;
 	rows = json_array();
 	ret = run(&a, rows);
 	if (!ret && a.json) {

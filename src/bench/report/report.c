@@ -17,11 +17,10 @@
 #include "bench/report/recording.h"
 #include "bench/report/subnet.h"
 #include "util/log.h"
+#include "util/options.h"
 #include "util/replace_file.h"
 
-#define STATUS_USAGE 2
 #define LIMIT_US_DEFAULT 50.0
-#define LIMIT_US_MAX 1e9
 
 struct settings {
 	const char *out, *format, *types;
@@ -44,36 +43,36 @@ static bool is_stopped(void)
 	return stopped;
 }
 
-static void print_help(FILE *out)
-{
-	fputs("usage: busbar report DIR [DIR] [--out FILE.html]\n"
-	      "       busbar report FILE... [--out FILE.html]\n"
-	      "\n"
-	      "Shows the results of a benchmark's run (DIR), two runs over each other, what a gateway\n"
-	      "recorded, or a subnet (FILE: what busbar fabric show or simulate prints with --json), as\n"
-	      "one HTML file, which needs no other file and no network.\n"
-	      "\n"
-	      "  -o, --out FILE        write FILE; default DIR/report.html, report.html of two\n"
-	      "                        runs and of files; - is standard output\n"
-	      "  -r, --recording       the arguments are recordings, whatever they look like:\n"
-	      "                        written by a node of type file, or by the hook stats in\n"
-	      "                        its format json\n"
-	      "  -f, --format FMT      format of recordings: villas.human, csv ... or\n"
-	      "                        {\"type\": \"csv\", ...}; default by the file's name\n"
-	      "  -t, --types TYPES     types of their values, such as 12f3i; default floats\n"
-	      "  -l, --limit US        of recordings: latencies above it are counted, in\n"
-	      "                        microseconds; 50\n"
-	      "  -h, --help            this text\n"
-	      "\n"
-	      "Exit status: 0 written, 1 failed, 2 wrong usage.\n",
-	      out);
-}
+static const struct option_entry table[] = {
+	{ "-o, --out FILE", "write FILE; default DIR/report.html, report.html of two runs and of files; - is standard output",
+	  OPTION_TEXT(struct settings, out) },
+	{ "-r, --recording", "the arguments are recordings, whatever they look like: written by a node of type file, or by the hook stats in its format json",
+	  OPTION_FLAG(struct settings, forced) },
+	{ "-f, --format FMT", "format of recordings: villas.human, csv ... or {\"type\": \"csv\", ...}; default by the file's name",
+	  OPTION_TEXT(struct settings, format) },
+	{ "-t, --types TYPES", "types of their values, such as 12f3i; default floats",
+	  OPTION_TEXT(struct settings, types) },
+	{ "-l, --limit US", "of recordings: latencies above it are counted, in microseconds; 50",
+	  OPTION_REAL(struct settings, limit_us, 0.001, 1e9) },
+	{ .form = NULL },
+};
 
-/* "busbar report: WHAT 'ARGUMENT'"; the exit status plus 1. */
+static const struct options options = {
+	.program = "busbar report",
+	.synopsis = "DIR [DIR] [--out FILE.html]\nFILE... [--out FILE.html]",
+	.about = "Shows the results of a benchmark's run (DIR), two runs over each other, what a gateway\n"
+		 "recorded, or a subnet (FILE: what busbar fabric show or simulate prints with --json), as\n"
+		 "one HTML file, which needs no other file and no network.\n",
+	.table = table,
+	.end = "Exit status: 0 written, 1 failed, 2 wrong usage.\n",
+	.any_operands = true,
+};
+
+/* "busbar report: WHAT 'ARGUMENT'". */
 static int usage(const char *what, const char *argument)
 {
 	fprintf(stderr, "busbar report: %s '%s'; see 'busbar report --help'\n", what, argument);
-	return STATUS_USAGE + 1;
+	return OPTIONS_WRONG;
 }
 
 /* A run is a folder; what is no folder, but there, is a recording. */
@@ -91,7 +90,7 @@ static int check_arguments(int count, char **arguments, struct settings *s)
 	if (!count) {
 		fputs("busbar report: the folder of a run is missing; see 'busbar report --help'\n",
 		      stderr);
-		return STATUS_USAGE + 1;
+		return OPTIONS_WRONG;
 	}
 	s->recording |= is_recording(arguments[0]);
 	for (int i = 1; i < count && !s->recording; i++)
@@ -102,45 +101,16 @@ static int check_arguments(int count, char **arguments, struct settings *s)
 		return usage("one folder, or two, too many is", arguments[2]);
 	if (!s->recording && (s->format || s->types))
 		return usage("only of recordings there is", s->format ? "--format" : "--types");
-	return 0;
+	return OPTIONS_GO_ON;
 }
 
-/* 0: go on; else the exit status plus 1. */
+/* OPTIONS_GO_ON, or the exit status. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-	static const struct option options[] = {
-		{ "out", required_argument, NULL, 'o' },
-		{ "recording", no_argument, NULL, 'r' },
-		{ "format", required_argument, NULL, 'f' },
-		{ "types", required_argument, NULL, 't' },
-		{ "limit", required_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	char *end;
-	int c;
+	int status = options_parse(&options, argc, argv, s, NULL);
 
-	s->limit_us = LIMIT_US_DEFAULT;
-	while ((c = getopt_long(argc, argv, "o:rf:t:l:h", options, NULL)) >= 0) {
-		switch (c) {
-		case 'o': s->out = optarg; break;
-		case 'r': s->recording = s->forced = true; break;
-		case 'f': s->format = optarg; break;
-		case 't': s->types = optarg; break;
-		case 'h': print_help(stdout); return 1;
-		case 'l':
-			s->limit_us = strtod(optarg, &end);
-			if (end != optarg && !*end && s->limit_us >= 0.001 &&
-			    s->limit_us <= LIMIT_US_MAX)
-				break;
-			return usage("no number of microseconds from 0.001 to 1e9 is the "
-				     "--limit", optarg);
-		default:
-			print_help(stderr);
-			return STATUS_USAGE + 1;
-		}
-	}
-	return check_arguments(argc - optind, argv + optind, s);
+	s->recording = s->forced;
+	return status == OPTIONS_GO_ON ? check_arguments(argc - optind, argv + optind, s) : status;
 }
 
 static char *command_line(int argc, char **argv)
@@ -278,11 +248,11 @@ int bench_report_main(int argc, char **argv)
 {
 	const struct sigaction a = { .sa_handler = on_signal };
 	struct sigaction before_int, before_term;
-	struct settings s = { 0 };
+	struct settings s = { .limit_us = LIMIT_US_DEFAULT };
 	int status = parse(argc, argv, &s), ret;
 
-	if (status)
-		return status - 1;
+	if (status != OPTIONS_GO_ON)
+		return status;
 	stopped = 0;
 	sigaction(SIGINT, NULL, &before_int);
 	sigaction(SIGTERM, NULL, &before_term);

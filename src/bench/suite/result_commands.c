@@ -15,6 +15,7 @@
 #include "bench/result/verdicts.h"
 #include "bench/suite/commands.h"
 #include "util/log.h"
+#include "util/options.h"
 
 #define FLOOR_KEY "cacheline_oneway_ns"
 
@@ -166,71 +167,66 @@ static int compare_dirs(const char *dir_a, const char *dir_b, bool json)
 
 /* ---- the command lines ---- */
 
-static const char compare_help[] =
-	"usage: busbar bench compare A B [--json]\n"
-	"\n"
-	"Compares the medians of the cases that two runs have both. The interval holds\n"
-	"95 % of the ratios of medians of 1000 bootstrap samples, of blocks of values that\n"
-	"were measured one after the other; where it does not contain 1, B is faster or\n"
-	"slower. It cannot know what changes from run to run: compare several.\n"
-	"\n"
-	"  -j, --json   one JSON object\n"
-	"  -h, --help   this text\n";
+struct asked {
+	bool json;
+};
 
-static const char shapes_help[] =
-	"usage: busbar bench shapes DIR [--json]\n"
-	"\n"
-	"Says which shapes of the source's results this run shows, too: what is faster\n"
-	"than what, by the interval of the ratio. A shape that does not hold is a result,\n"
-	"not an error. 'not decidable here' says why.\n"
-	"\n"
-	"  -j, --json   an object, as verdicts.json in the folder\n"
-	"  -h, --help   this text\n";
+static const struct option_entry compare_option_table[] = {
+	{ "-j, --json", "one JSON object", OPTION_FLAG(struct asked, json) },
+	{ .form = NULL },
+};
 
-/* Options of both, and `count` folders; -1: go on, else the exit status. */
-static int parse(int argc, char **argv, const char *help, int count, bool *json)
-{
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return BENCH_OK;
-		}
-		if (opt != 'j')
-			return BENCH_USAGE;
-		*json = true;
-	}
-	if (optind == argc - count)
-		return -1;
-	return log_fail(BENCH_USAGE, count == 2 ? "two folders are needed: busbar bench compare A B"
-						: "a folder is needed: busbar bench shapes DIR");
-}
+static const struct options compare_options = {
+	.program = "busbar bench compare",
+	.synopsis = "A B [--json]",
+	.about = "Compares the medians of the cases that two runs have both. The interval holds\n"
+		 "95 % of the ratios of medians of 1000 bootstrap samples, of blocks of values that\n"
+		 "were measured one after the other; where it does not contain 1, B is faster or\n"
+		 "slower. It cannot know what changes from run to run: compare several.\n",
+	.table = compare_option_table,
+	.any_operands = true,
+};
 
 int bench_compare_main(int argc, char **argv)
 {
-	bool json = false;
-	int status = parse(argc, argv, compare_help, 2, &json);
+	struct asked a = { .json = false };
+	int status = options_parse(&compare_options, argc, argv, &a, NULL);
 
-	return status < 0 ? compare_dirs(argv[optind], argv[optind + 1], json) : status;
+	if (status != OPTIONS_GO_ON)
+		return status;
+	if (optind != argc - 2)
+		return log_fail(BENCH_USAGE, "two folders are needed: busbar bench compare A B");
+	return compare_dirs(argv[optind], argv[optind + 1], a.json);
 }
+
+static const struct option_entry shapes_option_table[] = {
+	{ "-j, --json", "an object, as verdicts.json in the folder", OPTION_FLAG(struct asked, json) },
+	{ .form = NULL },
+};
+
+static const struct options shapes_options = {
+	.program = "busbar bench shapes",
+	.synopsis = "DIR [--json]",
+	.about = "Says which shapes of the source's results this run shows, too: what is faster\n"
+		 "than what, by the interval of the ratio. A shape that does not hold is a result,\n"
+		 "not an error. 'not decidable here' says why.\n",
+	.table = shapes_option_table,
+	.any_operands = true,
+};
 
 int bench_shapes_main(int argc, char **argv)
 {
-	bool json = false;
-	int status = parse(argc, argv, shapes_help, 1, &json);
+	struct asked a = { .json = false };
+	int status = options_parse(&shapes_options, argc, argv, &a, NULL);
 	json_t *verdicts;
 
-	if (status >= 0)
+	if (status != OPTIONS_GO_ON)
 		return status;
+	if (optind != argc - 1)
+		return log_fail(BENCH_USAGE, "a folder is needed: busbar bench shapes DIR");
 	if (verdicts_read(argv[optind], &verdicts))
 		return BENCH_FAILED;
-	if (json) {
+	if (a.json) {
 		json_dumpf(verdicts, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 		putchar('\n');
 	} else {

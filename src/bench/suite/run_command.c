@@ -19,7 +19,7 @@
 #include "bench/result/verdicts.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/num.h"
+#include "util/options.h"
 
 struct run_options {
 	struct runner_options runner;
@@ -29,47 +29,6 @@ struct run_options {
 	const char *suite, *out;
 	bool resume, list, no_csv, no_floor;
 };
-
-static void print_help(FILE *f)
-{
-	fputs("usage: busbar bench run SUITE|FILE [--out DIR] [--resume] [--scale X | --ci]\n"
-	      "                        [--only PATTERN] [--device NAME] [--set KEY=VALUE]...\n"
-	      "                        [--cpus A,B] [--priority N] [--list] [--no-csv] [--no-floor]\n"
-	      "\n"
-	      "Measures the cases of a suite into a folder, which 'busbar report' draws and\n"
-	      "'busbar bench compare' compares. 'busbar bench list' shows the suites.\n"
-	      "\n"
-	      "  -o, --out DIR       the folder (busbar-SUITE-DATE-TIME)\n"
-	      "  -r, --resume        measure the cases that the folder lacks\n"
-	      "  -s, --scale X       X times as many samples (1)\n"
-	      "  -c, --ci            as few samples as the suite has for a short run\n"
-	      "  -k, --only PATTERN  cases whose id or scenario is like that ('A?_RC*')\n"
-	      "  -d, --device NAME   the adapter of all cases that use one\n"
-	      "      --set KEY=VALUE a parameter of all cases that have it, in the place of the\n"
-	      "                      suite's; may be repeated\n"
-	      "      --cpus A,B      the processors of all cases\n"
-	      "      --priority N    SCHED_FIFO priority of all cases\n"
-	      "  -l, --list          show the cases and do not measure\n"
-	      "      --no-csv        no raw.csv beside raw.bin\n"
-	      "      --no-floor      do not measure the machine's floor first (4 s)\n"
-	      "  -h, --help          this text\n"
-	      "\n"
-	      "Exit status: 0 all measured that is possible here, 1 a case failed, 2 the command\n"
-	      "line or the suite is wrong, 130 interrupted (--resume goes on).\n",
-	      f);
-}
-
-static bool parse_scale(const char *text, double *scale)
-{
-	const char *end = text + strlen(text);
-
-	if (num_parse_double(text, end, scale) == end && *scale > 0 && *scale <= 1e6)
-		return true;
-	return log_fail(false, "--scale %s is not usable, expected a number above 0 such as 0.1",
-			text);
-}
-
-enum { NO_CSV = 256, NO_FLOOR, SET, CPUS, PRIORITY };
 
 /* Kinds without such a parameter get processors and priority from this process (place.h). */
 static int set_place(struct run_options *o, const char *key, const char *value)
@@ -81,76 +40,68 @@ static int set_place(struct run_options *o, const char *key, const char *value)
 	return ret;
 }
 
-static int set_parameter(struct run_options *o, int opt, const char *value)
+/* The value is that of the parameter `data`, or KEY=VALUE. */
+static int take_parameter(const struct option_given *g)
 {
+	const char *key = g->entry->data;
+	struct run_options *o = g->to;
 	int ret = 0;
 
-	if (opt == 'd')
-		return suite_overrides_add(&o->overrides, "device", value);
-	if (opt == SET)
-		return suite_overrides_parse(&o->overrides, value);
-	ret = opt == CPUS ? place_parse_cpus(&o->place, value) :
-			    place_parse_priority(&o->place, value);
+	if (!key)
+		return suite_overrides_parse(&o->overrides, g->value) ? OPTIONS_WRONG : OPTIONS_GO_ON;
+	if (!strcmp(key, "device"))
+		return suite_overrides_add(&o->overrides, key, g->value) ? OPTIONS_WRONG : OPTIONS_GO_ON;
+	ret = !strcmp(key, "cpus") ? place_parse_cpus(&o->place, g->value) :
+				     place_parse_priority(&o->place, g->value);
 	o->runner.place = &o->place;
-	return ret ? ret : set_place(o, opt == CPUS ? "cpus" : "priority", value);
+	return ret || set_place(o, key, g->value) ? OPTIONS_WRONG : OPTIONS_GO_ON;
 }
 
-/* -1: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct run_options *o)
-{
-	static const struct option longs[] = {
-		{ "out", required_argument, NULL, 'o' },
-		{ "resume", no_argument, NULL, 'r' },
-		{ "scale", required_argument, NULL, 's' },
-		{ "ci", no_argument, NULL, 'c' },
-		{ "only", required_argument, NULL, 'k' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "set", required_argument, NULL, SET },
-		{ "cpus", required_argument, NULL, CPUS },
-		{ "priority", required_argument, NULL, PRIORITY },
-		{ "list", no_argument, NULL, 'l' },
-		{ "no-csv", no_argument, NULL, NO_CSV },
-		{ "no-floor", no_argument, NULL, NO_FLOOR },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
+#define RUN struct run_options
+static const struct option_entry table[] = {
+	{ "-o, --out DIR", "the folder (busbar-SUITE-DATE-TIME)", OPTION_TEXT(RUN, out) },
+	{ "-r, --resume", "measure the cases that the folder lacks", OPTION_FLAG(RUN, resume) },
+	{ "-s, --scale X", "X times as many samples (1)", OPTION_REAL(RUN, runner.scale, 1e-9, 1e6) },
+	{ "-c, --ci", "as few samples as the suite has for a short run", OPTION_FLAG(RUN, runner.ci) },
+	{ "-k, --only PATTERN", "cases whose id or scenario is like that ('A?_RC*')",
+	  OPTION_TEXT(RUN, runner.only) },
+	{ "-d, --device NAME", "the adapter of all cases that use one",
+	  OPTION_CALL(take_parameter, "device") },
+	{ "--set KEY=VALUE...", "a parameter of all cases that have it, in the place of the suite's",
+	  OPTION_CALL(take_parameter, NULL) },
+	{ "--cpus A,B", "the processors of all cases", OPTION_CALL(take_parameter, "cpus") },
+	{ "--priority N", "SCHED_FIFO priority of all cases", OPTION_CALL(take_parameter, "priority") },
+	{ "-l, --list", "show the cases and do not measure", OPTION_FLAG(RUN, list) },
+	{ "--no-csv", "no raw.csv beside raw.bin", OPTION_FLAG(RUN, no_csv) },
+	{ "--no-floor", "do not measure the machine's floor first (4 s)", OPTION_FLAG(RUN, no_floor) },
+	{ .form = NULL },
+};
 
-	while ((opt = getopt_long(argc, argv, "o:rs:ck:d:lh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'o': o->out = optarg; break;
-		case 'r': o->resume = true; break;
-		case 'c': o->runner.ci = true; break;
-		case 'k': o->runner.only = optarg; break;
-		case 'l': o->list = true; break;
-		case NO_CSV: o->no_csv = true; break;
-		case NO_FLOOR: o->no_floor = true; break;
-		case 's':
-			if (!parse_scale(optarg, &o->runner.scale))
-				return BENCH_USAGE;
-			break;
-		case 'd':
-		case SET:
-		case CPUS:
-		case PRIORITY:
-			if (set_parameter(o, opt, optarg))
-				return BENCH_USAGE;
-			break;
-		case 'h':
-			print_help(stdout);
-			return BENCH_OK;
-		default:
-			return BENCH_USAGE;
-		}
-	}
+static const struct options command_options = {
+	.program = "busbar bench run",
+	.synopsis = "SUITE|FILE [OPTIONS]",
+	.about = "Measures the cases of a suite into a folder, which 'busbar report' draws and\n"
+		 "'busbar bench compare' compares. 'busbar bench list' shows the suites.\n",
+	.table = table,
+	.end = "Exit status: 0 all measured that is possible here, 1 a case failed, 2 the command\n"
+	       "line or the suite is wrong, 130 interrupted (--resume goes on).\n",
+	.any_operands = true,
+};
+
+/* OPTIONS_GO_ON, or the exit status. */
+static int parse(int argc, char **argv, struct run_options *o)
+{
+	int status = options_parse(&command_options, argc, argv, o, NULL);
+
+	if (status != OPTIONS_GO_ON)
+		return status;
 	if (optind != argc - 1)
-		return log_fail(BENCH_USAGE, optind == argc
-						     ? "which suite? 'busbar bench list' shows all"
-						     : "one suite at a time");
+		return log_fail(BENCH_USAGE, optind == argc ?
+				"which suite? 'busbar bench list' shows all" : "one suite at a time");
 	o->suite = argv[optind];
 	if (o->resume && !o->out)
 		return log_fail(BENCH_USAGE, "--resume needs the folder of the run: --out DIR");
-	return -1;
+	return OPTIONS_GO_ON;
 }
 
 static int list_cases(const struct suite *s, const struct runner_options *o)
@@ -356,9 +307,9 @@ out:
 int bench_run_main(int argc, char **argv)
 {
 	struct run_options o = { .runner = { .scale = 1 } };
-	int ret = parse_options(argc, argv, &o);
+	int ret = parse(argc, argv, &o);
 
-	if (ret < 0) {
+	if (ret == OPTIONS_GO_ON) {
 		clock_init();
 		ret = run_suite(&o, argc, argv);
 	}
