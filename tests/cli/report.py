@@ -214,7 +214,7 @@ def subnets_are_known_by_their_contents(tmp):
 def wrong_usage_and_files_are_named(tmp, run):
     assert "folder of a run is missing" in report(status=2)[1]
     assert "too many is 'c'" in report("a", "b", "c", status=2)[1]
-    assert "--limit '-1'" in report("--recording", "--limit", "-1", "x", status=2)[1]
+    assert "--limit -1: expected" in report("--recording", "--limit", "-1", "x", status=2)[1]
     assert "only of recordings there is '--format'" in report("--format", "csv", run, status=2)[1]
     assert "do not go together" in report(run, os.path.join(run, "run.json"), status=2)[1]
     assert "--svg" in report("--svg", "x", run, status=2)[1]
