@@ -6,18 +6,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "util/beside.h"
 #include "util/clock.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/spawn.h"
 
@@ -204,4 +207,28 @@ void process_show_end(const char *who, const char *path)
 void process_pause(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000 }, NULL);
+}
+
+#define PORTS_MAX 4
+
+int process_free_ports(unsigned *ports, size_t count)
+{
+	int fd[PORTS_MAX], ret = 0;
+	size_t open = 0;
+
+	/* All at once, so that they differ. */
+	for (; open < MIN(count, (size_t)PORTS_MAX) && !ret; open++) {
+		struct sockaddr_in a = { .sin_family = AF_INET };
+		socklen_t len = sizeof(a);
+
+		fd[open] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd[open] < 0 || bind(fd[open], (struct sockaddr *)&a, len) ||
+		    getsockname(fd[open], (struct sockaddr *)&a, &len))
+			ret = -errno;
+		ports[open] = ntohs(a.sin_port);
+	}
+	while (open--)
+		if (fd[open] >= 0)
+			close(fd[open]);
+	return ret;
 }

@@ -67,6 +67,8 @@ bool process_end(struct process *p, unsigned seconds);
 int process_failed(const struct process *p, const char *who);
 /* Logs the last lines of its output. */
 void process_show_end(const char *who, const char *path);
+/* TCP ports of this host that nobody uses now, for UDP too as a rule. 0 or a negative errno. */
+int process_free_ports(unsigned *ports, size_t count);
 /* A few milliseconds, between two looks at it. */
 void process_pause(void);
 

@@ -8,7 +8,7 @@
 
 #include "bench/mpi/plan.h"
 
-/* What processes have sent over the adapter, from `busbar devices --json`; counters.c. */
+/* What processes have sent over the adapter, from `busbar devices --json`. */
 struct mpi_counters {
 	uint64_t sends, writes, reads, atomics; /* messages, by operation */
 	uint64_t bytes;                         /* of all of them */

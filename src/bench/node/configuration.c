@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The gateways of a case as configurations; see medium.h. */
+/* The gateways of a case as configurations, and where they run; see medium.h. */
+#define LOG_ROOM "bench/node"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
+#include "bench/kind/process.h"
 #include "bench/node/logged.h"
 #include "bench/node/medium.h"
+#include "bench/result/files.h"
 #include "bench/tune/tree.h"
 #include "gateway/sample/sample.h"
+#include "util/log.h"
 
 /* Pieces in which a recording in memory grows; the first 8 are there from the start. */
 #define PIECE_BYTES (64u << 10)
@@ -187,4 +195,42 @@ json_t *bench_node_configuration(const struct bench_node_settings *s,
 	return json_pack("{sb si si so so}", "idle_stop",
 			 source && s->processes == 2, "priority", s->priority,
 			 "nice", source ? s->nice : 0, "nodes", nodes, "paths", paths);
+}
+
+/* ---- where a case runs ---- */
+
+/* Two recordings, in memory as a rule and then in files; rather no run than one that ends with
+ * a full disk, or with all other programs pushed out. */
+static int check_room(const struct bench_node_settings *s, const char *dir)
+{
+	uint64_t need = 2 * s->steps * bench_node_record_bytes(s);
+	uint64_t memory = bench_node_memory_bytes();
+	struct statvfs v;
+
+	/* As text. */
+	if (s->medium->logs)
+		need += s->steps * (64 + 20 * (uint64_t)s->values);
+	if (!strcmp(s->recording, "memory") && need > memory / 4 * 3)
+		return log_fail(-EOPNOTSUPP, "node: %ju steps of %u values take %ju MiB of memory, there are %ju MiB; fewer samples, or recording stream",
+				(uintmax_t)s->steps, s->values, (uintmax_t)(need >> 20),
+				(uintmax_t)(memory >> 20));
+	if (!statvfs(dir, &v) && need > v.f_bavail * v.f_frsize)
+		return log_fail(-EOPNOTSUPP, "node: the recordings take %ju MiB, '%s' has %ju MiB left; fewer samples, or another TMPDIR",
+				(uintmax_t)(need >> 20), dir, (uintmax_t)(v.f_bavail * v.f_frsize >> 20));
+	return 0;
+}
+
+int bench_node_place_make(struct bench_node_settings *s, char dir[PATH_MAX])
+{
+	int ret = process_free_ports(s->port, BENCH_NODE_ENDS);
+	char *made;
+
+	if (ret)
+		return log_fail(ret, "cannot find a free port: %s", strerror(-ret));
+	ret = files_make_temporary(&made);
+	if (ret)
+		return ret;
+	snprintf(dir, PATH_MAX, "%s", made);
+	free(made);
+	return check_room(s, dir);
 }

@@ -3,6 +3,7 @@
 #ifndef BENCH_NODE_MEDIUM_H
 #define BENCH_NODE_MEDIUM_H
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "bench/node/settings.h"
@@ -47,5 +48,10 @@ json_t *bench_node_configuration(const struct bench_node_settings *s,
 size_t bench_node_record_bytes(const struct bench_node_settings *s);
 /* Memory that this machine has left. */
 uint64_t bench_node_memory_bytes(void);
+
+/* Makes a folder below TMPDIR and chooses free ports. 0; -EOPNOTSUPP: memory or disk has no room
+ * for the recordings; or another negative errno; logged. The folder is there unless dir[0] is
+ * '\0'; files_remove_dir() removes it. */
+int bench_node_place_make(struct bench_node_settings *s, char dir[PATH_MAX]);
 
 #endif

@@ -13,7 +13,6 @@
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
 #include "bench/node/namespaces.h"
-#include "bench/node/place.h"
 #include "bench/result/files.h"
 #include "bench/node/rows.h"
 #include "bench/node/settings.h"

@@ -14,7 +14,6 @@
 
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
-#include "bench/node/place.h"
 #include "bench/result/files.h"
 #include "util/clock.h"
 #include "util/log.h"

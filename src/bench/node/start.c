@@ -14,7 +14,6 @@
 
 #include "bench/node/gateway.h"
 #include "bench/node/medium.h"
-#include "bench/node/place.h"
 #include "bench/result/files.h"
 #include "bench/result/statistics.h"
 #include "bench/tune/tree.h"

@@ -9,15 +9,21 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/floor/floor.h"
 #include "bench/kind/kind.h"
-#include "bench/suite/pair.h"
+#include "bench/kind/process.h"
+#include "bench/result/files.h"
 #include "bench/suite/program_output.h"
+#include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -30,6 +36,8 @@
 #define SECONDS_MAX 300
 #define SECONDS_MIN 60
 #define SECONDS_FACTOR 4
+#define LISTEN_SECONDS 20
+#define TCP_LISTEN_STATE 0x0a
 
 static const struct bench_parameter parameters[] = {
 	{ "program", 's', NULL, "ib_send_lat",
@@ -231,17 +239,131 @@ static const struct spawn_variable *variables(const json_t *p)
 	return own_adapter(p) && !is_between(p) ? large_mtu : NULL;
 }
 
+/* ---- two processes: a server, which listens on a TCP port, and its client ---- */
+
+/* A table of the network namespace of a process, "tcp"; NULL: it has ended. */
+static FILE *open_table(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, name);
+	return fopen(path, "re");
+}
+
+/* Does a TCP socket of the namespace listen there? */
+static bool listens_in(pid_t pid, const char *table, int port)
+{
+	FILE *f = open_table(pid, table);
+	char line[300];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		unsigned p, state;
+
+		found = sscanf(line, " %*[0-9]: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &p, &state) == 2 &&
+			p == (unsigned)port && state == TCP_LISTEN_STATE;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The same of busbar's own connection manager, whose ports are names of sockets: one for this
+ * host, and one for others, which has the service ID of port space TCP. */
+static bool cm_listens(pid_t pid, int port)
+{
+	FILE *f = open_table(pid, "unix");
+	char line[300], part[20], service[50];
+	bool found = false;
+
+	snprintf(part, sizeof(part), ".%d.", port);
+	snprintf(service, sizeof(service), "@busbar.roce.service.106%04x.", (unsigned)port);
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		char *name = strstr(line, "@busbar.cm.");
+
+		found = (name && strstr(name, part)) || strstr(line, service);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool listens(pid_t pid, int port)
+{
+	return listens_in(pid, "tcp", port) || listens_in(pid, "tcp6", port) ||
+	       cm_listens(pid, port);
+}
+
+static int await_listener(struct process *server, int port, const atomic_bool *stop)
+{
+	uint64_t until = clock_monotonic_ns_slow() + LISTEN_SECONDS * NSEC_PER_SEC;
+
+	while (!listens(server->pid, port)) {
+		if (atomic_load(stop))
+			return -EINTR;
+		if (process_has_ended(server))
+			return process_failed(server, "server");
+		if (clock_monotonic_ns_slow() > until)
+			return log_fail(-ETIMEDOUT, "the server %s does not listen on port %d",
+					server->argv[0], port);
+		process_pause();
+	}
+	return 0;
+}
+
+static int await_end(struct process *p, const char *who, uint64_t until,
+		     const atomic_bool *stop)
+{
+	int ret = process_await(p, until, stop);
+
+	if (ret == -ETIMEDOUT)
+		log_error("the %s %s does not end", who, p->argv[0]);
+	return ret ? ret : p->status ? process_failed(p, who) : 0;
+}
+
+/*
+ * Starts the server, waits until it listens on `port`, starts the client, waits for the end of
+ * both. 0; -EINTR: `stop`; -ETIMEDOUT; -EIO: one of them failed; or another negative errno.
+ * Logged but for -EINTR. No process is left.
+ */
+static int run_both(struct process *server, struct process *client, int port,
+	     double seconds_max, const atomic_bool *stop)
+{
+	uint64_t until;
+	int ret;
+
+	server->pid = client->pid = 0;
+	ret = process_start(server);
+	if (!ret)
+		ret = await_listener(server, port, stop);
+	if (!ret)
+		ret = process_start(client);
+	until = clock_monotonic_ns_slow() + (uint64_t)(seconds_max * 1e9);
+	if (!ret)
+		ret = await_end(client, "client", until, stop);
+	if (!ret)
+		ret = await_end(server, "server", until, stop);
+	process_kill(client);
+	process_kill(server);
+	return ret;
+}
+
+/* ---- a case ---- */
+
 static int run_pair(const json_t *p, const struct bench_context *context,
 		    const char *server_out, const char *client_out)
 {
 	struct process_words lines[2] = { { .count = 0 }, { .count = 0 } };
 	struct process server = { .argv = lines[0].argv, .output = server_out };
 	struct process client = { .argv = lines[1].argv, .output = client_out };
-	int port = pair_free_port(), ret = -ENOMEM;
 	struct floor_cpus cpus;
+	unsigned free_port;
+	int port, ret = process_free_ports(&free_port, 1);
 
-	if (port < 0)
-		return port;
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	port = (int)free_port;
 	server.set = client.set = variables(p);
 	parse_cpus(p, &cpus);
 	server.cpu = cpus.first;
@@ -249,7 +371,7 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 	make_line(&lines[0], p, context->scale, port, false);
 	make_line(&lines[1], p, context->scale, port, true);
 	if (!lines[0].failed && !lines[1].failed)
-		ret = pair_run(&server, &client, port,
+		ret = run_both(&server, &client, port,
 			       MAX(SECONDS_MIN, SECONDS_MAX * MIN(context->scale, 1)) +
 				       SECONDS_FACTOR * seconds(p, context->scale),
 			       context->stop);
@@ -281,17 +403,15 @@ static bool is_refused(const char *path)
 static int run(const json_t *p, const struct bench_context *context)
 {
 	const char *dir = result_case_dir(context->result), *program = bench_text(p, "program");
-	char *server = NULL, *client = NULL;
+	char *server, *client;
 	int ret = -ENOMEM;
 
 	if (lacks(p)) {
 		log_warn("%s is not installed (package %s)", program, lacks(p));
 		return -EOPNOTSUPP;
 	}
-	if (asprintf(&server, "%s/server.txt", dir) < 0)
-		server = NULL;
-	if (asprintf(&client, "%s/client.txt", dir) < 0)
-		client = NULL;
+	server = files_path(dir, "server.txt");
+	client = files_path(dir, "client.txt");
 	if (server && client)
 		ret = run_pair(p, context, server, client);
 	if ((!ret || ret == -EIO) && (is_refused(client) || is_refused(server)))

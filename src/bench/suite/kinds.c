@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/suite/kinds.h"
+#include "bench/suite/suite.h"
 #include "util/container_of.h"
 #include "util/nearest.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "bench/suite/commands.h"
-#include "bench/suite/kinds.h"
+#include "bench/suite/suite.h"
 #include "bench/suite/live.h"
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"

@@ -8,7 +8,7 @@
 
 #include "bench/result/files.h"
 #include "bench/suite/commands.h"
-#include "bench/suite/kinds.h"
+#include "bench/suite/suite.h"
 #include "bench/suite/live.h"
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"

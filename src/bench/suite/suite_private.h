@@ -4,7 +4,6 @@
 #define BENCH_SUITE_SUITE_PRIVATE_H
 
 #include "bench/kind/parameters.h"
-#include "bench/suite/kinds.h"
 #include "bench/suite/suite.h"
 #include "gateway/config/config.h"
 

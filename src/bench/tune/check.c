@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/tune/work.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

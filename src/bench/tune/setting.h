@@ -14,6 +14,7 @@
 #include "bench/tune/cpus.h"
 #include "bench/tune/profile.h"
 #include "bench/tune/tree.h"
+#include "bench/tune/tune.h"
 
 enum tune_verdict {
 	TUNE_GOOD,   /* as it should be */
@@ -66,6 +67,11 @@ const struct tune_setting *tune_setting_find(const char *name);
 /* Reads what is online and whether there is a hypervisor. `root` is "" or a folder. 0, or a
  * negative errno, logged: there is no kernel below the root. */
 int tune_host_read(struct tune_host *host, const char *root);
+
+/* Checks the names of --only and reads the host and --cpus. 0 or a negative errno, logged. */
+int tune_prepare(const struct tune_options *o, struct tune_host *host);
+/* Is the setting among those of --only? */
+bool tune_wanted(const struct tune_options *o, const struct tune_setting *s);
 
 /* Looks at one setting; adds to the profile, which may be NULL. */
 void tune_look(const struct tune_host *host, const struct tune_setting *setting,

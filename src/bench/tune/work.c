@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sub-commands apply and undo; see tune.h. */
 #define LOG_ROOM "tune"
-#include "bench/tune/work.h"
+#include "bench/tune/setting.h"
 
 #include <errno.h>
 #include <stdlib.h>
