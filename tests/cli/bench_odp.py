@@ -177,8 +177,8 @@ def check_refusals(folder):
             (["--profile", "connectx9"], 2, "connectx4"),
             (["--profile", str(profile)], 1, "line 1"),
             (["--experiment", "floood"], 2, "flood"),
-            (["--experiment", "all", "--scale", "2"], 2, "0.01..1"),
-            (["--experiment", "all", "--trials", "0"], 2, "1..100"),
+            (["--experiment", "all", "--scale", "2"], 2, "from 0.01 to 1"),
+            (["--experiment", "all", "--trials", "0"], 2, "from 1 to 100"),
             (["--experiment", "flood", "more"], 2, "more")]:
         run = bench(*args, status=status)
         assert says in run.stderr, (args, run.stderr)
