@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor measurements with one process: copies, clocks, system calls. */
+/* Floor measurements with one process: copies, clocks, system calls; and where it runs. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,15 @@
 #include "util/spin.h"
 
 #define PACED_NS (800 * UINT64_C(1000000))
+
+int floor_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
 
 /* Keeps the compiler from removing or merging the operation that is measured. */
 static inline void keep(const void *p)

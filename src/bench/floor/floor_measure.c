@@ -50,15 +50,6 @@ const size_t floor_measure_count = ARRAY_SIZE(floor_measures);
 
 _Static_assert(ARRAY_SIZE(floor_measures) <= FLOOR_MEASURES_MAX, "room in the results");
 
-int floor_pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
-}
-
 int floor_default_cpus(struct floor_cpus *cpus)
 {
 	cpu_set_t set;
