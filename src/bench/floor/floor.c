@@ -130,14 +130,15 @@ static void print_names(void)
 }
 
 static const struct option_entry table[] = {
-	{ "-j, --json", "one JSON object instead of a table", OPTION_FLAG(struct command, json) },
-	{ "-c, --cpus A,B", "the CPUs of the two processes (the first two allowed)",
+	{ "-j, --json: one JSON object instead of a table", OPTION_FLAG(struct command, json) },
+	{ "-c, --cpus A,B: the CPUs of the two processes (the first two allowed)",
 	  OPTION_TAKE(struct command, setting.cpus, take_cpus) },
-	{ "-b, --between HOSTS", "A=ADDRESS,B=ADDRESS: sockets of these two network namespaces (root)",
+	{ "-b, --between HOSTS: A=ADDRESS,B=ADDRESS: sockets of these two network namespaces "
+	  "(root)",
 	  OPTION_TAKE(struct command, setting.hosts, take_hosts) },
-	{ "-r, --round-ms N", "each of the 15 rounds takes so long (7)",
+	{ "-r, --round-ms N: each of the 15 rounds takes so long (7)",
 	  OPTION_WHOLE(struct command, round_ms, 1, ROUND_MS_MAX) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

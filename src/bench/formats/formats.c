@@ -256,11 +256,12 @@ static int run(const struct settings *s, struct bench *b)
 }
 
 static const struct option_entry table[] = {
-	{ "-n, --values N", "values per sample (8)", OPTION_WHOLE(struct settings, values, 1, 10000) },
-	{ "-t, --time S", "seconds per format and direction (0.3)",
+	{ "-n, --values N: values per sample (8)",
+	  OPTION_WHOLE(struct settings, values, 1, 10000) },
+	{ "-t, --time S: seconds per format and direction (0.3)",
 	  OPTION_REAL(struct settings, seconds, 1e-9, 1e9) },
-	{ "--json", "figures as JSON", OPTION_FLAG(struct settings, json) },
-	{ .form = NULL },
+	{ "--json: figures as JSON", OPTION_FLAG(struct settings, json) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

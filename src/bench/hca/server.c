@@ -140,15 +140,15 @@ static int accept_clients(const struct server *sv, int listener)
 }
 
 static const struct option_entry table[] = {
-	{ "--server", "receive and answer", OPTION_FLAG(struct server, serve) },
-	{ "--listen ADDRESS", "[HOST][:PORT], address and TCP port of the control connection (all, "
+	{ "--server: receive and answer", OPTION_FLAG(struct server, serve) },
+	{ "--listen ADDRESS: [HOST][:PORT], address and TCP port of the control connection (all, "
 	  HCA_PORT ")", OPTION_TEXT(struct server, listen) },
-	{ "--device NAME", "the adapter (soft0)", OPTION_TEXT(struct server, device) },
-	{ "--address IP", "of connection management (that of the control connection)",
+	{ "--device NAME: the adapter (soft0)", OPTION_TEXT(struct server, device) },
+	{ "--address IP: of connection management (that of the control connection)",
 	  OPTION_TEXT(struct server, address) },
-	{ "--cpu N", "on which to run", OPTION_WHOLE(struct server, cpu, 0, CPU_SETSIZE - 1) },
-	{ "--once", "end after one case", OPTION_FLAG(struct server, once) },
-	{ .form = NULL },
+	{ "--cpu N: on which to run", OPTION_WHOLE(struct server, cpu, 0, CPU_SETSIZE - 1) },
+	{ "--once: end after one case", OPTION_FLAG(struct server, once) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

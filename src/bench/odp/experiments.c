@@ -51,13 +51,14 @@ static void print_experiments(void)
 }
 
 static const struct option_entry table[] = {
-	{ "--experiment NAME", "the experiment, or all", OPTION_TEXT(struct asked, experiment) },
-	{ "--scale X", "X times as many requests as the source in flood, writes and mitigations (0.25)",
+	{ "--experiment NAME: the experiment, or all", OPTION_TEXT(struct asked, experiment) },
+	{ "--scale X: X times as many requests as the source in flood, writes and mitigations "
+	  "(0.25)",
 	  OPTION_REAL(struct asked, scale, 0.01, 1) },
-	{ "--trials N", "runs of each point of the damming windows (10)",
+	{ "--trials N: runs of each point of the damming windows (10)",
 	  OPTION_WHOLE(struct asked, trials, 1, 100) },
-	{ "-j, --json", "an array of rows", OPTION_FLAG(struct asked, json) },
-	{ .form = NULL },
+	{ "-j, --json: an array of rows", OPTION_FLAG(struct asked, json) },
+	{ .text = NULL },
 };
 
 static const struct options options = {

@@ -44,17 +44,20 @@ static bool is_stopped(void)
 }
 
 static const struct option_entry table[] = {
-	{ "-o, --out FILE", "write FILE; default DIR/report.html, report.html of two runs and of files; - is standard output",
+	{ "-o, --out FILE: write FILE; default DIR/report.html, report.html of two runs and of "
+	  "files; - is standard output",
 	  OPTION_TEXT(struct settings, out) },
-	{ "-r, --recording", "the arguments are recordings, whatever they look like: written by a node of type file, or by the hook stats in its format json",
+	{ "-r, --recording: the arguments are recordings, whatever they look like: written by a "
+	  "node of type file, or by the hook stats in its format json",
 	  OPTION_FLAG(struct settings, forced) },
-	{ "-f, --format FMT", "format of recordings: villas.human, csv ... or {\"type\": \"csv\", ...}; default by the file's name",
+	{ "-f, --format FMT: format of recordings: villas.human, csv ... or {\"type\": \"csv\", "
+	  "...}; default by the file's name",
 	  OPTION_TEXT(struct settings, format) },
-	{ "-t, --types TYPES", "types of their values, such as 12f3i; default floats",
+	{ "-t, --types TYPES: types of their values, such as 12f3i; default floats",
 	  OPTION_TEXT(struct settings, types) },
-	{ "-l, --limit US", "of recordings: latencies above it are counted, in microseconds; 50",
+	{ "-l, --limit US: of recordings: latencies above it are counted, in microseconds; 50",
 	  OPTION_REAL(struct settings, limit_us, 0.001, 1e9) },
-	{ .form = NULL },
+	{ .text = NULL },
 };
 
 static const struct options options = {

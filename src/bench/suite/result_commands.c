@@ -172,8 +172,8 @@ struct asked {
 };
 
 static const struct option_entry compare_option_table[] = {
-	{ "-j, --json", "one JSON object", OPTION_FLAG(struct asked, json) },
-	{ .form = NULL },
+	{ "-j, --json: one JSON object", OPTION_FLAG(struct asked, json) },
+	{ .text = NULL },
 };
 
 static const struct options compare_options = {
@@ -200,8 +200,9 @@ int bench_compare_main(int argc, char **argv)
 }
 
 static const struct option_entry shapes_option_table[] = {
-	{ "-j, --json", "an object, as verdicts.json in the folder", OPTION_FLAG(struct asked, json) },
-	{ .form = NULL },
+	{ "-j, --json: an object, as verdicts.json in the folder",
+	  OPTION_FLAG(struct asked, json) },
+	{ .text = NULL },
 };
 
 static const struct options shapes_options = {

@@ -59,22 +59,25 @@ static int take_parameter(const struct option_given *g)
 
 #define RUN struct run_options
 static const struct option_entry table[] = {
-	{ "-o, --out DIR", "the folder (busbar-SUITE-DATE-TIME)", OPTION_TEXT(RUN, out) },
-	{ "-r, --resume", "measure the cases that the folder lacks", OPTION_FLAG(RUN, resume) },
-	{ "-s, --scale X", "X times as many samples (1)", OPTION_REAL(RUN, runner.scale, 1e-9, 1e6) },
-	{ "-c, --ci", "as few samples as the suite has for a short run", OPTION_FLAG(RUN, runner.ci) },
-	{ "-k, --only PATTERN", "cases whose id or scenario is like that ('A?_RC*')",
+	{ "-o, --out DIR: the folder (busbar-SUITE-DATE-TIME)", OPTION_TEXT(RUN, out) },
+	{ "-r, --resume: measure the cases that the folder lacks", OPTION_FLAG(RUN, resume) },
+	{ "-s, --scale X: X times as many samples (1)", OPTION_REAL(RUN, runner.scale, 1e-9, 1e6) },
+	{ "-c, --ci: as few samples as the suite has for a short run",
+	  OPTION_FLAG(RUN, runner.ci) },
+	{ "-k, --only PATTERN: cases whose id or scenario is like that ('A?_RC*')",
 	  OPTION_TEXT(RUN, runner.only) },
-	{ "-d, --device NAME", "the adapter of all cases that use one",
+	{ "-d, --device NAME: the adapter of all cases that use one",
 	  OPTION_CALL(take_parameter, "device") },
-	{ "--set KEY=VALUE...", "a parameter of all cases that have it, in the place of the suite's",
+	{ "--set KEY=VALUE...: a parameter of all cases that have it, in the place of the suite's",
 	  OPTION_CALL(take_parameter, NULL) },
-	{ "--cpus A,B", "the processors of all cases", OPTION_CALL(take_parameter, "cpus") },
-	{ "--priority N", "SCHED_FIFO priority of all cases", OPTION_CALL(take_parameter, "priority") },
-	{ "-l, --list", "show the cases and do not measure", OPTION_FLAG(RUN, list) },
-	{ "--no-csv", "no raw.csv beside raw.bin", OPTION_FLAG(RUN, no_csv) },
-	{ "--no-floor", "do not measure the machine's floor first (4 s)", OPTION_FLAG(RUN, no_floor) },
-	{ .form = NULL },
+	{ "--cpus A,B: the processors of all cases", OPTION_CALL(take_parameter, "cpus") },
+	{ "--priority N: SCHED_FIFO priority of all cases",
+	  OPTION_CALL(take_parameter, "priority") },
+	{ "-l, --list: show the cases and do not measure", OPTION_FLAG(RUN, list) },
+	{ "--no-csv: no raw.csv beside raw.bin", OPTION_FLAG(RUN, no_csv) },
+	{ "--no-floor: do not measure the machine's floor first (4 s)",
+	  OPTION_FLAG(RUN, no_floor) },
+	{ .text = NULL },
 };
 
 static const struct options command_options = {

@@ -204,7 +204,7 @@ static int peers_with(const char *network, const char *address)
 	assert_int_equal(config_load_text("peers", "a = 1;", 6, &c), 0);
 	snprintf(host, sizeof(host), strchr(address, ':') ? "[%s]:1" : "%s:1", address);
 	assert_int_equal(socket_address_resolve(LAYER_TCP_CLIENT, host, AF_UNSPEC, &from, why), 0);
-	ret = peers_parse(&p, c, config_root(c), list) ? -1 : peers_have(&p, &from);
+	ret = peers_parse(&p, c, config_root(c), list) ? -1 : peers_have(&p, &from.sa);
 	peers_free(&p);
 	config_destroy(c);
 	json_decref(list);
