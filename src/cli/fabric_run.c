@@ -17,29 +17,37 @@
 #include "util/log.h"
 #include "util/options.h"
 
-#define USERS_MAX 32
+#define USERS_MAX 1024
 #define LATENCY_NS_MAX 1000000000u
 #define BUFFER_KIB_MAX 65536u
 
 struct run_options {
 	struct serve_settings set;
-	uid_t users[USERS_MAX];
+	struct serve_user users[USERS_MAX];
 	unsigned buffer_kib;
 };
 
+/* USER or USER@HOST. */
 static int take_user(const struct option_given *g)
 {
-	const struct passwd *pw = getpwnam(g->value);
+	const char *at = strrchr(g->value, '@');
+	size_t length = at ? (size_t)(at - g->value) : strlen(g->value);
 	struct run_options *o = g->to;
+	const struct passwd *pw;
+	char name[64], *end;
 	uint64_t number;
-	char *end;
 
 	if (o->set.user_count == USERS_MAX)
-		return options_refuse(g, "up to %d users can be named", USERS_MAX);
-	number = pw ? pw->pw_uid : strtoull(g->value, &end, 10);
-	if (!pw && (*g->value < '0' || *g->value > '9' || *end || number >= UINT32_MAX))
+		return options_refuse(g, "up to %d can be named", USERS_MAX);
+	if (length >= sizeof(name) || (at && !at[1]))
+		return options_refuse(g, "expected USER or USER@HOST");
+	memcpy(name, g->value, length);
+	name[length] = 0;
+	pw = getpwnam(name);
+	number = pw ? pw->pw_uid : strtoull(name, &end, 10);
+	if (!pw && (*name < '0' || *name > '9' || *end || number >= UINT32_MAX))
 		return options_refuse(g, "expected the name or the number of a user");
-	o->users[o->set.user_count++] = (uid_t)number;
+	o->users[o->set.user_count++] = (struct serve_user){ (uid_t)number, at ? at + 1 : NULL };
 	return OPTIONS_GO_ON;
 }
 
@@ -62,7 +70,8 @@ static const struct option_entry table[] = {
 			    "plugged in does that (auto)", OPTION_CHOICE(struct run_options, set.manager) },
 	{ "--seed N: of random numbers, for bit errors (1)",
 	  OPTION_WHOLE(struct run_options, set.seed, 0, INFINITY) },
-	{ "--allow-user USER...: may plug in, besides root and our own", OPTION_CALL(take_user, NULL) },
+	{ "--allow-user USER[@HOST]...: may plug in, at HOST or at all, besides root and our own",
+	  OPTION_CALL(take_user, NULL) },
 	{ "--latency NS: of a switch (200)",
 	  OPTION_WHOLE(struct run_options, set.switch_latency_ns, 0, LATENCY_NS_MAX) },
 	{ "--lanes N: data lanes of each port: 1, 2, 4, 8 or 15 (8)",

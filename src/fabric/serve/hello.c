@@ -12,13 +12,20 @@
 #include "util/log.h"
 #include "util/user.h"
 
-static bool may_plug_in(const struct serve *s, uid_t uid)
+/* `h` NULL: at any host. */
+static bool may_plug_in(const struct serve *s, uid_t uid, const struct serve_host *h)
 {
+	unsigned port;
+
 	if (user_is_ours_or_root(uid))
 		return true;
-	for (unsigned i = 0; i < s->set.user_count; i++)
-		if (s->set.users[i] == uid && user_is_known(uid))
+	for (unsigned i = 0; i < s->set.user_count; i++) {
+		const struct serve_user *u = &s->set.users[i];
+
+		if (u->uid == uid && user_is_known(uid) &&
+		    (!h || !u->host || serve_nodes_find(s, u->host, &port) == h->node))
 			return true;
+	}
 	return false;
 }
 
@@ -31,7 +38,7 @@ void serve_hello_peer(struct serve_client *c)
 		return;
 	c->pid = peer.pid;
 	c->uid = peer.uid;
-	c->may_plug_in = may_plug_in(c->serve, peer.uid);
+	c->may_plug_in = may_plug_in(c->serve, peer.uid, NULL);
 	c->may_change = user_is_ours_or_root(peer.uid);
 }
 
@@ -80,6 +87,11 @@ static void plug_in(struct serve_client *c, struct serve_host *h)
 {
 	struct plug_welcome w = describe(c->serve, h);
 
+	if (!may_plug_in(c->serve, c->uid, h)) {
+		serve_out_refuse(c, -EACCES, "user %u may not plug into the host '%s' of the fabric '%s'",
+				 (unsigned)c->uid, w.description, c->serve->set.name);
+		return;
+	}
 	if (h->client_count >= SERVE_CLIENTS_OF_HOST_MAX) {
 		serve_out_refuse(c, -EUSERS, "%d processes are plugged into this host, more are not permitted",
 				 SERVE_CLIENTS_OF_HOST_MAX);

@@ -341,6 +341,26 @@ static int open_descriptors(struct serve *s)
 	return ret ? ret : open_listener(s);
 }
 
+static int check_users(const struct serve *s)
+{
+	for (unsigned i = 0; i < s->set.user_count; i++) {
+		const char *host = s->set.users[i].host;
+		uint32_t node;
+		unsigned port;
+		char hint[128];
+
+		if (!host)
+			continue;
+		node = serve_nodes_find(s, host, &port);
+		if (node != TOPOLOGY_NONE && s->topology->nodes[node].kind == TOPOLOGY_HCA && !port)
+			continue;
+		log_error("user %u: the fabric has no host '%s'%s", (unsigned)s->set.users[i].uid, host,
+			  serve_nodes_hint(s, host, TOPOLOGY_HCA, hint, sizeof(hint)));
+		return -ENODEV;
+	}
+	return 0;
+}
+
 int serve_open(const struct serve_settings *settings, struct serve **out)
 {
 	struct serve *s = calloc(1, sizeof(*s));
@@ -367,6 +387,8 @@ int serve_open(const struct serve_settings *settings, struct serve **out)
 	ret = serve_build(s, &ops);
 	if (!ret)
 		ret = serve_nodes_open(s);
+	if (!ret)
+		ret = check_users(s);
 	if (!ret && s->set.manager)
 		ret = serve_manager_open(s, &s->manager);
 	if (!ret)

@@ -19,11 +19,17 @@ struct serve;
 struct serve_settings;
 struct topology;
 
+/* Another user whose processes may plug in. */
+struct serve_user {
+	uid_t uid;
+	const char *host; /* at this host; NULL: at all */
+};
+
 struct serve_settings {
 	const char *name;            /* of the fabric: clients find it by this */
 	const struct topology *topology; /* borrowed */
 	uint64_t seed;               /* of the engine's random numbers */
-	const uid_t *users;          /* that may plug in, besides our own and root */
+	const struct serve_user *users; /* that may plug in, besides our own and root */
 	unsigned user_count;
 	bool manager;                /* LIDs and tables are set by the process itself */
 	void (*ready)(const struct serve_settings *settings); /* clients can connect, and with
@@ -36,7 +42,7 @@ struct serve_settings {
 };
 
 /* A fabric whose socket listens. 0 with *out, or a negative errno, logged: -EADDRINUSE: one of that name
- * runs already. */
+ * runs already; -ENODEV: a user's host is not in the topology. */
 int serve_open(const struct serve_settings *settings, struct serve **out);
 /* Ends all connections. */
 void serve_close(struct serve *s);

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from plugged import (ASK, CONTROL, Client, DONE, Fabric, HELLO, JOIN, MANAGEMENT, PATIENCE_S, QP_OPEN, REFUSED, Refused,
                      VERBS, check, mad, packet, payload)
 
-STRANGER, FRIEND = 12345, 12346
+STRANGER, FRIEND, GUEST = 12345, 12346, 12347
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 
@@ -194,8 +194,8 @@ def random_ends(fabric, witnesses):
     witnesses.look("a hundred and fifty have ended")
 
 
-def plugs_in(fabric):
-    Client(fabric, "host-3")
+def plugs_in(fabric, host="host-3"):
+    Client(fabric, host)
     return 0
 
 
@@ -253,6 +253,9 @@ def other_users(fabric):
     crowd_of_strangers(fabric)
     check(as_user(STRANGER, fabric) == errno.EACCES, "another user is refused")
     check(as_user(FRIEND, fabric) == 0, "one that --allow-user names is not")
+    check(as_user(GUEST, fabric) == 0, "one that it names for a host is not, there")
+    check(as_user(GUEST, fabric, lambda f: plugs_in(f, "host-2")) == errno.EACCES,
+          "one that it names for a host is refused at another one")
     check(as_user(FRIEND, fabric, lambda f: ask(f, b"show")) == 0, "it may look at the fabric")
     for line in (b"cut host-1:1", b"join host-1", b"fail switch-1", b"stop"):
         check(as_user(FRIEND, fabric, lambda f, line=line: ask(f, line)) == errno.EPERM, "but not %s" % line.decode())
@@ -281,7 +284,7 @@ def idle(fabric):
 
 def main():
     print("seed", SEED, flush=True)
-    with Fabric("single:6", "--allow-user", str(FRIEND)) as fabric:
+    with Fabric("single:6", "--allow-user", str(FRIEND), "--allow-user", "%d@host-3" % GUEST) as fabric:
         witnesses = Witnesses(fabric)
         witnesses.look("at the start")
         for attack in (silent_and_nonsense, never_reads, floods, asks_without_reading, too_many,
