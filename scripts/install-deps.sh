@@ -28,9 +28,9 @@ module_packages="liblua5.4-dev libssl-dev systemtap-sdt-dev libzmq3-dev libnng-d
 ci_packages="clang qemu-system-x86 abigail-tools"
 # The same, but not every system has them; the servers are no part of "test", because Debian
 # starts them where they are installed, some of them for the network.
-ci_wanted="tshark redis-server memcached nginx mosquitto rabbitmq-server influxdb nats-server kcat
+ci_wanted="tshark redis-server memcached nginx mosquitto mosquitto-clients rabbitmq-server influxdb nats-server kcat
 	libmosquitto-dev libnats-dev nng-utils nanomsg-utils python3-zmq python3-scapy
-	nftables python3-pymodbus
+	nftables python3-pymodbus python3-serial-asyncio
 	can-utils python3-can
 	mbpoll opensm libibmad-dev"
 

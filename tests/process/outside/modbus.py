@@ -626,7 +626,7 @@ StartTcpServer(context=ModbusServerContext(slaves={7: store}, single=False), add
 
 def stranger(kind):
     """The server of pymodbus."""
-    if subprocess.run([PYTHON, "-c", "import pymodbus"], capture_output=True).returncode:
+    if subprocess.run([PYTHON, "-c", "import pymodbus.server"], capture_output=True).returncode:
         print("not tried: python3-pymodbus is not installed")
         return
     kind.argv = lambda tls, password: [PYTHON, "-c", STRANGER]

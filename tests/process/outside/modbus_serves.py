@@ -298,7 +298,7 @@ c.close()
 
 def strangers(folder):
     """pymodbus and mbpoll as clients, and Wireshark reads what is said."""
-    if not shutil.which("mbpoll") or subprocess.run([PYTHON, "-c", "import pymodbus"], capture_output=True).returncode:
+    if not shutil.which("mbpoll") or subprocess.run([PYTHON, "-c", "import pymodbus.client"], capture_output=True).returncode:
         servers.skip("mbpoll and python3-pymodbus are not there")
     capture = Capture(folder + "/packets")
     capture.start()
