@@ -99,9 +99,14 @@ void turn_withdraw_from_spinners(struct turn *t)
 	}
 }
 
+bool turn_is_offered_to_spinners(void)
+{
+	return atomic_load_explicit(&offered_count, memory_order_relaxed);
+}
+
 bool turn_run_offered(void)
 {
-	if (likely(!atomic_load_explicit(&offered_count, memory_order_relaxed)))
+	if (likely(!turn_is_offered_to_spinners()))
 		return false;
 	for (size_t i = 0; i < OFFERED_MAX; i++)
 		turn_run(&offered[i]);

@@ -70,6 +70,8 @@ bool turn_run(struct turn_slot *slot);
  */
 bool turn_offer_to_spinners(struct turn *t);
 void turn_withdraw_from_spinners(struct turn *t);
+/* Does any thread rely on spinning ones? */
+bool turn_is_offered_to_spinners(void);
 /* A thread that spins calls this to run the offered turns. Cheap when there are none;
  * false then. */
 bool turn_run_offered(void);

@@ -20,6 +20,13 @@
 /* An arrival is waited for so long before and after its time at most: of ten a second
  * that takes less than a hundredth of a processor. */
 #define AROUND_MOST_NS UINT64_C(400000)
+/* So many sleeps show how late they end. Until then one is tried behind so many arrivals, and where
+ * that was too late to be of use, behind so many. */
+#define SLEEPS_ENOUGH 8
+#define ARRIVALS_BETWEEN 16
+#define ARRIVALS_BETWEEN_VAIN 2048
+/* Between the end of a sleep and the arrival, besides what was measured. */
+#define AWAKE_NS UINT64_C(3000)
 /* Between two looks of a spin: more, and another thread had the processor for a time
  * slice. Shorter times are those of threads that wake up, do a little and sleep again;
  * the kernel lets them go before one that spins, which does them no harm. */
@@ -144,6 +151,7 @@ void waiting_arrived(struct waiting *w, uint64_t now_ns)
 	/* What came while others had the processor is found before the next look. */
 	account_away(w, now_ns);
 	w->last_ns = now_ns;
+	w->arrivals++;
 	w->looked_ns = 0;
 	if (first)
 		return;
@@ -165,6 +173,34 @@ void waiting_arrived(struct waiting *w, uint64_t now_ns)
 	w->deviation_ns = towards(w->deviation_ns, off);
 }
 
+void waiting_woke(struct waiting *w, uint64_t until_ns, uint64_t now_ns)
+{
+	uint64_t late = now_ns - until_ns;
+
+	w->arrivals = 0;
+	if (now_ns < until_ns)
+		return;
+	if (!w->sleeps) {
+		w->late_ns = late;
+		w->late_deviation_ns = late / 2;
+	}
+	w->sleeps = MIN(w->sleeps + 1, (unsigned)SLEEPS_ENOUGH);
+	w->late_deviation_ns = towards(w->late_deviation_ns, distance(late, w->late_ns));
+	w->late_ns = towards(w->late_ns, late);
+}
+
+/* Until when a reader sleeps whose samples are close together; a time that has passed: not. */
+static uint64_t near_sleep(const struct waiting *w)
+{
+	uint64_t before = w->late_ns + 4 * w->late_deviation_ns + 2 * w->deviation_ns + AWAKE_NS;
+
+	if (w->sleeps == SLEEPS_ENOUGH && before <= w->interval_ns / 2)
+		return w->last_ns + w->interval_ns - before;
+	if (w->arrivals >= (w->sleeps < SLEEPS_ENOUGH ? ARRIVALS_BETWEEN : ARRIVALS_BETWEEN_VAIN))
+		return w->last_ns + w->interval_ns / 8;
+	return 0;
+}
+
 bool waiting_is_banned(uint64_t now_ns)
 {
 	return now_ns < atomic_load_explicit(&process.ban_end_ns,
@@ -181,7 +217,7 @@ uint64_t waiting_plan(const struct waiting *w, uint64_t now_ns)
 		return WAITING_FOREVER;
 	if (w->interval_ns <= WAITING_NEAR_NS) {
 		/* One that was left out does not end the spin. */
-		from = 0;
+		from = near_sleep(w);
 		until = due + w->interval_ns + margin(w);
 	} else if (WAITING_MARGIN_NS + 2 * w->deviation_ns <= most) {
 		from = due - around;

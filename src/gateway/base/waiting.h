@@ -7,8 +7,9 @@
  * A processor that sleeps deeply takes 15 to 50 us to wake up, and a reader that is
  * woken for each sample is late by that. A reader whose samples come regularly
  * knows when the next one is due: it sleeps until a little before, and then spins.
- * Where the samples are too close together for a sleep, it spins all the time. A
- * reader sleeps until it is woken when
+ * Where the samples are close together, it measures how late its sleeps end here, by a
+ * short one now and then. If half of the interval is time enough to wake up, it sleeps in the
+ * other half; otherwise it spins all the time. A reader sleeps until it is woken when
  *
  * - its samples come too irregularly to predict the next one, or the next one is
  *   overdue;
@@ -30,7 +31,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A reader whose mean interval is at most this does not sleep between samples. */
+/* A reader whose mean interval is at most this sleeps between samples only for times that it has
+ * found to be safe. */
 #define WAITING_NEAR_NS UINT64_C(500000)
 /* A sleep ends so long before the next sample is due, so that there is time for the
  * processor to wake up. */
@@ -46,6 +48,11 @@ struct waiting {
 	uint64_t interval_ns;   /* mean of the last ones; 0: unknown */
 	uint64_t deviation_ns;  /* mean distance of an interval from that */
 	unsigned trust;         /* arrivals that came as predicted, net; at most 16 */
+	/* Of sleeps that were to end at a time. */
+	uint64_t late_ns;       /* how late they ended: mean */
+	uint64_t late_deviation_ns; /* mean distance from that */
+	unsigned sleeps;        /* how many; at most 8 */
+	unsigned arrivals;      /* since the last one */
 	uint64_t looked_ns;     /* the last look of a spin; 0: it does not spin */
 	uint64_t away_ns;       /* time of the spin that other threads had lately */
 	bool counted;           /* among the spinning threads of the process */
@@ -54,6 +61,10 @@ struct waiting {
 
 /* Records that samples have come at `now_ns`. */
 void waiting_arrived(struct waiting *w, uint64_t now_ns);
+
+/* Records the end of a sleep that waiting_plan() had planned until `until_ns`; earlier, if samples
+ * came. */
+void waiting_woke(struct waiting *w, uint64_t until_ns, uint64_t now_ns);
 
 /* Returns 0: spin; WAITING_FOREVER: sleep until woken; any other time: sleep until
  * then at most. */

@@ -450,6 +450,9 @@ static void wait_awaited(struct path_source *s)
 	uint64_t until = carried ? WAITING_FOREVER :
 				   waiting_plan(&s->waiting, now);
 
+	/* Others rely on it to spin. */
+	if (until && until != WAITING_FOREVER && s->waiting.counted && turn_is_offered_to_spinners())
+		until = 0;
 	/* Another one may spin no more meanwhile. */
 	if (!until && path_carry_is_better(p, &s->waiting) && be_carried(s))
 		return;
@@ -472,6 +475,8 @@ static void wait_awaited(struct path_source *s)
 	if (p->may_be_carried)
 		turn_open(&p->turn);
 	s->node->type->sleep(s->node, until ? until : WAITING_FOREVER);
+	if (until && until != WAITING_FOREVER)
+		waiting_woke(&s->waiting, until, clock_now_ns());
 	if (p->may_be_carried)
 		turn_close(&p->turn);
 	gate_leave(&s->node->in.gate);

@@ -108,7 +108,8 @@ def both_ways(folder, cable):
     live.terminate()
     check(live.wait(30) == 0, "recording ends well")
     times = compare(os.path.join(folder, "live.cff"), "the record from the interface")
-    check(abs(times[0] - round(times[0])) < 1e-6, "the first sample is of a full second: %r" % times[0])
+    # It says when it left, which another program may have delayed.
+    check(abs(times[0] - round(times[0])) < 0.05, "the first sample is of a full second: %r" % times[0])
 
     capture = os.path.join(folder, "capture.pcap")
     # Something else between them.

@@ -60,11 +60,57 @@ static void who_knows_nothing_sleeps_until_woken(void **state)
 	assert_true(waiting_plan(&w, now) == WAITING_FOREVER);
 }
 
+/* Samples `interval` apart; the sleeps that are planned end `late` behind their time. How many there
+ * were; *awake: how long before the last sample the last one ended, 0: behind it. */
+static unsigned sleep_between(struct waiting *w, unsigned times, uint64_t interval, uint64_t late,
+			      uint64_t *awake)
+{
+	unsigned slept = 0;
+
+	*awake = 0;
+	for (unsigned i = 0; i < times; i++) {
+		uint64_t until = waiting_plan(w, now + US), due = now + interval;
+
+		if (until && until != WAITING_FOREVER) {
+			slept++;
+			/* A sample ends it, too. */
+			waiting_woke(w, until, until + late < due ? until + late : due);
+			*awake = until + late < due ? due - until - late : 0;
+		}
+		now = due;
+		waiting_arrived(w, now);
+	}
+	return slept;
+}
+
+static void a_dense_stream_is_slept_over_where_sleeps_end_in_time(void **state)
+{
+	struct waiting w = { 0 };
+	uint64_t awake;
+
+	/* At first it is measured. */
+	assert_in_range(sleep_between(&w, 160, 100 * US, 15 * US, &awake), 7, 50);
+	assert_in_range(sleep_between(&w, 1000, 100 * US, 15 * US, &awake), 1000, 1000);
+	assert_in_range(awake, 2 * US, 15 * US);
+	/* Sleeps end later and later. */
+	for (uint64_t late = 15; late < 80; late++)
+		sleep_between(&w, 10, 100 * US, late * US, &awake);
+	assert_in_range(sleep_between(&w, 4096, 100 * US, 80 * US, &awake), 1, 3);
+	/* As before, after a while. */
+	sleep_between(&w, 100000, 100 * US, 15 * US, &awake);
+	assert_in_range(sleep_between(&w, 1000, 100 * US, 15 * US, &awake), 1000, 1000);
+	/* Too dense. */
+	sleep_between(&w, 1000, 20 * US, 15 * US, &awake);
+	assert_in_range(sleep_between(&w, 4096, 20 * US, 15 * US, &awake), 1, 3);
+}
+
 static void a_dense_stream_is_spun_over_until_it_stops(void **state)
 {
 	struct waiting w = { 0 };
 
 	arrive(&w, 20, 100 * US, 20 * US);
+	for (unsigned i = 0; i < 8; i++)
+		waiting_woke(&w, now, now + 90 * US);
 	assert_true(waiting_plan(&w, now + 1) == 0);
 	assert_true(waiting_plan(&w, now + 150 * US) == 0);
 	assert_true(waiting_plan(&w, now + 2 * MS) == WAITING_FOREVER);
@@ -391,6 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(who_knows_nothing_sleeps_until_woken, begin),
+		cmocka_unit_test_setup(a_dense_stream_is_slept_over_where_sleeps_end_in_time, begin),
 		cmocka_unit_test_setup(a_dense_stream_is_spun_over_until_it_stops, begin),
 		cmocka_unit_test_setup(a_slow_regular_stream_is_slept_over_until_shortly_before, begin),
 		cmocka_unit_test_setup(ten_a_second_take_less_than_one_per_cent, begin),
