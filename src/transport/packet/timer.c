@@ -46,7 +46,8 @@ void packet_expired(struct hca_qp *qp)
 		now = packet_now_ns();
 		done = rc_timer(&pq->requester, now);
 		packet_count_repeated(pq, next, PACKET_TIMEOUT);
-		packet_finish(pq, done);
+		if (!packet_late_until_ns(pq))
+			packet_finish(pq, done);
 		hca_sq_run(qp);
 	}
 	hca_unlock(&qp->sq_lock);

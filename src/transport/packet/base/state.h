@@ -51,7 +51,7 @@ struct packet_qp {
 	uint64_t look_since_ns;
 	bool polled;            /* a poll sends entries that wait */
 	/* UC: the completion of what has left waits for an answer of the peer (late.c). */
-	uint64_t late_until_ns; /* 0: none waits */
+	_Atomic uint64_t late_until_ns; /* 0: none waits; read under the other lock, too */
 	struct work_done late;
 	unsigned heard;         /* `requests` when the last message left */
 	unsigned answered;      /* so many messages in a row, before that one */
@@ -115,6 +115,9 @@ static inline bool packet_receives(const struct hca_qp *qp)
 /* The requester's turn comes with the next poll: the carrier has no room, or more messages are to
  * leave with its next one. sq_lock is held. */
 void packet_wait(struct packet_qp *pq);
+/* A request of UC has come, for which a completion may wait (requester/late.c). receive_lock is
+ * held. */
+void packet_heard(struct packet_qp *pq);
 /* The responder owes an answer. receive_lock is held. */
 void packet_owes(struct packet_qp *pq);
 /* Takes the queue pair out of both lists. receive_lock is held. */

@@ -10,15 +10,15 @@
 #include "hca/run/elide.h"
 #include "transport/packet/requester/requester.h"
 
-#define ANSWERED_LEAST 8u /* messages in a row; each wait in vain doubles it */
+#define ANSWERED_LEAST 8u /* messages in a row; each wait in vain but the first doubles it */
 #define VAIN_MOST 7u
 /* The first answers come late: the peer's progress thread takes the messages in. */
-#define LATE_NS 1000000u
+#define LATE_NS 2000000u
 
-bool packet_completes_late(struct packet_qp *pq, struct work_done done, uint64_t now_ns)
+bool packet_completes_late(struct packet_qp *pq, struct work_done done, unsigned requests,
+			   uint64_t now_ns)
 {
 	const struct hca_sq *sq = &pq->qp->sq;
-	const unsigned requests = atomic_load_explicit(&pq->requests, memory_order_relaxed);
 
 	if (done.upto == pq->completed) /* a part of a message */
 		return false;
@@ -29,30 +29,35 @@ bool packet_completes_late(struct packet_qp *pq, struct work_done done, uint64_t
 	    sq->head - sq->tail != 1 || !hca_self.depth)
 		return false;
 	pq->late = done;
-	pq->late_until_ns = now_ns + LATE_NS;
-	packet_wait(pq);
-	return true;
+	atomic_store(&pq->late_until_ns, now_ns + LATE_NS);
+	/* The answer may be here already. One that comes after this check finds that it is awaited
+	 * (packet_heard()). */
+	if (atomic_load(&pq->requests) == requests)
+		return true;
+	atomic_store(&pq->late_until_ns, 0);
+	return false;
 }
 
 bool packet_complete_late(struct packet_qp *pq)
 {
+	const uint64_t until_ns = packet_late_until_ns(pq);
 	const struct hca_sq *sq = &pq->qp->sq;
 	bool heard;
 
-	if (likely(!pq->late_until_ns))
+	if (likely(!until_ns))
 		return true;
 	heard = atomic_load_explicit(&pq->requests, memory_order_relaxed) != pq->heard;
-	if (!heard && sq->head - sq->tail == 1 && packet_now_ns() < pq->late_until_ns) {
-		packet_wait(pq);
+	if (!heard && sq->head - sq->tail == 1 && packet_now_ns() < until_ns)
 		return true;
-	}
 	if (heard) {
 		pq->vain = 0;
 	} else {
+		/* Once says little: the peer's threads may have had no processor. */
+		if (pq->vain)
+			pq->answered = 0;
 		pq->vain = (uint8_t)MIN(pq->vain + 1u, VAIN_MOST);
-		pq->answered = 0;
 	}
-	pq->late_until_ns = 0;
+	atomic_store(&pq->late_until_ns, 0);
 	return packet_finish(pq, pq->late);
 }
 
@@ -60,8 +65,8 @@ void packet_failed(struct hca_qp *qp)
 {
 	struct packet_qp *pq = packet_part(qp)->state;
 
-	if (!pq || !pq->late_until_ns)
+	if (!pq || !packet_late_until_ns(pq))
 		return;
-	pq->late_until_ns = 0;
+	atomic_store(&pq->late_until_ns, 0);
 	packet_finish(pq, pq->late);
 }

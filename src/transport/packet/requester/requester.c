@@ -68,7 +68,7 @@ void packet_requester_open(struct packet_qp *pq, uint32_t psn)
 	pq->epoch = pq->qp->tx_epoch;
 	pq->completed = 0;
 	pq->gone_back = 0;
-	pq->late_until_ns = 0;
+	atomic_store_explicit(&pq->late_until_ns, 0, memory_order_relaxed);
 	pq->answered = 0;
 }
 
@@ -82,10 +82,13 @@ void packet_settle(struct packet_qp *pq)
 
 void packet_arm(struct packet_qp *pq)
 {
+	const uint64_t late_ns = packet_late_until_ns(pq);
 	uint64_t due = rc_deadline(&pq->requester);
 
 	if (pq->look_ns && (!due || pq->look_ns < due))
 		due = pq->look_ns;
+	if (unlikely(late_ns) && (!due || late_ns < due))
+		due = late_ns;
 	if (!due || (pq->armed_ns && pq->armed_ns <= due))
 		return;
 	pq->armed_ns = due;

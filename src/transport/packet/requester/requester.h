@@ -25,9 +25,14 @@ bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
 /* ---- late.c; sq_lock is held ---- */
-/* A message of UC has left, which completes `done`. True: that waits, because an answer of the peer
- * will come soon. */
-bool packet_completes_late(struct packet_qp *pq, struct work_done done, uint64_t now_ns);
+/* A message of UC has left, which completes `done`; `requests` is pq->requests before it left. True:
+ * that waits, because an answer of the peer will come soon. */
+bool packet_completes_late(struct packet_qp *pq, struct work_done done, unsigned requests,
+			   uint64_t now_ns);
+static inline uint64_t packet_late_until_ns(const struct packet_qp *pq)
+{
+	return atomic_load_explicit(&pq->late_until_ns, memory_order_relaxed);
+}
 /* Completes what waits, if there is no more reason to wait. False: the queue pair has failed. */
 bool packet_complete_late(struct packet_qp *pq);
 /* As the entry of hca_transport_ops: what has left is complete, and is not flushed. */

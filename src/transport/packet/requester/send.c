@@ -294,6 +294,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 	struct rc_tx tx;
 
 	while (rq->next != rq->head) {
+		unsigned requests = atomic_load_explicit(&pq->requests, memory_order_relaxed);
 		int ret = send_train(pq, now_ns, &done);
 
 		if (ret == -ENOENT)
@@ -309,7 +310,7 @@ static bool send_all(struct packet_qp *pq, uint64_t now_ns)
 			return packet_finish(pq, (struct work_done){
 							 rq->tail, IBV_WC_LOC_PROT_ERR });
 		}
-		if (pq->service == PACKET_UC && packet_completes_late(pq, done, now_ns))
+		if (pq->service == PACKET_UC && packet_completes_late(pq, done, requests, now_ns))
 			continue;
 		if (!packet_finish(pq, done))
 			return false;

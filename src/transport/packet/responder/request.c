@@ -273,7 +273,7 @@ uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
 	bool moved;
 
 	if (unlikely(pq->service == PACKET_UC))
-		atomic_fetch_add_explicit(&pq->requests, 1, memory_order_relaxed);
+		packet_heard(pq);
 	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
 		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
 	rc_look(&pq->responder, &f->rc, &r.look);
