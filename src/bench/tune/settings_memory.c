@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "bench/tune/setting.h"
+#include "util/container_of.h"
 
 #define HUGE "/sys/kernel/mm/hugepages/hugepages-2048kB"
 /* The gateway's own wish when its configuration says nothing (key `hugepages`). */
 #define HUGE_WANTED 100
 #define HUGE_KB 2048
+#define PAGES_MOST (1LL << 40)
 
 /* A line "Name:   123 kB" of /proc/meminfo; -1: there is none. */
 static long long meminfo_kb(const struct tune_tree *t, const char *name)
@@ -21,13 +23,20 @@ static long long meminfo_kb(const struct tune_tree *t, const char *name)
 									      strtoll(text, NULL, 10);
 }
 
+/* A number of pages that a file says; more than there can be counts as so many. */
+static long long pages(long long n)
+{
+	return MIN(MAX(n, 0LL), PAGES_MOST);
+}
+
 static void look_hugepages(struct tune_look *l)
 {
-	long long total = strtoll(l->line, NULL, 10), spare = 0, wanted;
+	long long total = pages(strtoll(l->line, NULL, 10)), spare = 0, wanted;
 	long long memory = meminfo_kb(l->tree, "MemTotal");
 	char text[32];
 
 	tune_tree_number(l->tree, HUGE "/free_hugepages", &spare);
+	spare = pages(spare);
 	look_today(l, "%lld pages of 2 MiB, %lld of them free", total, spare);
 	wanted = total + HUGE_WANTED - spare;
 	if (spare < HUGE_WANTED && memory >= 0 && wanted * HUGE_KB > memory / 4) {
