@@ -89,7 +89,7 @@ static void plug_in(struct serve_client *c, struct serve_host *h)
 
 	if (!may_plug_in(c->serve, c->uid, h)) {
 		serve_out_refuse(c, -EACCES, "user %u may not plug into the host '%s' of the fabric '%s'",
-				 (unsigned)c->uid, w.description, c->serve->set.name);
+				 (unsigned)c->uid, c->serve->topology->nodes[h->node].id, c->serve->set.name);
 		return;
 	}
 	if (h->client_count >= SERVE_CLIENTS_OF_HOST_MAX) {

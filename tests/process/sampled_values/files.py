@@ -8,6 +8,7 @@ Environment: BUSBAR, the program.
 import json
 import math
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -108,8 +109,15 @@ def both_ways(folder, cable):
     live.terminate()
     check(live.wait(30) == 0, "recording ends well")
     times = compare(os.path.join(folder, "live.cff"), "the record from the interface")
-    # It says when it left, which another program may have delayed.
-    check(abs(times[0] - round(times[0])) < 0.05, "the first sample is of a full second: %r" % times[0])
+    # refrTm of each sample: a record has the time that the message says.
+    said = [(count, second + fraction / 2 ** 24) for _, data in frames for count, second, fraction in
+            ((struct.unpack(">H", a)[0], *struct.unpack(">II", b"%b\0%b" % (b[:4], b[4:7]))) for a, b in
+             re.findall(b"\x82\x02(..)\x83\x04....\x84\x08(.{8})", data, re.DOTALL))]
+    check(len(said) == len(times) and all(abs(a - b[1]) < 2e-6 for a, b in zip(times, said)),
+          "the record has the times of the messages: %r, %r" % (times[:3], said[:3]))
+    check(said[0][0] == 0, "the first sample is number 0 of its second, not %d" % said[0][0])
+    check(abs(times[0] - round(times[0])) < 0.5 / RATE or said[0][1] > round(times[0]),
+          "it leaves at a full second or, where another program delays it, later: %r" % times[0])
 
     capture = os.path.join(folder, "capture.pcap")
     # Something else between them.
