@@ -7,13 +7,12 @@ choose-tests.py BUILD [--seconds N] [--durations LOG] [--base COMMIT] [--seed TE
 choose-tests.py BUILD --always [--without SUITE,SUITE...] [--threads-in OTHER_BUILD]
 choose-tests.py BUILD --targets FILE
 
-Tests of tests/unit and tests/fuzz are always chosen, thorough ones without a limit alone. Of the
-others: those of the rooms
-that changed since COMMIT (tests/rooms.txt says which they are), and a quarter of the rest,
-which TEXT selects, so that a few changes in a row run all of them. When these take
-longer than N seconds together, by the durations in LOG (meson's testlog.json of another
-build), TEXT selects among them; --seconds 0 is no limit. A line on standard error gives the
-numbers.
+Tests of tests/unit and tests/fuzz are always chosen. Of the others: those of the rooms that changed
+since COMMIT (tests/rooms.txt says which they are), and a quarter of the rest, which TEXT selects, so
+that a few changes in a row run all of them. When these take longer than N seconds together, by the
+durations in LOG (meson's testlog.json of another build), TEXT selects among them; --seconds 0 is no
+limit. Thorough tests, which take minutes, are chosen without a limit alone. A line on standard error
+gives the numbers.
 
 --threads-in leaves out the tests whose program in OTHER_BUILD cannot start a thread.
 
@@ -164,11 +163,6 @@ def is_always_chosen(test):
     return folder_of(test).split("/")[0] in ALWAYS
 
 
-def is_left_to_all(test, seconds):
-    """Thorough tests of tests/unit and tests/fuzz repeat others for minutes: only without a limit."""
-    return seconds and is_always_chosen(test) and "thorough" in suites_of(test)
-
-
 def main():
     options = parse()
     if options.targets:
@@ -176,8 +170,9 @@ def main():
                       set(options.targets.read_text(encoding="utf-8").splitlines()))
         return 0
     without = set(options.without.split(",")) - {""}
-    tests = [t for t in introspect(options.build, "tests")
-             if not suites_of(t) & without and not is_left_to_all(t, options.always or options.seconds)]
+    if options.always or options.seconds:
+        without.add("thorough")
+    tests = [t for t in introspect(options.build, "tests") if not suites_of(t) & without]
     if options.threads_in:
         tests = [t for t in tests
                  if not cannot_start_threads(t, options.build, options.threads_in)]
