@@ -32,17 +32,20 @@ static int text_len(const char *reason)
 }
 
 /* What TLS says of a handshake: the library's text has numbers of OpenSSL and advice that often is
- * not to the point. True: it is in last_error. */
+ * not to the point. The text of a handshake that fails at its first step consists of the numbers
+ * and the reason. True: it is in last_error. */
 static bool note_tls(struct kafka_node *m, const char *reason)
 {
 	static const char start[] = "SSL handshake failed: ";
-	const char *tls = strstr(reason, start), *said = tls ? strstr(tls, "routines:") : NULL;
+	const char *said = strstr(reason, "SSL routines:"), *tls = strstr(reason, start);
 	int distrust = atomic_load(&m->distrust);
 
+	if (!tls && said)
+		tls = strstr(reason, "error:");
 	if (!tls)
 		return false;
 	/* routines:FUNCTION:REASON, without a function since OpenSSL 3. */
-	said = said ? strchr(said + strlen("routines:"), ':') : NULL;
+	said = said ? strchr(said + strlen("SSL routines:"), ':') : NULL;
 	said = said ? said + 1 : tls + strlen(start);
 	if (distrust && strstr(tls, "certificate verify failed"))
 		said = X509_verify_cert_error_string(distrust);
