@@ -126,20 +126,28 @@ static bool poll_locked(struct packet_port *port)
 	return moved;
 }
 
-/* The thread that holds the lock may have lost its processor, for milliseconds. */
-static void lock_to_receive(struct packet_port *port)
+/* The thread that holds the lock may have lost its processor, for milliseconds. False: the program
+ * goes on to poll. It moves what there is, and the progress thread would only take its processor. */
+static bool lock_to_receive(struct packet_port *port)
 {
 	unsigned tries = 0;
+	uint64_t polls;
 
 	if (!progress_is_self()) {
 		hca_lock(&port->receive_lock);
-		return;
+		return true;
 	}
-	while (!hca_trylock(&port->receive_lock))
-		if (++tries % TRIES_TO_REST)
+	polls = atomic_load_explicit(&hca_process.polls, memory_order_relaxed);
+	while (!hca_trylock(&port->receive_lock)) {
+		if (++tries % TRIES_TO_REST) {
 			cpu_relax();
-		else
-			hca_make_way(tries / TRIES_TO_REST);
+			continue;
+		}
+		hca_make_way(tries / TRIES_TO_REST);
+		if (atomic_load_explicit(&hca_process.polls, memory_order_relaxed) != polls)
+			return false;
+	}
+	return true;
 }
 
 /* Is another packet likely to follow the last ones soon? */
@@ -168,7 +176,8 @@ static bool linger(struct packet_port *port)
 	until_ns = packet_now_ns() + LINGER_NS;
 	for (unsigned i = 0; i < LINGER_POLLS && !moved && packet_now_ns() < until_ns; i++) {
 		cpu_relax();
-		lock_to_receive(port);
+		if (!lock_to_receive(port))
+			break;
 		moved = poll_locked(port);
 		hca_unlock(&port->receive_lock);
 	}
@@ -181,9 +190,7 @@ bool packet_poll(struct packet_port *port, bool wait)
 {
 	bool moved;
 
-	if (wait)
-		lock_to_receive(port);
-	else if (!hca_trylock(&port->receive_lock))
+	if (wait ? !lock_to_receive(port) : !hca_trylock(&port->receive_lock))
 		return false;
 	moved = poll_locked(port);
 	hca_unlock(&port->receive_lock);
@@ -248,8 +255,12 @@ void packet_on_look(struct progress_timer *t)
 	/* The program polls again. */
 	if (present && !displaced)
 		return;
-	if (!present)
+	if (!present) {
+		packet_presence_sample(port);
+		if (packet_look_in_vain(port))
+			return;
 		packet_rely(port, false);
+	}
 	for (unsigned i = 0; moved && i < POLLS_PER_LOOK; i++)
 		any |= moved = packet_poll(port, true);
 	if (present)

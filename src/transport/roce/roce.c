@@ -126,6 +126,7 @@ static void readable(uint32_t events)
 		packet_poll(&port, true);
 		return;
 	}
+	packet_presence_sample(&port);
 	for (unsigned i = 0; moved && i < POLLS_PER_EVENT; i++)
 		moved = packet_poll(&port, true);
 	if (moved)

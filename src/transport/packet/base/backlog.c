@@ -35,6 +35,8 @@ void packet_owes(struct packet_qp *pq)
 	if (pq->answering)
 		return;
 	pq->answering = true;
+	if (list_empty(&pq->port->answering))
+		atomic_store_explicit(&pq->port->owes_ns, pq->port->now_ns, memory_order_relaxed);
 	list_push(&pq->port->answering, &pq->answer_entry);
 	atomic_fetch_add(&pq->port->backlog, 1);
 }

@@ -100,18 +100,22 @@ struct packet_presence {
 	/* While not present: when the last poll was, and when the last gap ended. */
 	_Atomic uint64_t polled_ns, since_ns;
 	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
+	/* While not present: how often in succession the progress thread has found it polling. */
+	atomic_uint seen;
 	_Atomic uint64_t present_ns;  /* when it became present */
 	pthread_mutex_t lock; /* guards the members below */
-	bool glancing;        /* between the two looks of `glance` */
 	bool ran;             /* the thread had the processor when the program stopped to poll */
-	uint64_t looked_ns;   /* when the first look was */
+	uint64_t looked_ns;   /* when `glance` last saw that it polls */
 	uint64_t busy_until_ns; /* fewer looks until then: the thread has lost its processor */
-	uint64_t polls, cpu_ns; /* number of polls and time of the processor at the first look */
+	uint64_t polls, cpu_ns; /* number of polls and time of the processor then */
 	clockid_t cpu_clock;  /* of the thread that polls */
 	pid_t tid;            /* of that thread */
 	long sleeps;          /* how often that thread had slept when it became present */
 	struct progress_timer glance; /* looks whether the program still polls */
 	struct progress_timer look;   /* polls for what raises no event */
+	atomic_bool wanted; /* `look` is to poll whatever is due */
+	/* The time until `look` is doubled so often, because it came in vain so often. */
+	_Atomic uint8_t delay;
 };
 
 struct packet_port {
@@ -143,6 +147,7 @@ struct packet_port {
 	unsigned generation;                 /* grows with each opening and fork */
 	struct spin receive_lock;
 	struct list answering; /* responders that owe; receive_lock */
+	_Atomic uint64_t owes_ns; /* since when one of them has; changes under receive_lock */
 	bool no_waiting;       /* acknowledgements that may wait leave, too; receive_lock */
 	uint32_t unanswered_bytes; /* that came since the responders' last turns; receive_lock */
 	atomic_uint turn;      /* polls of the program; changes under receive_lock */
@@ -205,6 +210,8 @@ void packet_port_wake(void *arg);
 void packet_polled(struct packet_port *port);
 /* Called by a poll of the program that has moved packets. */
 void packet_moved(struct packet_port *port);
+/* Called by the progress thread before it polls in the program's place. */
+void packet_presence_sample(struct packet_port *port);
 /* Called when an event says that packets have come; locks of queue pairs may be held. True:
  * polls of the program will move them. */
 bool packet_arrives(struct packet_port *port);
@@ -217,6 +224,9 @@ bool packet_is_relied_on(const struct packet_port *port);
 /* Unless polls are relied on, the progress thread will poll when work is due that raises no
  * event. Any lock may be held. */
 void packet_look_later(struct packet_port *port);
+/* Called by `look`: is there nothing to do yet, because the program answers soon after it is asked?
+ * Then it looks again later. */
+bool packet_look_in_vain(struct packet_port *port);
 /* The progress thread polls at once. Any lock may be held. */
 void packet_look_now(struct packet_port *port);
 /* `look` polls in place of the program (poll.c). */

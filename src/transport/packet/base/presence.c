@@ -8,11 +8,16 @@
  * may *rely* on polls: nothing wakes the progress thread for packets, which costs a message
  * as much as all else does.
  *
+ * On a processor that other threads use, too, polls have gaps: the progress thread itself, interrupts
+ * and calls of the kernel make them. So a program is present as well when the progress thread, each
+ * time that it comes to poll in the program's place, finds that the program has just polled.
+ *
  * No event says that a program that is relied on stops to poll. So a timer looks at the number
- * of polls now and then, twice in GLANCE_NS: if no poll came in between, the program has left,
- * and the progress thread does what there is to do. The timer runs outside of hca_enter(), as
- * a program that polls must not have to take locks for it. The longer the program has been
- * present, the longer it probably will, and the fewer looks there are.
+ * of polls now and then: if there was none since the last look, the program has left, and the
+ * progress thread does what there is to do. The timer runs outside of hca_enter(), as a program that
+ * polls must not have to take locks for it. Each look takes the processor away from a program that
+ * shares it with the progress thread. The longer the program has been present, the longer it
+ * probably will, and the fewer looks there are.
  *
  * A program that polls may lose its processor for a time slice. It has not left then: it would poll
  * if it could.
@@ -30,21 +35,24 @@
 #define PATIENCE_NS UINT64_C(500000)
 #define PATIENCE_MOST_NS UINT64_C(32000000)
 #define PATIENCE_FADES_NS NSEC_PER_SEC
-/* The time between the two looks; that between pairs of looks is a part of the time of presence. */
-#define GLANCE_NS 30000
-#define PAUSE_NS UINT64_C(50000)
-#define PAUSE_MOST_NS UINT64_C(1000000)
+/* So many times the progress thread finds that the program polls, by PATIENCE_NS of patience. */
+#define SEEN_LEAST 8u
+/* The time between two looks: this part of the time of presence, within these limits. One call of
+ * the kernel may take half of the shortest. */
 #define PAUSE_PART 16
+#define PAUSE_NS UINT64_C(100000)
+#define PAUSE_MOST_NS UINT64_C(4000000)
+/* A program that has left, and not only waits for a processor, ran for so long without a poll. */
+#define RAN_NS 15000
 /* Time between two looks while the program has no processor. */
 #define DISPLACED_NS UINT64_C(1000000)
-/* Time between pairs of looks, for a second after that: each may cost the program its processor. */
-#define PAUSE_BUSY_NS UINT64_C(4000000)
 /* A program without a processor for so long has its work done in its place. */
 #define STAND_IN_NS UINT64_C(4000000)
 /* Time between two polls of the progress thread for work that raises no event. */
 #define LOOK_NS UINT64_C(100000)
 /* The same after such a poll: it may have left an acknowledgement to a reply of the program. */
 #define LOOK_AGAIN_NS UINT64_C(60000)
+#define DELAY_MOST 4u
 
 bool packet_is_relied_on(const struct packet_port *port)
 {
@@ -136,7 +144,14 @@ static __attribute__((noinline)) void become_present(struct packet_port *port,
 		p->cpu_clock = CLOCK_MONOTONIC;
 	pthread_mutex_unlock(&p->lock);
 	atomic_store_explicit(&p->present_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&p->seen, 0, memory_order_relaxed);
 	packet_rely(port, true);
+}
+
+static bool is_seen_often(const struct packet_presence *p)
+{
+	return atomic_load_explicit(&p->seen, memory_order_relaxed) >=
+	       SEEN_LEAST * patience(p) / PATIENCE_NS;
 }
 
 void packet_polled(struct packet_port *port)
@@ -154,7 +169,9 @@ void packet_polled(struct packet_port *port)
 		come_back(p);
 	/* A program that yields its processor in a poll makes no gap. Times of other threads may
 	 * be later. */
-	if ((int64_t)(now_ns - before_ns) <= GAP_NS || hca_self.yielded) {
+	if (unlikely(is_seen_often(p))) {
+		become_present(port, now_ns);
+	} else if ((int64_t)(now_ns - before_ns) <= GAP_NS || hca_self.yielded) {
 		if ((int64_t)(now_ns - since_ns) > (int64_t)patience(p))
 			become_present(port, now_ns);
 	} else {
@@ -174,6 +191,19 @@ void packet_moved(struct packet_port *port)
 		atomic_store_explicit(&p->polled_ns, packet_now_ns(), memory_order_relaxed);
 }
 
+/* ---- called by the progress thread ---- */
+
+void packet_presence_sample(struct packet_port *port)
+{
+	struct packet_presence *p = &port->presence;
+	uint64_t polled_ns = atomic_load_explicit(&p->polled_ns, memory_order_relaxed);
+	bool polls_now = (int64_t)(packet_now_ns() - polled_ns) <= GAP_NS;
+	unsigned seen = atomic_load_explicit(&p->seen, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&p->present, memory_order_relaxed))
+		atomic_store_explicit(&p->seen, polls_now ? seen + 1 : 0, memory_order_relaxed);
+}
+
 /* ---- does the program still poll? ---- */
 
 static uint64_t cpu_ns(const struct packet_presence *p)
@@ -184,27 +214,25 @@ static uint64_t cpu_ns(const struct packet_presence *p)
 	return timespec_to_ns(t);
 }
 
-/* When the next of the two looks is due, after the first or the second one. */
 static uint64_t next_glance_ns(struct packet_presence *p)
 {
-	uint64_t present_ns = packet_now_ns() -
-			      atomic_load_explicit(&p->present_ns, memory_order_relaxed);
+	uint64_t now_ns = packet_now_ns(), present_ns;
 
-	if (p->glancing)
-		return GLANCE_NS;
+	present_ns = now_ns - atomic_load_explicit(&p->present_ns, memory_order_relaxed);
 	if (present_ns > PATIENCE_FADES_NS)
 		set_patience(p, PATIENCE_NS);
-	if (packet_now_ns() < p->busy_until_ns)
-		return PAUSE_BUSY_NS;
+	/* Each look may cost the program the processor that it has again. */
+	if (now_ns < p->busy_until_ns)
+		return PAUSE_MOST_NS;
 	return MIN(MAX(present_ns / PAUSE_PART, PAUSE_NS), PAUSE_MOST_NS);
 }
 
-static void take_first_look(struct packet_presence *p)
+static void take_look(struct packet_presence *p)
 {
-	p->glancing = true;
 	p->looked_ns = packet_now_ns();
 	p->polls = polls();
 	p->cpu_ns = cpu_ns(p);
+	progress_timer_arm(&p->glance, progress_now_ns() + next_glance_ns(p));
 }
 
 /* The program would poll, but has no processor. If each packet woke this thread, that would
@@ -228,9 +256,11 @@ static void on_glance(struct progress_timer *t)
 	pthread_mutex_lock(&p->lock);
 	if (!atomic_load(&p->relied)) {
 		/* The next packet that comes starts the timer again. */
-	} else if (p->glancing && p->polls == polls()) {
+	} else if (p->polls != polls()) {
+		take_look(p);
+	} else {
 		/* The processor time of a thread that has ended is 0. */
-		p->ran = (int64_t)(cpu_ns(p) - p->cpu_ns) > GLANCE_NS / 2;
+		p->ran = (int64_t)(cpu_ns(p) - p->cpu_ns) > RAN_NS;
 		if (!p->ran && hca_thread_is_ready(p->tid)) {
 			p->busy_until_ns = packet_now_ns() + NSEC_PER_SEC;
 			stand_in(port);
@@ -239,12 +269,6 @@ static void on_glance(struct progress_timer *t)
 			atomic_store(&p->present, false);
 			packet_look_now(port);
 		}
-	} else {
-		if (p->glancing)
-			p->glancing = false;
-		else
-			take_first_look(p);
-		progress_timer_arm(t, progress_now_ns() + next_glance_ns(p));
 	}
 	pthread_mutex_unlock(&p->lock);
 }
@@ -261,10 +285,8 @@ void packet_rely(struct packet_port *port, bool on)
 	if (atomic_load(&port->carrier) && atomic_exchange(&p->relied, on) != on) {
 		if (port->rely)
 			port->rely(on);
-		if (on) {
-			take_first_look(p);
-			progress_timer_arm(&p->glance, progress_now_ns() + GLANCE_NS);
-		}
+		if (on)
+			take_look(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 }
@@ -315,8 +337,38 @@ static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
 	if (due_ns != UINT64_MAX)
 		due_ns = now_ns + (due_ns > ns ? due_ns - ns : 0);
 	if (atomic_load(&port->backlog) || atomic_load(&port->blind))
-		due_ns = MIN(due_ns, now_ns + (progress_is_self() ? LOOK_AGAIN_NS : LOOK_NS));
+		due_ns = MIN(due_ns, now_ns + ((progress_is_self() ? LOOK_AGAIN_NS : LOOK_NS)
+					       << atomic_load(&port->presence.delay)));
 	return due_ns;
+}
+
+/* Does a requester wait, or has an acknowledgement waited for a reply for long? */
+static bool is_backlog_old(struct packet_port *port)
+{
+	bool waits;
+
+	if (!atomic_load(&port->backlog))
+		return false;
+	spin_lock(&port->wait_lock);
+	waits = !list_empty(&port->waiting);
+	spin_unlock(&port->wait_lock);
+	return waits || packet_now_ns() - atomic_load(&port->owes_ns) >= LOOK_AGAIN_NS;
+}
+
+bool packet_look_in_vain(struct packet_port *port)
+{
+	struct packet_presence *p = &port->presence;
+	struct carrier *carrier = atomic_load(&port->carrier);
+
+	if (atomic_exchange(&p->wanted, false) || !carrier || packet_is_relied_on(port) ||
+	    atomic_load(&port->blind) || carrier_next_ns(carrier) != UINT64_MAX ||
+	    is_backlog_old(port)) {
+		atomic_store(&p->delay, 0);
+		return false;
+	}
+	atomic_store(&p->delay, (uint8_t)MIN(atomic_load(&p->delay) + 1u, DELAY_MOST));
+	packet_look_later(port);
+	return true;
 }
 
 void packet_look_later(struct packet_port *port)
@@ -332,6 +384,7 @@ void packet_look_later(struct packet_port *port)
 
 void packet_look_now(struct packet_port *port)
 {
+	atomic_store(&port->presence.wanted, true);
 	progress_timer_hasten(&port->presence.look, progress_now_ns());
 }
 
@@ -343,6 +396,9 @@ void packet_presence_open(struct packet_port *port, void (*look)(struct progress
 	atomic_store(&p->relied, false);
 	atomic_store(&p->left, false);
 	atomic_store(&p->since_ns, packet_now_ns());
+	atomic_store(&p->seen, 0);
+	atomic_store(&p->wanted, false);
+	atomic_store(&p->delay, 0);
 	set_patience(p, PATIENCE_NS);
 	progress_timer_init(&p->glance, on_glance);
 	p->glance.light = true;
