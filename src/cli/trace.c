@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "cli/trace.h"
-#include "cli/trace_input.h"
 #include "util/options.h"
 
 #define INTERVAL_MS 250 /* of --counters */

@@ -1,22 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `busbar trace --counters`: suspects pitfalls from the counters of adapters, without packets and
- * without privilege. This file chooses the adapters and takes the intervals; src/analyzer/counters.c
- * has the rules.
+ * without privilege. This file chooses the adapters, takes the intervals and prints what
+ * src/analyzer/counters.c, which has the rules, says of them.
  */
-#include "cli/trace_counters.h"
-
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "analyzer/words.h"
 #include "cli/cli.h"
+#include "cli/counters.h"
 #include "cli/trace.h"
+#include "cli/trace_text.h"
 #include "gateway/plugin/plugin.h"
 #include "util/clock.h"
+
+/* A port that is watched. */
+struct watched {
+	struct counters counters;
+	uint64_t before[COUNTERS_MAX];
+	uint64_t grown[COUNTERS_MAX]; /* in all intervals, of each counter */
+	uint32_t known;               /* bits of enum analyzer_counter */
+	bool gone;                    /* the adapter was taken away, or the process has ended */
+	bool failed;                  /* not because its process has ended */
+	struct analyzer_counters judged;
+};
 
 #define WATCHED_MAX 64
 
@@ -28,6 +42,198 @@ struct watch {
 	unsigned port_wanted; /* 0: all */
 	int64_t start_ns;
 };
+
+/* ---- what is printed; as JSON an object on a line ---- */
+
+static const enum analyzer_kind judged[] = { ANALYZER_DAMMING, ANALYZER_READ_FLOOD,
+					     ANALYZER_WRITE_AMPLIFICATION, ANALYZER_TIMEOUT };
+#define JUDGED (sizeof(judged) / sizeof(judged[0]))
+
+static json_t *growth(const struct watched *w, const uint64_t *grown)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < w->counters.count; i++)
+		if (grown[i])
+			json_object_set_new(o, w->counters.counter[i].name, json_integer((json_int_t)grown[i]));
+	return o;
+}
+
+static void print_line(json_t *o)
+{
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+/* `comma`: what is before the first. */
+static void print_growth(const struct watched *w, const uint64_t *grown, const char *comma)
+{
+	for (unsigned i = 0; i < w->counters.count; i++) {
+		if (!grown[i])
+			continue;
+		printf("%s%s +%" PRIu64, comma, w->counters.counter[i].name, grown[i]);
+		comma = ", ";
+	}
+}
+
+/* The ports that are watched from now on. */
+static void say_begin(const struct watch *w)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < w->count; i++) {
+		json_array_append_new(list, json_string(w->port[i].counters.name));
+		if (!w->s->json)
+			printf("%s %s", i ? "," : "watching", w->port[i].counters.name);
+	}
+	if (w->s->json)
+		print_line(json_pack("{s:O, s:i}", "watching", list, "interval_ms", (int)w->s->interval_ms));
+	else
+		printf(" every %u ms, until Ctrl-C\n", w->s->interval_ms);
+	json_decref(list);
+	fflush(stdout);
+}
+
+/* An interval in which a counter of events has grown. */
+static void say_interval(const struct watched *w, const struct analyzer_interval *i,
+			 const uint64_t *grown, enum analyzer_kind kind, bool as_json)
+{
+	if (as_json) {
+		print_line(json_pack("{s:s, s:I, s:I, s:s, s:o}", "adapter", w->counters.name,
+				     "begin_ns", (json_int_t)i->begin_ns, "end_ns", (json_int_t)i->end_ns,
+				     "kind", analyzer_kind_key(kind), "counters", growth(w, grown)));
+	} else {
+		printf("%10.3f s  %s: ", (double)i->end_ns / 1e9, w->counters.name);
+		print_growth(w, grown, "");
+		if (kind < ANALYZER_PITFALLS_END)
+			printf("  suspected: %s", analyzer_kind_name(kind));
+		else if (kind != ANALYZER_NONE)
+			printf("  %s", analyzer_kind_name(kind));
+		putchar('\n');
+	}
+	fflush(stdout);
+}
+
+/* Counters that the adapter lacks, and what cannot be judged without them. */
+static void say_missing(const struct watched *w)
+{
+	if (*w->counters.missing)
+		fprintf(stderr, "busbar trace: %s has no counter %s\n", w->counters.name, w->counters.missing);
+	for (size_t i = 0; i < JUDGED; i++) {
+		const char *why = analyzer_counters_doubt(w->known, judged[i]);
+
+		if (why)
+			fprintf(stderr, "busbar trace: %s: %s is not judged: %s\n", w->counters.name,
+				analyzer_kind_name(judged[i]), why);
+	}
+}
+
+static void sentence(const struct watched *w, enum analyzer_kind kind, char *text, size_t size)
+{
+	const struct analyzer_counters *c = &w->judged;
+
+	switch (kind) {
+	case ANALYZER_DAMMING:
+		snprintf(text, size, "%ju timeout%s came behind %s and no packet was reported lost; the port was "
+			 "quiet for %s before.", (uintmax_t)c->stalls, c->stalls == 1 ? "" : "s",
+			 c->side == ANALYZER_SERVER ? "RNR NAKs" : "page faults",
+			 TRACE_DURATION(c->quiet_max_ns));
+		break;
+	case ANALYZER_READ_FLOOD:
+		snprintf(text, size, "Requests were repeated more than four times each, without RNR NAKs.");
+		break;
+	case ANALYZER_WRITE_AMPLIFICATION:
+		snprintf(text, size, "Requests were repeated more than four times each, behind RNR NAKs.");
+		break;
+	case ANALYZER_TIMEOUT:
+		snprintf(text, size, "Timeouts without RNR NAKs, page faults or losses before them. This is no sign "
+			 "of on-demand paging.");
+		break;
+	case ANALYZER_LOSS:
+		snprintf(text, size, "Packets were lost on the way. No pitfall.");
+		break;
+	case ANALYZER_NONE:
+		snprintf(text, size, "Nothing found.");
+		break;
+	default:
+		snprintf(text, size, "Waits of the usual length. No pitfall.");
+		break;
+	}
+}
+
+static json_t *intervals(const struct analyzer_counters *c)
+{
+	json_t *o = json_object();
+
+	for (int kind = 0; kind < ANALYZER_NONE; kind++)
+		if (c->intervals[kind])
+			json_object_set_new(o, analyzer_kind_key((enum analyzer_kind)kind),
+					    json_integer((json_int_t)c->intervals[kind]));
+	return o;
+}
+
+static json_t *not_judged(const struct watched *w)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < JUDGED; i++)
+		if (analyzer_counters_doubt(w->known, judged[i]))
+			json_array_append_new(list, json_string(analyzer_kind_key(judged[i])));
+	return list;
+}
+
+static json_t *verdict_json(const struct watched *w)
+{
+	enum analyzer_kind kind = analyzer_counters_verdict(&w->judged);
+	char text[300];
+
+	sentence(w, kind, text, sizeof(text));
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:s, s:o, s:b}",
+			 "adapter", w->counters.name, "verdict", analyzer_kind_key(kind),
+			 "suspected", kind < ANALYZER_PITFALLS_END, "confidence",
+			 analyzer_confidence_key(analyzer_counters_confidence(&w->judged, kind)),
+			 "sentence", text, "advice", analyzer_kind_advice(kind), "stalls",
+			 (json_int_t)w->judged.stalls, "quiet_ns", (json_int_t)w->judged.quiet_max_ns,
+			 "intervals", intervals(&w->judged), "counters", growth(w, w->grown),
+			 "missing", w->counters.missing, "not_judged", not_judged(w), "ended", w->gone);
+}
+
+static void print_verdict(const struct watched *w)
+{
+	enum analyzer_kind kind = analyzer_counters_verdict(&w->judged);
+	bool pitfall = kind < ANALYZER_PITFALLS_END;
+	char text[300];
+
+	sentence(w, kind, text, sizeof(text));
+	printf("\n%s: %s%s", w->counters.name, pitfall ? "suspected: " : "", analyzer_kind_name(kind));
+	if (pitfall)
+		printf(" (confidence %s)",
+		       analyzer_confidence_key(analyzer_counters_confidence(&w->judged, kind)));
+	if (kind != ANALYZER_NONE)
+		printf(". %s", text);
+	print_growth(w, w->grown, "\n    ");
+	puts(w->failed ? "; then the adapter was gone" : w->gone ? "; then the process ended" : "");
+	if (pitfall)
+		printf("what to do: %s\nA packet capture names the connection: busbar trace CAPTURE.\n",
+		       analyzer_kind_advice(kind));
+}
+
+static void say_verdicts(const struct watch *w, int64_t duration_ns, int status)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < w->count; i++) {
+		if (w->s->json)
+			json_array_append_new(list, verdict_json(&w->port[i]));
+		else
+			print_verdict(&w->port[i]);
+	}
+	if (w->s->json)
+		print_line(json_pack("{s:i, s:I, s:O}", "status", status, "duration_ns",
+				     (json_int_t)duration_ns, "adapters", list));
+	json_decref(list);
+}
 
 static volatile sig_atomic_t stopped;
 
@@ -131,7 +337,7 @@ static bool choose(struct watch *w)
 static void begin(struct watched *w)
 {
 	for (unsigned i = 0; i < w->counters.count; i++) {
-		w->before[i] = w->first[i] = w->counters.counter[i].value;
+		w->before[i] = w->counters.counter[i].value;
 		w->known |= 1u << w->counters.counter[i].means;
 	}
 }
@@ -161,7 +367,7 @@ static void judge(struct watched *w, struct analyzer_interval *i, bool as_json)
 	}
 	kind = analyzer_counters_add(&w->judged, i);
 	if (events)
-		trace_counters_interval(w, i, grown, kind, as_json);
+		say_interval(w, i, grown, kind, as_json);
 }
 
 static void take(struct watch *w, struct analyzer_interval *i)
@@ -232,13 +438,12 @@ int trace_counters(const struct trace_settings *s)
 	if (choose(&w)) {
 		for (unsigned i = 0; i < w.count; i++) {
 			begin(&w.port[i]);
-			trace_counters_missing(&w.port[i]);
+			say_missing(&w.port[i]);
 		}
-		trace_counters_begin(w.port, w.count, s->interval_ms, s->json);
+		say_begin(&w);
 		watch(&w);
 		status = status_of(&w);
-		trace_counters_verdicts(w.port, w.count, (int64_t)clock_monotonic_ns_slow() - w.start_ns,
-					(int)status, s->json);
+		say_verdicts(&w, (int64_t)clock_monotonic_ns_slow() - w.start_ns, (int)status);
 	}
 	for (unsigned i = 0; i < w.count; i++)
 		w.port[i].counters.close(&w.port[i].counters);

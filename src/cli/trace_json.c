@@ -137,7 +137,7 @@ static void counts(json_t *j, const struct analyzer_result *r)
 
 static json_t *flow(const struct analyzer_result *r)
 {
-	char src[TRACE_TEXT_MAX], dst[TRACE_TEXT_MAX], sentence[512];
+	char sentence[512];
 	uint64_t lost[ANALYZER_TRIGGERS];
 	json_t *j;
 
@@ -145,8 +145,8 @@ static json_t *flow(const struct analyzer_result *r)
 	for (int i = 0; i < ANALYZER_TRIGGERS; i++)
 		lost[i] = (uint64_t)r->lost_ns[i];
 	j = json_pack("{s:i, s:s, s:s, s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		      "flow", (int)r->number, "requester", trace_address(&r->src, src),
-		      "responder", trace_address(&r->dst, dst), "responder_qp", (json_int_t)r->qpn,
+		      "flow", (int)r->number, "requester", TRACE_ADDRESS(&r->src),
+		      "responder", TRACE_ADDRESS(&r->dst), "responder_qp", (json_int_t)r->qpn,
 		      "requester_qp", r->paired ? integer(r->peer_qpn) : json_null(),
 		      "verdict", analyzer_kind_key(r->verdict), "sentence", sentence,
 		      "advice", analyzer_kind_advice(r->verdict), "kinds", kinds(r),

@@ -23,7 +23,6 @@
 #include "analyzer/words.h"
 #include "cli/cli.h"
 #include "cli/trace.h"
-#include "cli/trace_input.h"
 #include "cli/trace_text.h"
 #include "util/beside.h"
 #include "util/clock.h"
@@ -188,7 +187,7 @@ static void say_news(void *arg, const struct analyzer_news *n)
 	const struct live *l = arg;
 	struct analyzer_result one = *n->flow;
 	struct analyzer_finding finding;
-	char sentence[512], when[TRACE_TEXT_MAX];
+	char sentence[512];
 
 	if (l->s->flow && l->s->flow != one.number)
 		return;
@@ -203,7 +202,7 @@ static void say_news(void *arg, const struct analyzer_news *n)
 	if (l->s->json)
 		say_json(n, sentence, analyzer_totals(l->in.analyzer)->first_ns);
 	else
-		printf("%12s s  flow %u: %s\n", trace_when(&l->report, n->when_ns, when), one.number,
+		printf("%12s s  flow %u: %s\n", TRACE_WHEN(&l->report, n->when_ns), one.number,
 		       sentence);
 	fflush(stdout);
 }

@@ -4,7 +4,7 @@
  * (bench/report/page.h), which draws it. Nothing here is HTML. The page's own description of the
  * data is src/page/report/trace.ts.
  */
-#include "cli/trace_page.h"
+#include "cli/trace_print.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 #include "analyzer/words.h"
 #include "bench/report/data.h"
 #include "bench/report/page.h"
-#include "cli/trace_lines.h"
-#include "cli/trace_rows.h"
+#include "cli/trace_ladder.h"
 #include "util/replace_file.h"
 
 static json_t *integer(uint64_t value)
@@ -120,12 +119,11 @@ static void set_details(json_t *o, const struct trace_report *t, const struct an
 static json_t *flow(const struct trace_report *t, const struct analyzer_result *r, bool detailed)
 {
 	json_t *o = json_object();
-	char text[TRACE_TEXT_MAX];
 
 	set(o, "number", integer(r->number));
-	set(o, "requester", report_string(trace_address(&r->src, text)));
-	set(o, "responder", report_string(trace_address(&r->dst, text)));
-	set(o, "queue_pairs", report_string(trace_qp(r, text)));
+	set(o, "requester", report_string(TRACE_ADDRESS(&r->src)));
+	set(o, "responder", report_string(TRACE_ADDRESS(&r->dst)));
+	set(o, "queue_pairs", report_string(TRACE_QP(r)));
 	set(o, "requests", integer(r->requests));
 	set(o, "resends", integer(trace_resends(r)));
 	set(o, "timeouts", integer(r->timeouts));

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "analyzer/words.h"
-#include "cli/trace_lines.h"
 
 static void head(const struct trace_report *t)
 {
@@ -17,13 +16,11 @@ static void head(const struct trace_report *t)
 
 static void row(const struct analyzer_result *r)
 {
-	char src[TRACE_TEXT_MAX], dst[TRACE_TEXT_MAX], lost[TRACE_TEXT_MAX], qp[TRACE_TEXT_MAX];
-
 	printf("%5u %-16s %-16s %-20s %9ju %8ju %7ju %6ju %6ju %11s  %s\n", r->number,
-	       trace_address(&r->src, src), trace_address(&r->dst, dst), trace_qp(r, qp),
+	       TRACE_ADDRESS(&r->src), TRACE_ADDRESS(&r->dst), TRACE_QP(r),
 	       (uintmax_t)r->requests, (uintmax_t)trace_resends(r), (uintmax_t)r->timeouts,
 	       (uintmax_t)r->rnr_naks, (uintmax_t)r->sequence_naks,
-	       trace_duration(trace_lost_ns(r), lost), analyzer_kind_name(r->verdict));
+	       TRACE_DURATION(trace_lost_ns(r)), analyzer_kind_name(r->verdict));
 }
 
 static void table(const struct trace_report *t)
@@ -37,14 +34,13 @@ static void table(const struct trace_report *t)
 
 static void losses(const struct analyzer_result *r)
 {
-	char time[TRACE_TEXT_MAX];
 	const char *comma = "    time lost by cause: ";
 
 	for (int i = 0; i < ANALYZER_TRIGGERS; i++) {
 		if (!r->resends[i])
 			continue;
 		printf("%s%s %s (%ju packets)", comma, analyzer_trigger_name((enum analyzer_trigger)i),
-		       trace_duration(r->lost_ns[i], time), (uintmax_t)r->resends[i]);
+		       TRACE_DURATION(r->lost_ns[i]), (uintmax_t)r->resends[i]);
 		comma = ", ";
 	}
 	if (*comma == ',')

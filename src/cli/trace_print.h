@@ -8,5 +8,8 @@
 void trace_print(const struct trace_report *t);
 /* The same as one JSON object. 0 or -ENOMEM. */
 int trace_json(const struct trace_report *t, int status);
+/* Writes the report as one HTML page that needs no other file; "-": to standard output. 0 or a
+ * negative errno, with a message; -EINTR: `stopped` has become true. */
+int trace_page(const struct trace_report *t, const char *path, bool (*stopped)(void));
 
 #endif
