@@ -18,10 +18,8 @@
 #include <unistd.h>
 
 #include "cli/elf_facts.h"
-#include "cli/exec_capture.h"
 #include "cli/exec_dir.h"
-#include "cli/exec_others.h"
-#include "cli/exec_trace.h"
+#include "cli/exec_environment.h"
 #include "cli/exec_verdict.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -138,18 +136,6 @@ static void warn_if_private_unknown(const char *drop_in)
 	}
 }
 
-static int set_joined(const char *name, const char *first, const char *second)
-{
-	char *value;
-	int err;
-
-	if (asprintf(&value, "%s:%s", first, second) < 0)
-		return -ENOMEM;
-	err = setenv(name, value, 1) ? -errno : 0;
-	free(value);
-	return err;
-}
-
 /* Puts `first` in front of the list in the variable, unless it stands there. */
 static int prepend(const char *name, const char *first)
 {
@@ -157,10 +143,10 @@ static int prepend(const char *name, const char *first)
 	size_t len = strlen(first);
 
 	if (!old || !*old)
-		return setenv(name, first, 1) ? -errno : 0;
+		return exec_set(name, "%s", first);
 	if (!strncmp(old, first, len) && (old[len] == ':' || !old[len]))
 		return 0;
-	return set_joined(name, first, old);
+	return exec_set(name, "%s:%s", first, old);
 }
 
 /* Appends `last` to the list in the variable, unless it stands there. */
@@ -169,8 +155,8 @@ static int append(const char *name, const char *last)
 	const char *old = getenv(name);
 
 	if (!old || !*old)
-		return setenv(name, last, 1) ? -errno : 0;
-	return strstr(old, last) ? 0 : set_joined(name, old, last);
+		return exec_set(name, "%s", last);
+	return strstr(old, last) ? 0 : exec_set(name, "%s:%s", old, last);
 }
 
 /* Preloads a library of the folder before all others. 0 or a negative errno, logged. */
@@ -225,20 +211,13 @@ static int set_shield(const char *dir, const struct exec_options *o)
  * -EINVAL, logged. */
 static int set_fabric(const struct exec_options *o)
 {
-	char *value;
-	int err;
-
 	if (!o->fabric && !o->port)
 		return 0;
 	if (!o->fabric || !o->port) {
 		log_error("exec: --fabric NAME and --port HOST belong together");
 		return -EINVAL;
 	}
-	if (asprintf(&value, "%s/%s", o->fabric, o->port) < 0)
-		return -ENOMEM;
-	err = setenv("BUSBAR_FABRIC", value, 1) ? -errno : 0;
-	free(value);
-	return err;
+	return exec_set("BUSBAR_FABRIC", "%s/%s", o->fabric, o->port);
 }
 
 static int set_environment(const char *dir, const struct exec_options *o)

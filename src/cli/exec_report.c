@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/exec_verdict.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "verdict/say.h"
 
@@ -59,7 +60,7 @@ static struct verdict_ended end_of(const struct exec_watch *w, const char *name,
 				   const struct verdict_facts *f)
 {
 	const struct exec_observed *o = find_observed(w, name);
-	struct verdict_ended e = { .how = VERDICT_END_UNKNOWN, .at_ns = exec_watch_now_ns() };
+	struct verdict_ended e = { .how = VERDICT_END_UNKNOWN, .at_ns = clock_monotonic_ns_slow() };
 
 	if (o && o->end_ns)
 		e.at_ns = o->end_ns;
@@ -105,7 +106,7 @@ static void set_program(struct reports *r, const struct exec_watch *w, int statu
 		return;
 	set_status(&r->ended[last], status);
 	if (!r->facts[last]->end_ns)
-		r->ended[last].at_ns = exec_watch_now_ns();
+		r->ended[last].at_ns = clock_monotonic_ns_slow();
 }
 
 static void collect(struct reports *r, const struct exec_verdict *v, const struct exec_watch *w)

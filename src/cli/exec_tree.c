@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries below /sys and /dev for busbar's devices; see exec_tree.h. */
+/* Entries below /sys and /dev for busbar's devices, and answers of RDMA netlink about them; see exec_tree.h. */
 #include "cli/exec_tree.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <limits.h>
+#include <linux/netlink.h>
 #include <net/if.h>
+#include <rdma/rdma_netlink.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +19,122 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "cli/exec_netlink.h"
 #include "util/log.h"
+
+/* ---- answers of RDMA netlink, for libbusbar-paths.so (src/paths/netlink.c): files of netlink attributes
+ * below `root`/netlink, named by the index of the device, a dot, and the number of the port, which is 0
+ * for the device itself ---- */
+
+struct attributes {
+	uint8_t bytes[1024];
+	size_t length;
+};
+
+static void add(struct attributes *m, uint16_t type, const void *value, size_t size)
+{
+	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + size), .nla_type = type };
+
+	if ((size_t)NLA_ALIGN(a.nla_len) > sizeof(m->bytes) - m->length)
+		return;
+	memcpy(m->bytes + m->length, &a, sizeof(a));
+	memcpy(m->bytes + m->length + NLA_HDRLEN, value, size);
+	m->length += (size_t)NLA_ALIGN(a.nla_len);
+}
+
+#define ADD(m, attribute, type, value) add(m, RDMA_NLDEV_ATTR_##attribute, &(type){ (value) }, sizeof(type))
+
+static void add_text(struct attributes *m, uint16_t type, const char *text)
+{
+	add(m, type, text, strlen(text) + 1);
+}
+
+/* What each message begins with. */
+static void add_device(struct attributes *m, const struct ibv_context *ctx)
+{
+	ADD(m, DEV_INDEX, uint32_t, (uint32_t)ibv_get_device_index(ctx->device));
+	add_text(m, RDMA_NLDEV_ATTR_DEV_NAME, ibv_get_device_name(ctx->device));
+}
+
+/* 0 or a negative errno. */
+static int write_file(const char *root, const struct ibv_context *ctx, unsigned port,
+		      const struct attributes *m)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/netlink", root);
+	if (mkdir(path, 0755) && errno != EEXIST) {
+		int ret = -errno;
+
+		log_error("%s: %m", path);
+		return ret;
+	}
+	snprintf(path, sizeof(path), "%s/netlink/%d.%u", root,
+		 ibv_get_device_index(ctx->device), port);
+	f = fopen(path, "we");
+	if (f) {
+		fwrite(m->bytes, 1, m->length, f);
+		if (!fclose(f))
+			return 0;
+	}
+	log_error("%s: %m", path);
+	return -EIO;
+}
+
+static int write_port(const char *root, struct ibv_context *ctx, unsigned port)
+{
+	struct attributes m = { .length = 0 };
+	struct ibv_gid_entry gid;
+	char name[IF_NAMESIZE];
+	struct ibv_port_attr a;
+
+	if (ibv_query_port(ctx, (uint8_t)port, &a))
+		return -errno;
+	add_device(&m, ctx);
+	ADD(&m, PORT_INDEX, uint32_t, port);
+	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		ADD(&m, CAP_FLAGS, uint64_t, a.port_cap_flags);
+		ADD(&m, LID, uint32_t, a.lid);
+		ADD(&m, SM_LID, uint32_t, a.sm_lid);
+		ADD(&m, LMC, uint8_t, a.lmc);
+	}
+	ADD(&m, PORT_STATE, uint8_t, (uint8_t)a.state);
+	ADD(&m, PORT_PHYS_STATE, uint8_t, a.phys_state);
+	/* A port of Ethernet has one interface: that of the first address. */
+	if (a.link_layer != IBV_LINK_LAYER_INFINIBAND &&
+	    !ibv_query_gid_ex(ctx, port, 0, &gid, 0) && if_indextoname(gid.ndev_ifindex, name)) {
+		ADD(&m, NDEV_INDEX, uint32_t, gid.ndev_ifindex);
+		add_text(&m, RDMA_NLDEV_ATTR_NDEV_NAME, name);
+	}
+	return write_file(root, ctx, port, &m);
+}
+
+/* 0 or a negative errno, which is logged. */
+static int write_answers(const char *root, struct ibv_context *ctx)
+{
+	struct attributes m = { .length = 0 };
+	struct ibv_device_attr_ex ex;
+	const struct ibv_device_attr *a = &ex.orig_attr;
+	int ret;
+
+	if (ibv_query_device_ex(ctx, NULL, &ex))
+		return -errno;
+	add_device(&m, ctx);
+	ADD(&m, PORT_INDEX, uint32_t, a->phys_port_cnt);
+	ADD(&m, CAP_FLAGS, uint64_t, ex.device_cap_flags_ex);
+	add_text(&m, RDMA_NLDEV_ATTR_FW_VERSION, a->fw_ver);
+	ADD(&m, NODE_GUID, uint64_t, be64toh(a->node_guid));
+	ADD(&m, SYS_IMAGE_GUID, uint64_t, be64toh(a->sys_image_guid));
+	ADD(&m, DEV_NODE_TYPE, uint8_t, (uint8_t)ctx->device->node_type);
+	add_text(&m, RDMA_NLDEV_ATTR_DEV_PROTOCOL,
+		 ctx->device->transport_type == IBV_TRANSPORT_IWARP ? "iw" : "roce");
+	ret = write_file(root, ctx, 0, &m);
+	for (unsigned port = 1; !ret && port <= a->phys_port_cnt; port++)
+		ret = write_port(root, ctx, port);
+	return ret;
+}
+
+/* ---- entries ---- */
 
 /* The values of the kernel. */
 #define VERBS_ABI 6
@@ -49,6 +165,9 @@ static void make_folders(struct tree *t, char *path)
 		*at = '/';
 	}
 }
+
+/* The name of a file, in the buffer `name` of the function that needs it. */
+#define NAME(...) (snprintf(name, sizeof(name), __VA_ARGS__), name)
 
 /* Writes a file of one line; `name` is relative to the device's folder, or the root. */
 __attribute__((format(printf, 3, 4))) static void
@@ -167,22 +286,16 @@ static void put_gids(struct tree *t, struct ibv_context *ctx, unsigned port)
 			snprintf(gid + 5 * w, 6, "%02x%02x:", e->gid.raw[2 * w],
 				 e->gid.raw[2 * w + 1]);
 		gid[8 * 5 - 1] = '\0'; /* without the last colon */
-		snprintf(name, sizeof(name), "ports/%u/gids/%u", port, e->gid_index);
-		put(t, name, "%s", gid);
-		snprintf(name, sizeof(name), "ports/%u/gid_attrs/types/%u", port,
-			 e->gid_index);
-		put(t, name, "%s", e->gid_type == IBV_GID_TYPE_ROCE_V2 ?
-					   "RoCE v2" : "IB/RoCE v1");
+		put(t, NAME("ports/%u/gids/%u", port, e->gid_index), "%s", gid);
+		put(t, NAME("ports/%u/gid_attrs/types/%u", port, e->gid_index), "%s",
+		    e->gid_type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 		if (!if_indextoname(e->ndev_ifindex, net))
 			continue;
-		snprintf(name, sizeof(name), "ports/%u/gid_attrs/ndevs/%u", port,
-			 e->gid_index);
-		put(t, name, "%s", net);
-		snprintf(name, sizeof(name), "device/net/%s", net);
+		put(t, NAME("ports/%u/gid_attrs/ndevs/%u", port, e->gid_index), "%s", net);
 		snprintf(link, sizeof(link), "/sys/class/net/%s", net);
 		/* The loopback interface only if there is no other one. */
 		if (strcmp(net, "lo") != 0 || i == 0)
-			put_link(t, name, link, true);
+			put_link(t, NAME("device/net/%s", net), link, true);
 	}
 }
 
@@ -192,7 +305,7 @@ static void put_port(struct tree *t, struct ibv_context *ctx, unsigned port)
 	char name[64];
 	__be16 pkey;
 
-#define PORT(file) (snprintf(name, sizeof(name), "ports/%u/" file, port), name)
+#define PORT(file) NAME("ports/%u/" file, port)
 	if (ibv_query_port(ctx, (uint8_t)port, &a))
 		return;
 	put(t, PORT("state"), "%d: %s", a.state, state_name(a.state));
@@ -208,8 +321,7 @@ static void put_port(struct tree *t, struct ibv_context *ctx, unsigned port)
 	for (int i = 0; i < a.pkey_tbl_len; i++) {
 		if (ibv_query_pkey(ctx, (uint8_t)port, i, &pkey))
 			break;
-		snprintf(name, sizeof(name), "ports/%u/pkeys/%d", port, i);
-		put(t, name, "0x%04x", be16toh(pkey));
+		put(t, NAME("ports/%u/pkeys/%d", port, i), "0x%04x", be16toh(pkey));
 	}
 	put_gids(t, ctx, port);
 #undef PORT
@@ -224,19 +336,12 @@ static void put_node(struct tree *t, const struct ibv_device *dev)
 	char name[2 * IBV_SYSFS_NAME_MAX + 64];
 	struct stat st;
 
-	snprintf(name, sizeof(name), "/dev/infiniband/%s", dev->dev_name);
-	put_link(t, name, "/dev/full", false);
-	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/ibdev",
-		 dev->dev_name);
-	put(t, name, "%s", dev->name);
-	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/abi_version",
-		 dev->dev_name);
-	put(t, name, "1");
-	if (stat("/dev/full", &st))
-		return;
-	snprintf(name, sizeof(name), "/sys/class/infiniband_verbs/%s/dev",
-		 dev->dev_name);
-	put(t, name, "%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	put_link(t, NAME("/dev/infiniband/%s", dev->dev_name), "/dev/full", false);
+	put(t, NAME("/sys/class/infiniband_verbs/%s/ibdev", dev->dev_name), "%s", dev->name);
+	put(t, NAME("/sys/class/infiniband_verbs/%s/abi_version", dev->dev_name), "1");
+	if (!stat("/dev/full", &st))
+		put(t, NAME("/sys/class/infiniband_verbs/%s/dev", dev->dev_name), "%u:%u",
+		    major(st.st_rdev), minor(st.st_rdev));
 }
 
 static int put_device(const char *root, struct ibv_device *dev)
@@ -264,7 +369,7 @@ static int put_device(const char *root, struct ibv_device *dev)
 			put_port(&t, ctx, port);
 		put_node(&t, dev);
 		if (!t.err)
-			t.err = cli_exec_netlink(root, ctx);
+			t.err = write_answers(root, ctx);
 	}
 	ibv_close_device(ctx);
 	return t.err;

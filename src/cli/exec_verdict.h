@@ -44,7 +44,6 @@ void exec_verdict_option(struct exec_verdict *v, const char *option);
 int exec_verdict_start(struct exec_verdict *v);
 
 /* ---- exec_watch.c ---- */
-uint64_t exec_watch_now_ns(void);
 /* Waits until the program has ended; returns its status as of waitpid(). */
 int exec_watch_run(struct exec_watch *w);
 /* All signals are blocked and signals_fd is open. 0 or a negative errno. */

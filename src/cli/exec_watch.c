@@ -16,23 +16,15 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/exec_verdict.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 enum { SIGNALS, FOLDER, FIXED };
 
 #define AGAIN_MS 20 /* between two looks where poll() fails */
-
-uint64_t exec_watch_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 int exec_watch_open(struct exec_watch *w, const char *folder)
 {
@@ -65,7 +57,7 @@ static void add_process(struct exec_watch *w, const char *name)
 	snprintf(o->name, sizeof(o->name), "%s", name);
 	o->fd = (int)syscall(SYS_pidfd_open, o->pid, 0);
 	if (o->fd < 0 && errno == ESRCH)
-		o->end_ns = exec_watch_now_ns();
+		o->end_ns = clock_monotonic_ns_slow();
 }
 
 static void read_folder(struct exec_watch *w)
@@ -122,7 +114,7 @@ static int status_of(pid_t pid)
 
 static void ended(struct exec_observed *o)
 {
-	o->end_ns = exec_watch_now_ns();
+	o->end_ns = clock_monotonic_ns_slow();
 	o->status = status_of(o->pid);
 	/* Its parent waits now or has waited. */
 	if (o->status == -1)

@@ -22,6 +22,7 @@
 
 #include "analyzer/words.h"
 #include "cli/cli.h"
+#include "cli/exec_environment.h"
 #include "cli/trace.h"
 #include "cli/trace_text.h"
 #include "util/beside.h"
@@ -100,17 +101,6 @@ static void remove_pipe(const struct live *l)
 	rmdir(l->dir);
 }
 
-/* The name as BUSBAR_CAPTURE takes it, with %% for a percent sign. */
-static void capture_name(char *name, const char *fifo)
-{
-	for (; *fifo; fifo++) {
-		*name++ = *fifo;
-		if (*fifo == '%')
-			*name++ = '%';
-	}
-	*name = '\0';
-}
-
 /* "busbar exec". Its standard output is our standard error, so that ours has nothing but
  * findings. */
 static pid_t start_exec(char **argv, char **envp)
@@ -144,7 +134,7 @@ static int start(struct live *l)
 	size_t names = (size_t)l->s->name_count, heads = ARRAY_SIZE(head);
 	char **argv = calloc(heads + names + 1, sizeof(*argv)), **envp;
 
-	capture_name(name, l->fifo);
+	exec_capture_name(name, l->fifo);
 	envp = spawn_environment(changes);
 	l->pid = argv && envp ? beside_self(self) : -ENOMEM;
 	if (!l->pid) {
