@@ -1,49 +1,222 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar ctl`: sends requests to a running gateway over its control socket. This file
- * makes requests of the command line; ctl_print.c prints the answers.
+ * `busbar ctl`: sends requests to a running gateway over its control socket, or by ctl_http.c, and
+ * prints the answers: tables for nodes and paths, lines for all else.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/ctl_http.h"
-#include "cli/ctl_print.h"
+#include "gateway/control/query.h"
 #include "util/container_of.h"
 #include "util/options.h"
 
-#define ANSWER_MAX (64u << 20)
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "-";
+}
+
+static long long count_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static double real_of(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static void print_node(const json_t *n)
+{
+	const json_t *s = json_object_get(n, "stats");
+
+	printf("%-20s %-12s %-15s %12lld %12lld %9lld %9lld %9lld %9lld\n",
+	       text_of(n, "name"), text_of(n, "type"), text_of(n, "state"),
+	       count_of(s, "received"), count_of(s, "sent"),
+	       count_of(s, "not_sent"), count_of(s, "lost"),
+	       count_of(s, "missed"), count_of(s, "made_up"));
+}
+
+static void print_node_head(void)
+{
+	printf("%-20s %-12s %-15s %12s %12s %9s %9s %9s %9s\n", "node", "type",
+	       "state", "received", "sent", "not sent", "lost", "missed",
+	       "made up");
+}
+
+static void print_path_head(void)
+{
+	printf("%3s %-30s %-9s %12s %8s %9s %9s %9s %9s\n", "no", "path",
+	       "state", "samples", "dropped", "p50 us", "p99 us", "p99.9 us",
+	       "max us");
+}
+
+static void print_path(size_t number, const json_t *p)
+{
+	const json_t *s = json_object_get(p, "stats");
+	const json_t *l = json_object_get(s, "latency");
+
+	printf("%3zu %-30s %-9s %12lld %8lld", number, text_of(p, "name"),
+	       text_of(p, "state"), count_of(s, "samples"),
+	       count_of(s, "dropped"));
+	if (count_of(l, "count"))
+		printf(" %9.2f %9.2f %9.2f %9.2f\n", real_of(l, "p50_us"),
+		       real_of(l, "p99_us"), real_of(l, "p999_us"),
+		       real_of(l, "max_us"));
+	else
+		printf(" %9s %9s %9s %9s\n", "-", "-", "-", "-");
+}
+
+static void print_nodes(const json_t *list)
+{
+	size_t i;
+	json_t *n;
+	const char *name;
+
+	print_node_head();
+	json_array_foreach(list, i, n)
+		print_node(n);
+	json_object_foreach((json_t *)list, name, n)
+		print_node(n);
+}
+
+static void print_paths(const json_t *list)
+{
+	size_t i;
+	json_t *p;
+
+	print_path_head();
+	json_array_foreach(list, i, p)
+		print_path(i, p);
+}
+
+static void print_lines(const json_t *o)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)o, key, v) {
+		char *text;
+
+		if (json_is_string(v)) {
+			printf("%-16s %s\n", key, json_string_value(v));
+			continue;
+		}
+		text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT |
+					     JSON_REAL_PRECISION(15));
+		printf("%-16s %s\n", key, text ? text : "");
+		free(text);
+	}
+}
+
+/* "kept 3: node a, node b, path a -> b" */
+static void print_report(const json_t *o)
+{
+	const char *key;
+	json_t *list, *v;
+	size_t i;
+
+	json_object_foreach((json_t *)o, key, list) {
+		if (!json_is_array(list))
+			continue;
+		printf("%-8s %zu", key, json_array_size(list));
+		json_array_foreach(list, i, v)
+			printf("%s%s", i ? ", " : ": ", json_string_value(v));
+		putchar('\n');
+	}
+}
+
+static void print_error(int status, const json_t *body)
+{
+	json_t *errors = json_object_get(body, "errors"), *e;
+	size_t i;
+
+	fprintf(stderr, "busbar ctl: %s (%d)\n", text_of(body, "error"), status);
+	json_array_foreach(errors, i, e)
+		fprintf(stderr, "  %s\n", json_string_value(e));
+}
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* Of an answer that is no JSON. */
+static bool print_text(const json_t *body)
+{
+	const char *text = json_string_value(json_object_get(body, "text"));
+
+	if (!text || json_object_size(body) != 2 || !json_object_get(body, "type"))
+		return false;
+	fputs(text, stdout);
+	return true;
+}
+
+static void print_body(const char *path, const json_t *body)
+{
+	bool stats = strlen(path) > 6 &&
+		     !strcmp(path + strlen(path) - 6, "/stats");
+
+	if (print_text(body))
+		return;
+	if (!strcmp(path, "/nodes")) {
+		print_nodes(body);
+	} else if (!strcmp(path, "/paths")) {
+		print_paths(body);
+	} else if (!strcmp(path, "/stats")) {
+		print_nodes(json_object_get(body, "nodes"));
+		putchar('\n');
+		print_paths(json_object_get(body, "paths"));
+	} else if (starts(path, "/node/") && stats) {
+		print_node_head();
+		print_node(body);
+	} else if (starts(path, "/path/") && stats) {
+		print_path_head();
+		print_path(0, body);
+	} else if (!strcmp(path, "/reload")) {
+		print_report(body);
+	} else if (!strcmp(path, "/config")) {
+		json_dumpf(body, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else {
+		print_lines(body);
+	}
+}
+
+/* Prints the answer to the request for `path`; errors go to standard error. Was it a good one? */
+static bool print_answer(const char *path, const json_t *answer, bool json)
+{
+	int status = (int)count_of(answer, "status");
+	const json_t *body = json_object_get(answer, "body");
+	bool good = status >= 200 && status < 300;
+
+	if (json) {
+		json_dumpf(body, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+		putchar('\n');
+	}
+	if (!good)
+		print_error(status, body);
+	else if (!json)
+		print_body(path, body);
+	return good;
+}
 
 struct ctl_request {
 	const char *method;
 	char path[512];
 	json_t *body; /* NULL: none */
 };
-
-/* Percent-encodes everything but letters, digits and a few characters. */
-static void encode(char *to, size_t size, const char *from)
-{
-	size_t len = 0;
-
-	for (; *from && len + 4 < size; from++) {
-		if (strchr("/%? ", *from))
-			len += (size_t)snprintf(to + len, size - len, "%%%02X",
-						(unsigned char)*from);
-		else
-			to[len++] = *from;
-	}
-	to[len] = '\0';
-}
 
 static int set(struct ctl_request *r, const char *method, const char *a,
 	       const char *id, const char *b)
@@ -52,7 +225,7 @@ static int set(struct ctl_request *r, const char *method, const char *a,
 
 	r->method = method;
 	if (id)
-		encode(name, sizeof(name), id);
+		query_encode(id, strlen(id), "", name, sizeof(name));
 	snprintf(r->path, sizeof(r->path), "/%s%s%s%s%s", a, id ? "/" : "", name,
 		 b ? "/" : "", b ? b : "");
 	return CLI_OK;
@@ -61,23 +234,24 @@ static int set(struct ctl_request *r, const char *method, const char *a,
 /* `node` and `path`; some commands exist for nodes only. */
 static int parse_object(struct ctl_request *r, int argc, char **argv)
 {
-	static const char *const verbs[] = { "start", "stop", "pause", "resume",
-					     "restart" };
+	static const struct {
+		const char *verb, *method, *path;
+		bool of_nodes; /* alone */
+	} verbs[] = {
+		{ "start", "POST", "start" }, { "stop", "POST", "stop" }, { "pause", "POST", "pause" },
+		{ "resume", "POST", "resume" }, { "restart", "POST", "restart" },
+		{ "stats", "GET", "stats" }, { "reset", "POST", "stats/reset" },
+		{ "rewind", "POST", "file/rewind", true },
+	};
 	const char *verb = argc > 2 ? argv[2] : NULL;
 
 	if (argc < 2 || argc > 3)
 		return CLI_USAGE;
 	if (!verb)
 		return set(r, "GET", argv[0], argv[1], NULL);
-	if (!strcmp(verb, "stats"))
-		return set(r, "GET", argv[0], argv[1], "stats");
-	if (!strcmp(verb, "reset"))
-		return set(r, "POST", argv[0], argv[1], "stats/reset");
-	if (!strcmp(verb, "rewind") && !strcmp(argv[0], "node"))
-		return set(r, "POST", argv[0], argv[1], "file/rewind");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (!strcmp(verb, verbs[i]))
-			return set(r, "POST", argv[0], argv[1], verb);
+		if (!strcmp(verb, verbs[i].verb) && (!verbs[i].of_nodes || !strcmp(argv[0], "node")))
+			return set(r, verbs[i].method, argv[0], argv[1], verbs[i].path);
 	fprintf(stderr, "busbar ctl: '%s' is no command of a %s\n", verb,
 		argv[0]);
 	return CLI_USAGE;
@@ -125,18 +299,21 @@ static int parse_raw(struct ctl_request *r, int argc, char **argv)
 
 static int parse_request(struct ctl_request *r, int argc, char **argv)
 {
-	static const char *const plain[] = { "status", "capabilities", "config",
-					     "nodes", "paths", "stats" };
+	/* Those of one word. */
+	static const struct {
+		const char *word, *method, *path;
+	} plain[] = {
+		{ "status", "GET", "status" }, { "capabilities", "GET", "capabilities" },
+		{ "config", "GET", "config" }, { "nodes", "GET", "nodes" }, { "paths", "GET", "paths" },
+		{ "stats", "GET", "stats" }, { "stats-reset", "POST", "stats/reset" },
+		{ "shutdown", "POST", "shutdown" },
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		if (argc == 1 && !strcmp(argv[0], plain[i]))
-			return set(r, "GET", plain[i], NULL, NULL);
+		if (argc == 1 && !strcmp(argv[0], plain[i].word))
+			return set(r, plain[i].method, plain[i].path, NULL, NULL);
 	if (argc == 2 && !strcmp(argv[0], "stats"))
 		return set(r, "GET", "node", argv[1], "stats");
-	if (argc == 1 && !strcmp(argv[0], "stats-reset"))
-		return set(r, "POST", "stats/reset", NULL, NULL);
-	if (argc == 1 && !strcmp(argv[0], "shutdown"))
-		return set(r, "POST", "shutdown", NULL, NULL);
 	if (!strcmp(argv[0], "node") || !strcmp(argv[0], "path"))
 		return parse_object(r, argc, argv);
 	if (!strcmp(argv[0], "reload") || !strcmp(argv[0], "restart"))
@@ -175,53 +352,6 @@ static int connect_to(const char *path)
 	return -EIO;
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* One line from `fd`; NULL, after a message: none came in time. */
-static char *read_line(int fd, double timeout_s)
-{
-	double end = now_s() + timeout_s;
-	size_t len = 0, size = 0;
-	char *buf = NULL, *more;
-
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		double left = end - now_s();
-		ssize_t n;
-
-		if (size - len < 4096) {
-			size = size ? size * 2 : 8192;
-			more = size <= ANSWER_MAX ? realloc(buf, size) : NULL;
-			if (!more)
-				break;
-			buf = more;
-		}
-		if (left <= 0 || poll(&p, 1, (int)(left * 1e3) + 1) <= 0) {
-			fprintf(stderr, "busbar ctl: no answer within %g s\n",
-				timeout_s);
-			break;
-		}
-		n = read(fd, buf + len, size - len - 1);
-		if (n <= 0) {
-			fputs("busbar ctl: the gateway closed the connection\n",
-			      stderr);
-			break;
-		}
-		len += (size_t)n;
-		buf[len] = '\0';
-		if (buf[len - 1] == '\n')
-			return buf;
-	}
-	free(buf);
-	return NULL;
-}
-
 /* The answer; NULL, after a message: there is none. */
 static json_t *ask(const char *socket_path, const struct ctl_request *r,
 		   double timeout_s)
@@ -239,14 +369,12 @@ static json_t *ask(const char *socket_path, const struct ctl_request *r,
 		if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ||
 		    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
 			fprintf(stderr, "busbar ctl: %s\n", strerror(errno));
-		else
-			line = read_line(fd, timeout_s);
-		if (line) {
-			answer = json_loads(line, 0, NULL);
-			if (!answer)
-				fputs("busbar ctl: the answer is no JSON\n",
-				      stderr);
-		}
+		else if (!(line = ctl_http_line(fd, timeout_s)) && errno == EAGAIN)
+			fprintf(stderr, "busbar ctl: no answer within %g s\n", timeout_s);
+		else if (!line)
+			fputs("busbar ctl: the gateway closed the connection\n", stderr);
+		else if (!(answer = json_loads(line, 0, NULL)))
+			fputs("busbar ctl: the answer is no JSON\n", stderr);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -336,7 +464,7 @@ int cli_ctl(int argc, char **argv)
 	json_decref(r.body);
 	if (!answer)
 		return CLI_FAILED;
-	ret = ctl_print(r.path, answer, o.json) ? CLI_FAILED : CLI_OK;
+	ret = print_answer(r.path, answer, o.json) ? CLI_OK : CLI_FAILED;
 	json_decref(answer);
 	return ret;
 }

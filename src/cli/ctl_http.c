@@ -5,9 +5,9 @@
  */
 #include "cli/ctl_http.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <netdb.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gateway/base/dial.h"
 #include "gateway/control/query.h"
-#include "gateway/tls/tls_client.h"
+#include "gateway/node/websocket/url.h"
 #include "gateway/plugin/plugin.h"
+#include "gateway/tls/tls_client.h"
+#include "util/clock.h"
 #include "util/container_of.h"
 
 #define PREFIX "/api/v2"
-#define ANSWER_MAX (64u << 20)
+#define ANSWER_MAX (64 << 20)
 #define WAIT_MAX_S 60
 #define LOOK_NS 100000000
 
@@ -35,93 +38,49 @@ struct link {
 	struct tls_client *tls;
 };
 
-struct place {
-	char host[256], port[8];
-	bool tls;
-};
-
 static void say(const struct ctl_http *h, const char *why)
 {
 	fprintf(stderr, "busbar ctl: %s: %s\n", h->url, why);
 }
 
-/* "http://host:port", "https://[::1]", with '/' behind it or not. */
-static int parse_url(const struct ctl_http *h, struct place *p)
+static int parse_url(const struct ctl_http *h, struct ws_url *u)
 {
-	const char *s = h->url, *end, *port = NULL;
-	size_t len;
+	const char *why;
 
-	memset(p, 0, sizeof(*p));
-	p->tls = !strncasecmp(s, "https://", 8);
-	if (!p->tls && strncasecmp(s, "http://", 7))
-		goto wrong;
-	s += p->tls ? 8 : 7;
-	len = strcspn(s, "/");
-	if (s[len] && s[len + 1])
-		goto wrong;
-	if (*s == '[') {
-		s++;
-		end = memchr(s, ']', len - 1);
-		if (!end)
-			goto wrong;
-		port = end[1] == ':' ? end + 2 : NULL;
-	} else {
-		end = s + strcspn(s, ":/");
-		port = *end == ':' ? end + 1 : NULL;
-	}
-	if (end == s || (size_t)(end - s) >= sizeof(p->host))
-		goto wrong;
-	memcpy(p->host, s, (size_t)(end - s));
-	len = port ? strspn(port, "0123456789") : 0;
-	if (port && (!len || len > 5 || (port[len] && port[len] != '/')))
-		goto wrong;
-	snprintf(p->port, sizeof(p->port), "%.*s", port ? (int)len : 4,
-		 port ? port : p->tls ? "443" : "80");
-	return 0;
-wrong:
+	if (!strncasecmp(h->url, "http", 4) && !ws_url_parse(u, h->url, &why) && !strcmp(u->target, "/"))
+		return 0;
 	say(h, "expected http://HOST[:PORT] or https://HOST[:PORT]");
 	return -EINVAL;
 }
 
-static int try_address(const struct addrinfo *a, double timeout_s)
+static void set_timeout(int fd, double timeout_s)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-	struct timeval t = { .tv_sec = (time_t)timeout_s,
-			     .tv_usec = (suseconds_t)((timeout_s - (double)(time_t)timeout_s) * 1e6) };
-	int ret;
+	const struct timeval t = { .tv_sec = (time_t)timeout_s,
+				   .tv_usec = (suseconds_t)(fmod(timeout_s, 1) * 1e6) };
 
-	if (fd < 0)
-		return -errno;
-	/* Of the connection's making, too. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	if (!connect(fd, a->ai_addr, a->ai_addrlen))
-		return fd;
-	ret = errno == EINPROGRESS ? -ETIMEDOUT : -errno;
-	close(fd);
-	return ret;
 }
 
-static int connect_to(const struct ctl_http *h, const struct place *p, double timeout_s)
+/* A descriptor whose calls wait for so long. */
+static int connect_to(const struct ctl_http *h, const struct ws_url *u, double timeout_s)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
-	int err = getaddrinfo(p->host, p->port, &hints, &list), fd = -ENOENT;
+	const struct dial_limit limit = { .until_ns = clock_now_ns() + (uint64_t)(timeout_s * 1e9), .wake_fd = -1 };
+	char why[200];
+	int fd = dial_host(u->host, u->port, &limit, why, sizeof(why));
 
-	if (err) {
-		say(h, gai_strerror(err));
-		return -ENOENT;
+	if (fd < 0) {
+		say(h, why);
+		return fd;
 	}
-	for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-		fd = try_address(a, timeout_s);
-	freeaddrinfo(list);
-	if (fd < 0)
-		say(h, strerror(-fd));
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	set_timeout(fd, timeout_s);
 	return fd;
 }
 
-static int start_tls(const struct ctl_http *h, const struct place *p, struct link *l)
+static int start_tls(const struct ctl_http *h, const struct ws_url *u, struct link *l)
 {
-	const struct tls_client_settings s = { p->host, h->ca, h->cert, h->key };
+	const struct tls_client_settings s = { u->host, h->ca, h->cert, h->key };
 	char error[200] = "no memory";
 
 	l->ops = plugin_symbol("http_tls", "http_tls_client");
@@ -134,13 +93,13 @@ static int start_tls(const struct ctl_http *h, const struct place *p, struct lin
 	return -EPROTO;
 }
 
-static int link_open(const struct ctl_http *h, const struct place *p, double timeout_s,
+static int link_open(const struct ctl_http *h, const struct ws_url *u, double timeout_s,
 		     struct link *l)
 {
-	*l = (struct link){ .fd = connect_to(h, p, timeout_s) };
+	*l = (struct link){ .fd = connect_to(h, u, timeout_s) };
 	if (l->fd < 0)
 		return l->fd;
-	if (!p->tls || !start_tls(h, p, l))
+	if (!u->tls || !start_tls(h, u, l))
 		return 0;
 	close(l->fd);
 	return -EPROTO;
@@ -167,35 +126,41 @@ static int link_write(struct link *l, const char *text, size_t len)
 	return 0;
 }
 
-/* All that comes, ended by a zero byte; NULL: the time is over, or it is too long. */
-static char *link_read(struct link *l, size_t *len)
+/*
+ * All that comes, or that comes up to the end of a line, ended by a zero byte. NULL with errno: EAGAIN:
+ * the time is over; else it is too long, or was cut. After a whole answer an abrupt end does no harm, as
+ * its length is checked.
+ */
+static char *link_read(struct link *l, size_t *len, bool line)
 {
-	size_t size = 0;
-	char *buf = NULL, *more;
-	ssize_t n;
+	char piece[16384], *text = NULL;
+	FILE *f = open_memstream(&text, len);
+	int error = ENOMEM;
+	bool whole = false;
 
-	*len = 0;
-	for (;;) {
-		if (size - *len < 4096) {
-			size = size ? size * 2 : 16384;
-			more = size <= ANSWER_MAX ? realloc(buf, size) : NULL;
-			if (!more)
-				break;
-			buf = more;
-		}
-		n = l->tls ? l->ops->read(l->tls, buf + *len, size - *len - 1) :
-			     recv(l->fd, buf + *len, size - *len - 1, 0);
-		/* After a whole answer an abrupt end does no harm; its length is checked. */
-		if (n == 0 || (n < 0 && *len && errno != EAGAIN)) {
-			buf[*len] = '\0';
-			return buf;
-		}
-		if (n < 0)
-			break;
-		*len += (size_t)n;
+	for (ssize_t n = 1; f && n > 0 && !whole && ftell(f) < ANSWER_MAX;) {
+		n = l->tls ? l->ops->read(l->tls, piece, sizeof(piece)) :
+			     recv(l->fd, piece, sizeof(piece), 0);
+		error = n < 0 ? errno : ECONNRESET;
+		if (n > 0)
+			fwrite(piece, 1, (size_t)n, f);
+		whole = line ? n > 0 && piece[n - 1] == '\n' :
+			       n == 0 || (n < 0 && ftell(f) && error != EAGAIN);
 	}
-	free(buf);
+	if (f && !fclose(f) && whole)
+		return text;
+	free(text);
+	errno = error;
 	return NULL;
+}
+
+char *ctl_http_line(int fd, double timeout_s)
+{
+	struct link l = { .fd = fd };
+	size_t len;
+
+	set_timeout(fd, timeout_s);
+	return link_read(&l, &len, true);
 }
 
 /* The first token of the file: the last word of its first line that is not a comment, so
@@ -224,11 +189,11 @@ static int read_token(const char *path, char *token, size_t size)
 	return -EINVAL;
 }
 
-static char *make_request(const struct ctl_http *h, const struct place *p, const char *method,
+static char *make_request(const struct ctl_http *h, const struct ws_url *u, const char *method,
 			  const char *path, const json_t *body, double timeout_s)
 {
 	char *text = NULL, *json = NULL, token[1000] = "", target[2048];
-	bool v6 = strchr(p->host, ':'), own = !strncmp(path, PREFIX "/", sizeof(PREFIX));
+	bool own = !strncmp(path, PREFIX "/", sizeof(PREFIX));
 	size_t len;
 	FILE *f;
 
@@ -242,9 +207,8 @@ static char *make_request(const struct ctl_http *h, const struct place *p, const
 	f = open_memstream(&text, &len);
 	if (!f)
 		return NULL;
-	fprintf(f, "%s %s%s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\nPrefer: wait=%d\r\n",
-		method, own ? "" : PREFIX, target, v6 ? "[" : "", p->host, v6 ? "]" : "",
-		p->port, (int)MIN(timeout_s, (double)WAIT_MAX_S));
+	fprintf(f, "%s %s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nPrefer: wait=%d\r\n",
+		method, own ? "" : PREFIX, target, u->authority, (int)MIN(timeout_s, (double)WAIT_MAX_S));
 	if (*token)
 		fprintf(f, "Authorization: Bearer %s\r\n", token);
 	if (body)
@@ -296,10 +260,10 @@ static json_t *parse_answer(char *text, size_t len, char **place)
 	return json_pack("{si so}", "status", status, "body", o ? o : json_object());
 }
 
-static json_t *ask_once(const struct ctl_http *h, const struct place *p, const char *method,
+static json_t *ask_once(const struct ctl_http *h, const struct ws_url *u, const char *method,
 			const char *path, const json_t *body, double timeout_s, char **place)
 {
-	char *request = make_request(h, p, method, path, body, timeout_s), *text = NULL;
+	char *request = make_request(h, u, method, path, body, timeout_s), *text = NULL;
 	json_t *answer = NULL;
 	struct link l;
 	size_t len;
@@ -307,9 +271,9 @@ static json_t *ask_once(const struct ctl_http *h, const struct place *p, const c
 	*place = NULL;
 	if (!request)
 		return NULL;
-	if (!link_open(h, p, timeout_s, &l)) {
+	if (!link_open(h, u, timeout_s, &l)) {
 		if (!link_write(&l, request, strlen(request)))
-			text = link_read(&l, &len);
+			text = link_read(&l, &len, false);
 		link_close(&l);
 		if (text)
 			answer = parse_answer(text, len, place);
@@ -322,24 +286,15 @@ static json_t *ask_once(const struct ctl_http *h, const struct place *p, const c
 	return answer;
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Asks for a job until it is done; its answer is that of the request. */
-static json_t *wait_for_job(const struct ctl_http *h, const struct place *p,
-			    const char *place, double end_s)
+static json_t *wait_for_job(const struct ctl_http *h, const struct ws_url *u,
+			    const char *place, uint64_t end_ns)
 {
 	for (;;) {
+		uint64_t now = clock_now_ns();
 		char *other = NULL;
-		json_t *answer = now_s() < end_s ?
-					 ask_once(h, p, "GET", place, NULL,
-						  MAX(end_s - now_s(), 1), &other) :
-					 NULL;
+		json_t *answer = now < end_ns ? ask_once(h, u, "GET", place, NULL,
+							 MAX((double)(end_ns - now) / 1e9, 1), &other) : NULL;
 		json_t *job = json_object_get(answer, "body"), *done = NULL;
 		const char *state = json_string_value(json_object_get(job, "state"));
 
@@ -364,16 +319,18 @@ static json_t *wait_for_job(const struct ctl_http *h, const struct place *p,
 json_t *ctl_http_ask(const struct ctl_http *h, const char *method, const char *path,
 		     const json_t *body, double timeout_s)
 {
-	double end_s = now_s() + timeout_s;
+	uint64_t end_ns;
 	json_t *answer, *job;
-	struct place p;
+	struct ws_url u;
 	char *place;
 
-	if (parse_url(h, &p))
+	if (parse_url(h, &u))
 		return NULL;
-	answer = ask_once(h, &p, method, path, body, timeout_s, &place);
+	clock_init();
+	end_ns = clock_now_ns() + (uint64_t)(timeout_s * 1e9);
+	answer = ask_once(h, &u, method, path, body, timeout_s, &place);
 	if (answer && place) {
-		job = wait_for_job(h, &p, place, end_s);
+		job = wait_for_job(h, &u, place, end_ns);
 		json_decref(answer);
 		answer = job;
 	}

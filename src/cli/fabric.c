@@ -38,11 +38,12 @@ static const struct options ask_options = {
 	.operands_max = 1,
 };
 
-static int ask(int argc, char **argv, const char *verb, bool has_node)
+/* argv[0] is the verb. */
+static int ask(int argc, char **argv)
 {
+	bool has_node = strcmp(argv[0], "stop");
 	struct ask_options o = { .name = FABRIC_NAME_DEFAULT };
-	char question[256], *text;
-	size_t bytes;
+	char question[256];
 	int status = options_parse(&ask_options, argc, argv, &o, NULL);
 
 	if (status >= 0)
@@ -51,34 +52,9 @@ static int ask(int argc, char **argv, const char *verb, bool has_node)
 		return options_usage(&ask_options, argv);
 	if (!has_node && optind < argc)
 		o.name = argv[optind];
-	snprintf(question, sizeof(question), "%s%s%s", verb, has_node ? " " : "",
+	snprintf(question, sizeof(question), "%s%s%s", argv[0], has_node ? " " : "",
 		 has_node ? argv[optind] : "");
-	text = fabric_ask(o.name, question, &bytes);
-	if (!text)
-		return CLI_FAILED;
-	fwrite(text, 1, bytes, stdout);
-	free(text);
-	return CLI_OK;
-}
-
-static int cut(int argc, char **argv)
-{
-	return ask(argc, argv, "cut", true);
-}
-
-static int join(int argc, char **argv)
-{
-	return ask(argc, argv, "join", true);
-}
-
-static int fail(int argc, char **argv)
-{
-	return ask(argc, argv, "fail", true);
-}
-
-static int stop(int argc, char **argv)
-{
-	return ask(argc, argv, "stop", false);
+	return fabric_ask_and_print(o.name, question);
 }
 
 static const struct option_entry no_options[] = { { .text = NULL } };
@@ -127,11 +103,11 @@ static const struct cli_command commands[] = {
 	{ "run", "run a simulated InfiniBand subnet, into which programs plug", .fn = cli_fabric_run },
 	{ "simulate", "carry out an experiment in virtual time, without programs", .fn = cli_fabric_simulate },
 	{ "show", "nodes, links, counters and programs of a running one", .fn = cli_fabric_show },
-	{ "cut", "cut a cable", .fn = cut },
-	{ "join", "join a cable that was cut", .fn = join },
-	{ "fail", "cut all cables of a switch or host", .fn = fail },
+	{ "cut", "cut a cable", .fn = ask },
+	{ "join", "join a cable that was cut", .fn = ask },
+	{ "fail", "cut all cables of a switch or host", .fn = ask },
 	{ "list", "the fabrics that run here", .fn = list },
-	{ "stop", "end one", .fn = stop },
+	{ "stop", "end one", .fn = ask },
 	{ .name = NULL },
 };
 

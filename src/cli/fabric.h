@@ -3,7 +3,6 @@
 #ifndef CLI_FABRIC_H
 #define CLI_FABRIC_H
 
-#include <jansson.h>
 #include <stddef.h>
 
 #define FABRIC_NAME_DEFAULT "fabric"
@@ -15,9 +14,7 @@ int cli_fabric_simulate(int argc, char **argv);
 /* Asks the fabric's process; the text of its answer, with a zero behind its end, which the caller frees.
  * NULL: it was refused, or nobody answers, which is logged. */
 char *fabric_ask(const char *name, const char *question, size_t *bytes);
-
-/* Prints an answer to `show`, or what changed since the one `before`, which may be NULL. `all`: also ports
- * that carried nothing. */
-void fabric_print(const json_t *now, const json_t *before, int all);
+/* The same, and prints the text. The exit status. */
+int fabric_ask_and_print(const char *name, const char *question);
 
 #endif

@@ -26,13 +26,9 @@ struct check {
 	struct tune_wake wake;
 };
 
-extern const char *const check_verdicts[TUNE_VERDICTS];
-
 /* For how long and how often that one takes the processors away: one sentence. */
 void check_gaps_sentence(const struct check *c, enum tune_taker taker, char *to, size_t size);
 /* Is /dev/cpu_dma_latency of use here? */
 const char *check_flag_sentence(const struct tune_wake *w);
-
-void check_print_text(const struct check *c, FILE *out);
 
 #endif
