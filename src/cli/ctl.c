@@ -236,12 +236,11 @@ static int parse_object(struct ctl_request *r, int argc, char **argv)
 {
 	static const struct {
 		const char *verb, *method, *path;
-		bool of_nodes; /* alone */
 	} verbs[] = {
 		{ "start", "POST", "start" }, { "stop", "POST", "stop" }, { "pause", "POST", "pause" },
 		{ "resume", "POST", "resume" }, { "restart", "POST", "restart" },
 		{ "stats", "GET", "stats" }, { "reset", "POST", "stats/reset" },
-		{ "rewind", "POST", "file/rewind", true },
+		{ "rewind", "POST", "file/rewind" /* of nodes alone */ },
 	};
 	const char *verb = argc > 2 ? argv[2] : NULL;
 
@@ -250,7 +249,7 @@ static int parse_object(struct ctl_request *r, int argc, char **argv)
 	if (!verb)
 		return set(r, "GET", argv[0], argv[1], NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (!strcmp(verb, verbs[i].verb) && (!verbs[i].of_nodes || !strcmp(argv[0], "node")))
+		if (!strcmp(verb, verbs[i].verb) && (strcmp(verb, "rewind") || !strcmp(argv[0], "node")))
 			return set(r, verbs[i].method, argv[0], argv[1], verbs[i].path);
 	fprintf(stderr, "busbar ctl: '%s' is no command of a %s\n", verb,
 		argv[0]);
