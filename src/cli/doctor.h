@@ -18,11 +18,11 @@
 #define DOCTOR_UDP_BYTES 8
 
 /* Findings: one line each, and one that says what to do, or NULL. */
-void doctor_good(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void doctor_note(const char *remedy, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void doctor_bad(const char *remedy, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void doctor_say(const char *mark, const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+#define doctor_good(...) doctor_say("ok", NULL, __VA_ARGS__)
+#define doctor_note(remedy, ...) doctor_say("note", remedy, __VA_ARGS__)
+#define doctor_bad(remedy, ...) doctor_say("BAD", remedy, __VA_ARGS__)
 /* Was any of them bad? */
 bool doctor_found(void);
 
@@ -32,10 +32,10 @@ bool doctor_is_v4(const struct sockaddr_in6 *address);
 /* *to: the address, one of IPv4 in its mapped form, as in a GID. False: it is of neither. */
 bool doctor_map(const struct sockaddr *from, struct sockaddr_in6 *to);
 
-/* A socket of both IP versions (of IPv4 where the kernel has no other) at this port, 0 for
- * any, which sends with Don't Fragment whatever the kernel knows of the path; or a
- * negative errno. */
-int doctor_socket(uint16_t port);
+/* A socket of both IP versions (of IPv4 where the kernel has no other) and of this type, which does not
+ * block; one of datagrams sends with Don't Fragment whatever the kernel knows of the path. Bound to the
+ * port, 0 for any, or not, below 0. The descriptor, or a negative errno. */
+int doctor_socket(int type, int port);
 
 /* connect() of such a socket to an address, mapped or not; 0 or a negative errno. */
 int doctor_connect(int fd, const struct sockaddr_in6 *to);

@@ -20,50 +20,17 @@
 
 static bool found;
 
-__attribute__((format(printf, 2, 0)))
-static void say(const char *mark, const char *format, va_list args)
+void doctor_say(const char *mark, const char *remedy, const char *format, ...)
 {
+	va_list args;
+
+	found |= !strcmp(mark, "BAD");
 	printf("%-4s ", mark);
+	va_start(args, format);
 	vprintf(format, args);
-	putchar('\n');
-}
-
-static void say_remedy(const char *remedy)
-{
-	if (remedy)
-		printf("     -> %s\n", remedy);
+	va_end(args);
+	printf(remedy ? "\n     -> %s\n" : "\n", remedy);
 	fflush(stdout);
-}
-
-void doctor_good(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say("ok", format, args);
-	va_end(args);
-	fflush(stdout);
-}
-
-void doctor_note(const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say("note", format, args);
-	va_end(args);
-	say_remedy(remedy);
-}
-
-void doctor_bad(const char *remedy, const char *format, ...)
-{
-	va_list args;
-
-	found = true;
-	va_start(args, format);
-	say("BAD", format, args);
-	va_end(args);
-	say_remedy(remedy);
 }
 
 bool doctor_found(void)
@@ -91,34 +58,35 @@ const char *doctor_text(const struct sockaddr_in6 *address, char *to)
 
 /* ---- sockets ---- */
 
-int doctor_socket(uint16_t port)
+int doctor_socket(int type, int port)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	const int off = 0, on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
 	bool is_v4 = false;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret;
 
 	if (fd < 0 && errno == EAFNOSUPPORT) {
 		is_v4 = true;
-		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	}
 	if (fd < 0)
 		return -errno;
-	if (!is_v4) {
+	if (!is_v4)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (type == SOCK_STREAM) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	} else {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6));
 		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
 	}
-	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4));
-	if (bind(fd, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
-		 is_v4 ? sizeof(v4) : sizeof(v6))) {
-		int ret = -errno;
-
-		close(fd);
-		return ret;
-	}
-	return fd;
+	if (port < 0 || !bind(fd, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
+			      is_v4 ? sizeof(v4) : sizeof(v6)))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }
 
 int doctor_connect(int fd, const struct sockaddr_in6 *to)
@@ -165,22 +133,28 @@ static void count_holders(const char *path, uint16_t port, struct holders *h)
 	fclose(f);
 }
 
-/* Is there a Unix socket whose name ends so? */
-static bool has_name(const char *name)
+/* Has the file a line that begins, or ends, so? */
+static bool has_line(const char *path, const char *start, const char *end)
 {
-	FILE *f = fopen("/proc/net/unix", "re");
-	size_t wanted = strlen(name);
+	FILE *f = fopen(path, "re");
 	bool is = false;
 	char line[512];
 
 	while (f && !is && fgets(line, sizeof(line), f)) {
-		size_t len = strcspn(line, "\n");
+		size_t length = strcspn(line, "\n");
 
-		is = len > wanted && !memcmp(line + len - wanted, name, wanted);
+		is = !strncmp(line, start, strlen(start)) && length >= strlen(end) &&
+		     !memcmp(line + length - strlen(end), end, strlen(end));
 	}
 	if (f)
 		fclose(f);
 	return is;
+}
+
+/* Is there a Unix socket whose name ends so? */
+static bool has_name(const char *name)
+{
+	return has_line("/proc/net/unix", "", name);
 }
 
 static void say_taken(uint16_t port, bool serving)
@@ -220,7 +194,7 @@ static void say_taken(uint16_t port, bool serving)
 
 static bool look_at_port(uint16_t port, bool serving)
 {
-	int fd = doctor_socket(port);
+	int fd = doctor_socket(SOCK_DGRAM, port);
 
 	if (fd >= 0) {
 		close(fd);
@@ -327,25 +301,12 @@ static void look_at_buffers(void)
 	}
 }
 
-static bool has_line(const char *path, const char *start)
-{
-	FILE *f = fopen(path, "re");
-	bool is = false;
-	char line[256];
-
-	while (f && !is && fgets(line, sizeof(line), f))
-		is = !strncmp(line, start, strlen(start));
-	if (f)
-		fclose(f);
-	return is;
-}
-
 /* As far as it is seen without privilege: whether there is a filter, not what it does. */
 static void look_at_filters(uint16_t port, const char *protocol)
 {
 	char remedy[160];
 
-	if (has_line("/etc/ufw/ufw.conf", "ENABLED=yes")) {
+	if (has_line("/etc/ufw/ufw.conf", "ENABLED=yes", "")) {
 		snprintf(remedy, sizeof(remedy), "'ufw allow %u/%s' as root, here and there", port,
 			 protocol);
 		doctor_note(remedy, "the firewall ufw is on");
@@ -356,8 +317,8 @@ static void look_at_filters(uint16_t port, const char *protocol)
 			 port, protocol);
 		doctor_note(remedy, "the firewall firewalld is on");
 	}
-	if (has_line("/proc/net/ip_tables_names", "filter") ||
-	    has_line("/proc/net/ip6_tables_names", "filter")) {
+	if (has_line("/proc/net/ip_tables_names", "filter", "") ||
+	    has_line("/proc/net/ip6_tables_names", "filter", "")) {
 		snprintf(remedy, sizeof(remedy),
 			 "if probes get lost: 'iptables -I INPUT -p %s --dport %u -j ACCEPT' as root, and ip6tables",
 			 protocol, port);
@@ -433,7 +394,7 @@ static int find_source(struct doctor_route *r)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_UNSPEC };
 	socklen_t len = sizeof(from);
-	int fd = doctor_socket(0), ret;
+	int fd = doctor_socket(SOCK_DGRAM, 0), ret;
 
 	if (fd < 0)
 		return fd;

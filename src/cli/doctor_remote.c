@@ -13,6 +13,7 @@
 #include "cli/doctor_probe.h"
 #include "util/clock.h"
 #include "util/container_of.h"
+#include "util/order.h"
 
 #define FIRST_PROBES 5   /* until one is answered: addresses may have to be resolved */
 #define PROBES 100       /* for round trip and losses */
@@ -98,9 +99,9 @@ static int open_dialogue(struct dialogue *d, const struct doctor_route *route, u
 	*d = (struct dialogue){ .to = route->to,
 				.session = (uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16 };
 	d->to.sin6_port = htons(to);
-	d->fd = doctor_socket(from);
+	d->fd = doctor_socket(SOCK_DGRAM, from);
 	if (d->fd == -EADDRINUSE && from)
-		d->fd = doctor_socket(0);
+		d->fd = doctor_socket(SOCK_DGRAM, 0);
 	if (d->fd < 0)
 		return d->fd;
 	ret = doctor_connect(d->fd, &d->to);
@@ -169,26 +170,21 @@ static void explain_silence(const struct doctor_route *route, uint16_t port,
 
 /* ---- round trip and losses ---- */
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void look_at_losses(struct dialogue *d)
 {
-	uint64_t took[PROBES];
+	int64_t took[PROBES];
+	uint64_t one;
 	unsigned got = 0, sent = 0;
 	/* A few that are lost take a quarter of a second each: not all of them. */
 	uint64_t until = clock_now_ns() + 3 * NSEC_PER_SEC;
 
 	while (sent < PROBES && clock_now_ns() < until) {
 		sent++;
-		got += probe(d, SMALL, SMALL, &took[got]) == ARRIVED;
+		if (probe(d, SMALL, SMALL, &one) == ARRIVED)
+			took[got++] = (int64_t)one;
 	}
 	if (got) {
-		qsort(took, got, sizeof(took[0]), by_size);
+		order_int64(took, got);
 		doctor_good("round trip of a datagram, in us: least %.1f, median %.1f, most %.1f",
 			    (double)took[0] / 1e3, (double)took[got / 2] / 1e3,
 			    (double)took[got - 1] / 1e3);

@@ -142,12 +142,12 @@ static int open_ports(struct server *s, uint16_t port)
 	s->ports[0] = port;
 	s->ports[1] = DOCTOR_SECOND_PORT;
 	s->fds[1] = -1;
-	s->fds[0] = doctor_socket(port);
+	s->fds[0] = doctor_socket(SOCK_DGRAM, port);
 	if (s->fds[0] < 0)
 		return s->fds[0];
 	/* Without the second one a client cannot tell a filter from a host that is away. */
 	if (port != DOCTOR_SECOND_PORT)
-		s->fds[1] = doctor_socket(DOCTOR_SECOND_PORT);
+		s->fds[1] = doctor_socket(SOCK_DGRAM, DOCTOR_SECOND_PORT);
 	return 0;
 }
 

@@ -15,22 +15,6 @@
 
 #define PATIENCE_MS 3000 /* two segments may get lost */
 
-/* Of both IP versions, or of IPv4 where the kernel has no other; or a negative errno. */
-static int open_socket(bool *is_v4)
-{
-	const int off = 0;
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	*is_v4 = fd < 0 && errno == EAFNOSUPPORT;
-	if (*is_v4)
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (!*is_v4)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	return fd;
-}
-
 /* 0, or a negative errno: what TCP said of the call. */
 static int call(int fd, const struct sockaddr_in6 *to, uint64_t *took)
 {
@@ -74,8 +58,7 @@ void doctor_stream(const struct doctor_route *route, uint16_t port)
 	struct sockaddr_in6 to = route->to;
 	char text[INET6_ADDRSTRLEN];
 	uint64_t took = 0;
-	bool is_v4;
-	int fd = open_socket(&is_v4), ret;
+	int fd = doctor_socket(SOCK_STREAM, -1), ret;
 
 	doctor_text(&to, text);
 	to.sin6_port = htons(port);
@@ -101,17 +84,9 @@ void doctor_stream(const struct doctor_route *route, uint16_t port)
 
 static int open_listener(uint16_t port)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	const int on = 1;
-	bool is_v4;
-	int fd = open_socket(&is_v4), ret;
+	int fd = doctor_socket(SOCK_STREAM, port), ret;
 
-	if (fd < 0)
-		return fd;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (!bind(fd, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
-		  is_v4 ? sizeof(v4) : sizeof(v6)) && !listen(fd, 16))
+	if (fd < 0 || !listen(fd, 16))
 		return fd;
 	ret = -errno;
 	close(fd);
