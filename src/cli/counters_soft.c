@@ -40,13 +40,14 @@ static void add(struct counters *c, const struct hca_process_view *p, const stru
 {
 	static const uint64_t none[HCA_QP_COUNTERS];
 	const uint64_t *from = b ? b->totals : none;
+	struct traffic now, before;
 
 	for (size_t i = 0; i < ARRAY_SIZE(own_counters); i++)
 		c->counter[i].value += p->totals[own_counters[i].at] - from[own_counters[i].at];
-	c->counter[MESSAGES].value += traffic_sum(traffic_sent, ARRAY_SIZE(traffic_sent), p->totals).messages -
-				      traffic_sum(traffic_sent, ARRAY_SIZE(traffic_sent), from).messages;
-	c->counter[BYTES].value += traffic_sum(traffic_sent, ARRAY_SIZE(traffic_sent), p->totals).bytes -
-				   traffic_sum(traffic_sent, ARRAY_SIZE(traffic_sent), from).bytes;
+	now = traffic_sum(&traffic_sent, p->totals);
+	before = traffic_sum(&traffic_sent, from);
+	c->counter[MESSAGES].value += now.messages - before.messages;
+	c->counter[BYTES].value += now.bytes - before.bytes;
 }
 
 static bool is_meant(const struct soft *s, const struct hca_process_view *p)

@@ -3,6 +3,7 @@
 #include "cli/fabric_simulate.h"
 
 #include "cli/json_out.h"
+#include "util/container_of.h"
 
 #define FLOWS_MAX 20000u
 
@@ -17,14 +18,12 @@ static void put_port(struct cli_json *j, const struct simulate_scenario *s, cons
 static void put_lanes(struct cli_json *j, const struct simulate_scenario *s, const char *key,
 		      const struct simulate_lane *lanes, uint32_t count)
 {
-	cli_json_open(j, key, '[');
-	for (uint32_t i = 0; i < count; i++) {
+	cli_json_list(j, key, i, count) {
 		cli_json_open(j, NULL, '{');
 		put_port(j, s, "port", lanes[i].at);
 		cli_json_put(j, j_uint("lane", lanes[i].lane));
 		cli_json_close(j, '}');
 	}
-	cli_json_close(j, ']');
 }
 
 static void put_latency(struct cli_json *j, const char *key, const struct hist *h)
@@ -81,19 +80,16 @@ static void put_flow(struct cli_json *j, const struct simulate_scenario *s, cons
 /* All of them, so that the topology can be drawn from the result alone. */
 static void put_nodes(struct cli_json *j, const struct topology *t)
 {
-	cli_json_open(j, "nodes", '[');
-	for (uint32_t i = 0; i < t->node_count; i++) {
+	cli_json_list(j, "nodes", i, t->node_count) {
 		cli_json_object(j, NULL, j_text("name", t->nodes[i].id),
 					 j_text("description", t->nodes[i].name),
 					 j_text("kind", t->nodes[i].kind == TOPOLOGY_HCA ? "host" : "switch"));
 	}
-	cli_json_close(j, ']');
 }
 
 static void put_links(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
 {
-	cli_json_open(j, "links", '[');
-	for (uint32_t i = 0; i < r->link_count; i++) {
+	cli_json_list(j, "links", i, r->link_count) {
 		const struct simulate_link *l = &r->links[i];
 
 		cli_json_open(j, NULL, '{');
@@ -104,13 +100,11 @@ static void put_links(struct cli_json *j, const struct simulate_scenario *s, con
 				j_uint("discards", l->discards), j_uint("errors", l->errors));
 		cli_json_close(j, '}');
 	}
-	cli_json_close(j, ']');
 }
 
 static void put_congestion(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
 {
-	cli_json_open(j, "congestion", '[');
-	for (uint32_t i = 0; i < r->congested_count; i++) {
+	cli_json_list(j, "congestion", i, r->congested_count) {
 		const struct simulate_congested *c = &r->congested[i];
 
 		cli_json_open(j, NULL, '{');
@@ -120,27 +114,23 @@ static void put_congestion(struct cli_json *j, const struct simulate_scenario *s
 				j_uint("peak_bytes", c->peak_bytes));
 		cli_json_close(j, '}');
 	}
-	cli_json_close(j, ']');
 	cli_json_put(j, j_uint("congestion_left_out", r->congested_left_out));
 }
 
 static void put_deadlocks(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
 {
 	put_lanes(j, s, "circle", r->circle, r->circle_count);
-	cli_json_open(j, "deadlocks", '[');
-	for (uint32_t i = 0; i < r->deadlock_count; i++) {
+	cli_json_list(j, "deadlocks", i, r->deadlock_count) {
 		cli_json_open(j, NULL, '{');
 		cli_json_put(j, j_uint("at_ns", r->deadlocks[i].at_ps / 1000));
 		put_lanes(j, s, "lanes", r->deadlocks[i].lanes, r->deadlocks[i].count);
 		cli_json_close(j, '}');
 	}
-	cli_json_close(j, ']');
 }
 
 static void put_expect(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_result *r)
 {
-	cli_json_open(j, "expect", '[');
-	for (uint32_t i = 0; i < s->expect_count; i++) {
+	cli_json_list(j, "expect", i, s->expect_count) {
 		cli_json_open(j, NULL, '{');
 		cli_json_put(j, j_text("text", s->expect[i].text));
 		if (r->verdicts[i].known)
@@ -148,7 +138,6 @@ static void put_expect(struct cli_json *j, const struct simulate_scenario *s, co
 		cli_json_put(j, j_bool("holds", r->verdicts[i].holds));
 		cli_json_close(j, '}');
 	}
-	cli_json_close(j, ']');
 }
 
 static void put_sums(struct cli_json *j, const struct simulate_result *r)
@@ -175,14 +164,10 @@ void fabric_simulate_json(const struct simulate_scenario *s, const struct simula
 	cli_json_put(&j, j_text("title", s->title), j_text("topology", s->topology_name),
 			 j_text("routing", simulate_routing_name(s->routing)), j_uint("seed", s->seed));
 	put_sums(&j, r);
-	cli_json_open(&j, "traffic", '[');
-	for (uint32_t i = 0; i < r->group_count; i++)
+	cli_json_list(&j, "traffic", i, r->group_count)
 		put_group(&j, &s->traffic[i], &r->groups[i]);
-	cli_json_close(&j, ']');
-	cli_json_open(&j, "flows", '[');
-	for (uint32_t i = 0; i < r->flow_count && i < FLOWS_MAX; i++)
+	cli_json_list(&j, "flows", i, MIN(r->flow_count, FLOWS_MAX))
 		put_flow(&j, s, &r->flows[i]);
-	cli_json_close(&j, ']');
 	cli_json_put(&j, j_uint("flows_left_out", r->flow_count > FLOWS_MAX ? r->flow_count - FLOWS_MAX : 0));
 	put_nodes(&j, s->topology);
 	put_links(&j, s, r);

@@ -41,6 +41,11 @@ struct cli_json_member {
 /* The same as an object of their own. */
 #define cli_json_object(j, key, ...) \
 	(cli_json_open(j, key, '{'), cli_json_put(j, __VA_ARGS__), cli_json_close(j, '}'))
+/* An array of `count` elements, which the statement behind it writes; it may not leave the loop:
+ * cli_json_list(j, "links", i, count) put_link(j, &links[i]); */
+#define cli_json_list(j, key, i, count) \
+	for (size_t i = (cli_json_open(j, key, '['), 0); \
+	     i < (count) || (cli_json_close(j, ']'), false); i++)
 void cli_json_members(struct cli_json *j, const struct cli_json_member *members);
 
 #endif

@@ -11,17 +11,20 @@
 #include "util/container_of.h"
 #include "util/log.h"
 
-const struct traffic_class traffic_sent[4] = {
+static const struct traffic_class sent[] = {
 	{ "SEND", { HCA_TX_SENDS, HCA_TX_SENDS_IMM, HCA_TX_SENDS_INV }, 3 },
 	{ "WRITE", { HCA_TX_WRITES, HCA_TX_WRITES_IMM }, 2 },
 	{ "READ", { HCA_TX_READS }, 1 },
 	{ "ATOMIC", { HCA_TX_COMPARE_SWAPS, HCA_TX_FETCH_ADDS }, 2 },
 };
-const struct traffic_class traffic_received[3] = {
+static const struct traffic_class received[] = {
 	{ "SEND", { HCA_RX_SENDS }, 1 },
 	{ "WRITE with immediate", { HCA_RX_WRITES_IMM }, 1 },
 	{ "ATOMIC", { HCA_RX_ATOMICS }, 1 },
 };
+
+const struct traffic_classes traffic_sent = { sent, ARRAY_SIZE(sent) };
+const struct traffic_classes traffic_received = { received, ARRAY_SIZE(received) };
 
 int processes_open(struct processes *p)
 {
@@ -181,13 +184,12 @@ struct traffic traffic_of(const struct traffic_class *c,
 	return t;
 }
 
-struct traffic traffic_sum(const struct traffic_class *classes, size_t count,
-			   const uint64_t counters[HCA_QP_COUNTERS])
+struct traffic traffic_sum(const struct traffic_classes *c, const uint64_t counters[HCA_QP_COUNTERS])
 {
 	struct traffic sum = { 0, 0 };
 
-	for (size_t i = 0; i < count; i++) {
-		struct traffic t = traffic_of(&classes[i], counters);
+	for (size_t i = 0; i < c->count; i++) {
+		struct traffic t = traffic_of(&c->list[i], counters);
 
 		sum.messages += t.messages;
 		sum.bytes += t.bytes;

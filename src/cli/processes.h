@@ -55,15 +55,17 @@ struct traffic_class {
 	unsigned places[3];
 	unsigned count;
 };
-extern const struct traffic_class traffic_sent[4], traffic_received[3];
+extern const struct traffic_classes {
+	const struct traffic_class *list;
+	size_t count;
+} traffic_sent, traffic_received;
 
 struct traffic {
 	uint64_t messages, bytes;
 };
 struct traffic traffic_of(const struct traffic_class *c,
 			  const uint64_t counters[HCA_QP_COUNTERS]);
-struct traffic traffic_sum(const struct traffic_class *classes, size_t count,
-			   const uint64_t counters[HCA_QP_COUNTERS]);
+struct traffic traffic_sum(const struct traffic_classes *c, const uint64_t counters[HCA_QP_COUNTERS]);
 /* Sums over all processes that could be read. */
 struct traffic_totals {
 	uint64_t counters[HCA_QP_COUNTERS];

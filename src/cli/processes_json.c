@@ -4,26 +4,17 @@
 
 #include "cli/processes.h"
 
-static void counters(struct cli_json *j, const char *key,
-		     const char *const *names, const uint64_t *values,
-		     size_t count)
+/* `before` NULL: the values, else their differences per second. A value may be smaller than before: a
+ * gauge, or a process that was started again. */
+static void counters(struct cli_json *j, const char *key, const char *const *names, const uint64_t *now,
+		     const uint64_t *before, size_t count, double seconds)
 {
 	cli_json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
-		if (names[i])
-			cli_json_put(j, j_uint(names[i], values[i]));
-	cli_json_close(j, '}');
-}
-
-/* A value may be smaller than before: a gauge, or a process that was started again. */
-static void rates(struct cli_json *j, const char *key, const char *const *names,
-		  const uint64_t *now, const uint64_t *before, size_t count,
-		  double seconds)
-{
-	cli_json_open(j, key, '{');
-	for (size_t i = 0; i < count; i++)
-		if (names[i])
+		if (names[i] && before)
 			cli_json_put(j, j_number(names[i], (double)(int64_t)(now[i] - before[i]) / seconds));
+		else if (names[i])
+			cli_json_put(j, j_uint(names[i], now[i]));
 	cli_json_close(j, '}');
 }
 
@@ -42,11 +33,10 @@ static void qp(struct cli_json *j, const struct hca_view *v,
 		cli_json_put(j, j_uint("peer_qpn", q->peer_qpn));
 	if (q->peer_pid)
 		cli_json_put(j, j_uint("peer_pid", q->peer_pid));
-	counters(j, "counters", v->qp_counter_names, q->counters,
-		 HCA_QP_COUNTERS);
+	counters(j, "counters", v->qp_counter_names, q->counters, NULL, HCA_QP_COUNTERS, 0);
 	if (before)
-		rates(j, "per_second", v->qp_counter_names, q->counters,
-		      before->counters, HCA_QP_COUNTERS, seconds);
+		counters(j, "per_second", v->qp_counter_names, q->counters, before->counters, HCA_QP_COUNTERS,
+			 seconds);
 	cli_json_close(j, '}');
 }
 
@@ -70,14 +60,11 @@ static void states(struct cli_json *j, const struct hca_process_view *p)
 
 static void links(struct cli_json *j, const struct hca_process_view *p)
 {
-	cli_json_open(j, "links", '[');
-	for (size_t i = 0; i < p->link_count; i++) {
+	cli_json_list(j, "links", i, p->link_count)
 		cli_json_object(j, NULL, j_uint("pid", p->links[i].pid),
 					 j_bool("pulls", p->links[i].pulls),
 					 j_bool("accesses", p->links[i].accesses),
 					 j_bool("procmem", p->links[i].procmem));
-	}
-	cli_json_close(j, ']');
 }
 
 static void process(struct cli_json *j, const struct hca_view *v,
@@ -95,23 +82,17 @@ static void process(struct cli_json *j, const struct hca_view *v,
 	cli_json_put(j, j_text("transports", p->transports));
 	states(j, p);
 	links(j, p);
-	counters(j, "counters", v->process_counter_names, p->counters,
-		 HCA_PROCESS_COUNTERS);
-	counters(j, "traffic", v->qp_counter_names, p->totals, HCA_QP_COUNTERS);
+	counters(j, "counters", v->process_counter_names, p->counters, NULL, HCA_PROCESS_COUNTERS, 0);
+	counters(j, "traffic", v->qp_counter_names, p->totals, NULL, HCA_QP_COUNTERS, 0);
 	if (before) {
-		rates(j, "counters_per_second", v->process_counter_names,
-		      p->counters, before->counters, HCA_PROCESS_COUNTERS,
-		      seconds);
-		rates(j, "traffic_per_second", v->qp_counter_names, p->totals,
-		      before->totals, HCA_QP_COUNTERS, seconds);
+		counters(j, "counters_per_second", v->process_counter_names, p->counters, before->counters,
+			 HCA_PROCESS_COUNTERS, seconds);
+		counters(j, "traffic_per_second", v->qp_counter_names, p->totals, before->totals,
+			 HCA_QP_COUNTERS, seconds);
 	}
-	if (qps) {
-		cli_json_open(j, "queue_pair_list", '[');
-		for (size_t q = 0; q < p->qp_count; q++)
-			qp(j, v, &p->qps[q],
-			   process_find_qp(before, p->qps[q].qpn), seconds);
-		cli_json_close(j, ']');
-	}
+	if (qps)
+		cli_json_list(j, "queue_pair_list", q, p->qp_count)
+			qp(j, v, &p->qps[q], process_find_qp(before, p->qps[q].qpn), seconds);
 	cli_json_close(j, '}');
 }
 
@@ -123,7 +104,7 @@ static void totals(struct cli_json *j, const struct hca_view *v)
 	cli_json_open(j, "totals", '{');
 	cli_json_put(j, j_uint("processes", t.processes), j_uint("queue_pairs", t.qps),
 			j_uint("memory_regions", t.mrs), j_uint("registered_bytes", t.mr_bytes));
-	counters(j, "traffic", v->qp_counter_names, t.counters, HCA_QP_COUNTERS);
+	counters(j, "traffic", v->qp_counter_names, t.counters, NULL, HCA_QP_COUNTERS, 0);
 	cli_json_close(j, '}');
 }
 
@@ -132,10 +113,7 @@ void processes_json(struct cli_json *j, const struct hca_view *v,
 {
 	if (before)
 		cli_json_put(j, j_number("seconds", seconds));
-	cli_json_open(j, "processes", '[');
-	for (size_t i = 0; i < v->process_count; i++)
-		process(j, v, &v->processes[i],
-			process_find(before, &v->processes[i]), seconds, qps);
-	cli_json_close(j, ']');
+	cli_json_list(j, "processes", i, v->process_count)
+		process(j, v, &v->processes[i], process_find(before, &v->processes[i]), seconds, qps);
 	totals(j, v);
 }

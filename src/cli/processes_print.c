@@ -6,18 +6,17 @@
 #include "cli/processes.h"
 #include "util/container_of.h"
 
-static void print_traffic(FILE *out, const struct traffic_class *classes,
-			  size_t count, const uint64_t *counters)
+static void print_traffic(FILE *out, const struct traffic_classes *c, const uint64_t *counters)
 {
 	const char *between = "";
 	char text[32];
 
-	for (size_t i = 0; i < count; i++) {
-		struct traffic t = traffic_of(&classes[i], counters);
+	for (size_t i = 0; i < c->count; i++) {
+		struct traffic t = traffic_of(&c->list[i], counters);
 
 		if (!t.messages)
 			continue;
-		fprintf(out, "%s%s %" PRIu64 " (%s)", between, classes[i].name,
+		fprintf(out, "%s%s %" PRIu64 " (%s)", between, c->list[i].name,
 			t.messages, bytes_text(text, sizeof(text), (double)t.bytes));
 		between = ", ";
 	}
@@ -76,10 +75,9 @@ static void print_qp(FILE *out, const struct hca_view *v,
 	if (q->peer_pid)
 		fprintf(out, " of pid %u by %s", q->peer_pid, q->transport);
 	fprintf(out, "\n      sent ");
-	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), q->counters);
+	print_traffic(out, &traffic_sent, q->counters);
 	fprintf(out, "; received ");
-	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
-		      q->counters);
+	print_traffic(out, &traffic_received, q->counters);
 	fprintf(out, "\n");
 	print_rare(out, "      ", v->qp_counter_names, q->counters);
 }
@@ -120,10 +118,9 @@ static void print_known(FILE *out, const struct hca_view *v,
 		bytes_text(text, sizeof(text), (double)c[HCA_MR_BYTES]));
 	print_links(out, p);
 	fprintf(out, "    sent         ");
-	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), p->totals);
+	print_traffic(out, &traffic_sent, p->totals);
 	fprintf(out, "\n    received     ");
-	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
-		      p->totals);
+	print_traffic(out, &traffic_received, p->totals);
 	fprintf(out, "\n    attention    %" PRIu64 " polls, %" PRIu64
 		     " progress ticks, woken %" PRIu64 ", woke others %" PRIu64
 		     "\n    events       %" PRIu64 " completion, %" PRIu64
@@ -159,10 +156,9 @@ static void print_totals(FILE *out, const struct hca_view *v)
 		     " memory regions (%s)\n    sent         ",
 		t.processes, t.qps, t.mrs,
 		bytes_text(text, sizeof(text), (double)t.mr_bytes));
-	print_traffic(out, traffic_sent, ARRAY_SIZE(traffic_sent), t.counters);
+	print_traffic(out, &traffic_sent, t.counters);
 	fprintf(out, "\n    received     ");
-	print_traffic(out, traffic_received, ARRAY_SIZE(traffic_received),
-		      t.counters);
+	print_traffic(out, &traffic_received, t.counters);
 	fprintf(out, "\n");
 }
 

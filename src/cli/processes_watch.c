@@ -30,21 +30,14 @@ static double rate(uint64_t now, uint64_t before, double seconds)
 static void print_rates(FILE *out, const uint64_t *now, const uint64_t *before,
 			double seconds)
 {
-	static const struct {
-		const struct traffic_class *classes;
-		size_t count;
-	} ways[] = { { traffic_sent, ARRAY_SIZE(traffic_sent) },
-		     { traffic_received, ARRAY_SIZE(traffic_received) } };
+	static const struct traffic_classes *const ways[] = { &traffic_sent, &traffic_received };
 	char text[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		struct traffic n = traffic_sum(ways[i].classes, ways[i].count, now);
-		struct traffic b =
-			traffic_sum(ways[i].classes, ways[i].count, before);
+		struct traffic n = traffic_sum(ways[i], now), b = traffic_sum(ways[i], before);
 
 		fprintf(out, " %10.0f %9s", rate(n.messages, b.messages, seconds),
-			bytes_text(text, sizeof(text),
-				   rate(n.bytes, b.bytes, seconds)));
+			bytes_text(text, sizeof(text), rate(n.bytes, b.bytes, seconds)));
 	}
 	fprintf(out, " %8.0f %8.0f",
 		rate(now[HCA_TX_REPEATED], before[HCA_TX_REPEATED], seconds),
