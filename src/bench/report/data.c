@@ -106,22 +106,6 @@ static int64_t histogram_range(const struct statistics *s, int64_t limit_ns)
 	return (int64_t)report_bins_round_up(most);
 }
 
-/* Of the sorted values, those that are at least `from`: 0 to 1. */
-static double share_from(const int64_t *sorted, size_t count, int64_t from)
-{
-	size_t below = 0, end = count;
-
-	while (below < end) {
-		size_t middle = below + (end - below) / 2;
-
-		if (sorted[middle] < from)
-			below = middle + 1;
-		else
-			end = middle;
-	}
-	return (double)(count - below) / (double)count;
-}
-
 static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t range, size_t bins)
 {
 	double *shares = calloc(bins, sizeof(*shares));
@@ -136,7 +120,7 @@ static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t rang
 		json_array_append_new(list, number(shares[i], 3));
 	json_object_set_new(l, "range_ns", json_integer(range));
 	json_object_set_new(l, "bin_ns", number((double)range / (double)bins, 12));
-	json_object_set_new(l, "beyond", number(share_from(sorted, count, range), 6));
+	json_object_set_new(l, "beyond", number((double)(count - statistics_up_to(sorted, count, range - 1)) / (double)count, 6));
 	json_object_set_new(l, "bins", list);
 	free(shares);
 	return shares ? 0 : -ENOMEM;

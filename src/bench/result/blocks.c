@@ -73,31 +73,15 @@ int64_t blocks_median(const struct blocks *b)
 	return statistics_percentile(b->sorted, b->count, 50);
 }
 
-/* How many of the sorted values are at most `limit`. */
-static size_t up_to(const int64_t *sorted, size_t count, int64_t limit)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sorted[middle] <= limit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* The same of the blocks that were drawn. */
+/* How many of the values in the blocks that were drawn are at most `limit`. */
 static size_t drawn_up_to(const struct blocks *b, int64_t limit)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->blocks; i++)
 		if (b->times[i])
-			n += b->times[i] * up_to(b->values + start_of(b, i),
-						 start_of(b, i + 1) - start_of(b, i), limit);
+			n += b->times[i] * statistics_up_to(b->values + start_of(b, i),
+							    start_of(b, i + 1) - start_of(b, i), limit);
 	return n;
 }
 

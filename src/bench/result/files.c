@@ -125,51 +125,37 @@ out:
 	return ret;
 }
 
-static int read_text(FILE *f, const char *path, json_t **value)
-{
-	struct stat s;
-	json_error_t e;
-
-	if (fstat(fileno(f), &s))
-		return -errno;
-	if (!S_ISREG(s.st_mode) || s.st_size > JSON_BYTES_MAX)
-		return log_fail(-EBADMSG, "file %s is no file of at most %d MiB", path,
-				JSON_BYTES_MAX >> 20);
-	*value = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
-	if (*value && json_is_object(*value))
-		return 0;
-	if (*value)
-		log_error("file %s is damaged: no JSON object", path);
-	else
-		log_error("file %s, line %d is damaged: %s", path, e.line, e.text);
-	json_decref(*value);
-	*value = NULL;
-	return -EBADMSG;
-}
-
 int files_read_json(const char *dir, const char *name, json_t **value)
 {
 	char *path = files_path(dir, name);
 	FILE *f = NULL;
-	int ret, fd;
+	json_error_t e;
+	struct stat s;
+	int ret = 0, fd;
 
 	*value = NULL;
 	if (!path)
 		return -ENOMEM;
 	/* Not to wait for the other end if it is a pipe. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		f = fdopen(fd, "r");
-	if (f) {
-		ret = read_text(f, path, value);
-		fclose(f);
-	} else {
+	if (fd < 0 || fstat(fd, &s) || !(f = fdopen(fd, "r"))) {
 		ret = -errno;
-		if (fd >= 0)
-			close(fd);
 		if (ret != -ENOENT)
 			log_error("file %s cannot be read: %s", path, strerror(-ret));
+	} else if (!S_ISREG(s.st_mode) || s.st_size > JSON_BYTES_MAX) {
+		ret = log_fail(-EBADMSG, "file %s is no file of at most %d MiB", path,
+			       JSON_BYTES_MAX >> 20);
+	} else if (!(*value = json_loadf(f, JSON_REJECT_DUPLICATES, &e))) {
+		ret = log_fail(-EBADMSG, "file %s, line %d is damaged: %s", path, e.line, e.text);
+	} else if (!json_is_object(*value)) {
+		ret = log_fail(-EBADMSG, "file %s is damaged: no JSON object", path);
+		json_decref(*value);
+		*value = NULL;
 	}
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
 	free(path);
 	return ret;
 }

@@ -16,59 +16,41 @@
 /* Ids of the cases, as they are found. */
 struct names {
 	char **name;
-	size_t count, room;
+	size_t count;
 };
-
-static int add_name(struct names *n, const char *name)
-{
-	if (n->count == n->room) {
-		size_t room = n->room ? 2 * n->room : 64;
-		char **more = realloc(n->name, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		n->name = more;
-		n->room = room;
-	}
-	n->name[n->count] = strdup(name);
-	return n->name[n->count++] ? 0 : -ENOMEM;
-}
-
-static void free_names(struct names *n)
-{
-	for (size_t i = 0; i < n->count; i++)
-		free(n->name[i]);
-	free(n->name);
-}
 
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int is_case(const struct dirent *e)
+{
+	size_t len = strlen(e->d_name);
+
+	return *e->d_name != '.' && (len <= 5 || strcmp(e->d_name + len - 5, ".part"));
+}
+
 /* The folders cases/ID, alphabetically. */
 static int list_folders(const char *dir, struct names *n)
 {
 	char *cases = files_path(dir, "cases");
-	DIR *d = cases ? opendir(cases) : NULL;
-	struct dirent *e;
-	int ret = d || errno == ENOENT ? 0 : -errno;
+	struct dirent **list = NULL;
+	int count = cases ? scandir(cases, &list, is_case, NULL) : -1;
+	int ret = count >= 0 || errno == ENOENT ? 0 : -errno;
 
-	while (!ret && d && (e = readdir(d))) {
-		size_t len = strlen(e->d_name);
-		char *path;
+	n->name = calloc(count > 0 ? (size_t)count : 1, sizeof(*n->name));
+	if (!ret && (!n->name || count > CASES_MAX))
+		ret = -ENOMEM;
+	for (int i = 0; i < count; i++) {
+		char *path = files_path(cases, list[i]->d_name);
 
-		if (*e->d_name == '.' || (len > 5 && !strcmp(e->d_name + len - 5, ".part")))
-			continue;
-		path = files_path(cases, e->d_name);
-		if (!path || n->count == CASES_MAX)
+		if (!path || (!ret && files_is_dir(path) && !(n->name[n->count++] = strdup(list[i]->d_name))))
 			ret = -ENOMEM;
-		else if (files_is_dir(path))
-			ret = add_name(n, e->d_name);
 		free(path);
+		free(list[i]);
 	}
-	if (d)
-		closedir(d);
+	free(list);
 	if (ret)
 		log_error("folder %s/cases cannot be read: %s", dir, strerror(-ret));
 	else if (n->count)
@@ -145,7 +127,9 @@ static int read_cases(struct result_folder *f)
 		ret = read_case(f->dir, n.name[f->count], &f->cases[f->count]);
 		f->count++;
 	}
-	free_names(&n);
+	for (size_t i = 0; i < n.count; i++)
+		free(n.name[i]);
+	free(n.name);
 	return ret;
 }
 

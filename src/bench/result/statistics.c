@@ -57,8 +57,7 @@ static double middle(const int64_t *v, size_t count)
 	return (double)v[0] + sum / (double)(count - 2 * cut);
 }
 
-/* How many of the sorted values are above `limit`. */
-static size_t above(const int64_t *sorted, size_t count, int64_t limit)
+size_t statistics_up_to(const int64_t *sorted, size_t count, int64_t limit)
 {
 	size_t low = 0, high = count;
 
@@ -70,7 +69,7 @@ static size_t above(const int64_t *sorted, size_t count, int64_t limit)
 		else
 			low = middle + 1;
 	}
-	return count - low;
+	return low;
 }
 
 void statistics_of(int64_t *values, size_t count, int64_t limit, struct statistics *s)
@@ -89,5 +88,5 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 	s->middle = middle(values, count);
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
 		s->percentile[i] = statistics_percentile(values, count, percents[i]);
-	s->share_above = (double)above(values, count, limit) / (double)count;
+	s->share_above = (double)(count - statistics_up_to(values, count, limit)) / (double)count;
 }

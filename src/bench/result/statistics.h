@@ -29,4 +29,7 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 /* Smallest of the sorted values v such that at least `percent` % are <= v. count > 0. */
 int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent);
 
+/* How many of the sorted values are at most `limit`. */
+size_t statistics_up_to(const int64_t *sorted, size_t count, int64_t limit);
+
 #endif

@@ -51,7 +51,7 @@ static bool is_virtual(const struct tune_tree *t)
 
 	return tune_tree_exists(t, "/sys/hypervisor/type") ||
 	       (!tune_tree_value(t, "/proc/cpuinfo", "flags", flags, sizeof(flags)) &&
-		tune_has_word(flags, "hypervisor"));
+		tune_has_word(flags, "hypervisor", TUNE_BLANKS));
 }
 
 int tune_host_read(struct tune_host *host, const char *root)

@@ -70,7 +70,7 @@ static void look_governor(struct tune_look *l)
 	int err = tune_tree_line(l->tree, CPUFREQ "/policy0/scaling_available_governors",
 				 available, sizeof(available));
 
-	if (!err && !tune_has_word(available, "performance")) {
+	if (!err && !tune_has_word(available, "performance", TUNE_BLANKS)) {
 		look_today(l, "%s", available);
 		look_limit(l, "the driver offers no governor 'performance', only: %.200s",
 			   available);
@@ -86,6 +86,13 @@ static void look_energy(struct tune_look *l)
 		look_want(l, "cpu", "energy_performance_preference", "performance");
 }
 
+/* The path of the file of a policy, and its number. 0 or a negative errno. */
+static int policy_number(const struct tune_tree *t, int policy, const char *file, char path[128], long long *n)
+{
+	snprintf(path, 128, CPUFREQ "/policy%d/%s", policy, file);
+	return tune_tree_number(t, path, n);
+}
+
 /* The lowest clock is to be the highest that is allowed. */
 static void look_frequency(struct tune_look *l)
 {
@@ -98,14 +105,9 @@ static void look_frequency(struct tune_look *l)
 		char path[128], wanted[32];
 		long long min, max, hardware;
 
-		snprintf(path, sizeof(path), CPUFREQ "/policy%d/cpuinfo_max_freq", policies[i]);
-		if (tune_tree_number(l->tree, path, &hardware))
-			continue;
-		snprintf(path, sizeof(path), CPUFREQ "/policy%d/scaling_max_freq", policies[i]);
-		if (tune_tree_number(l->tree, path, &max))
-			continue;
-		snprintf(path, sizeof(path), CPUFREQ "/policy%d/scaling_min_freq", policies[i]);
-		if (tune_tree_number(l->tree, path, &min))
+		if (policy_number(l->tree, policies[i], "cpuinfo_max_freq", path, &hardware) ||
+		    policy_number(l->tree, policies[i], "scaling_max_freq", path, &max) ||
+		    policy_number(l->tree, policies[i], "scaling_min_freq", path, &min))
 			continue;
 		low = !most || min < low ? min : low;
 		high = !most || max < high ? max : high;

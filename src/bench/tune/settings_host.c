@@ -36,7 +36,7 @@ static void look_clocksource(struct tune_look *l)
 	look_today(l, "%s (of %s)", now, available);
 	if (!strcmp(now, "tsc") || !strcmp(now, "arch_sys_counter"))
 		return;
-	if (tune_has_word(available, "tsc"))
+	if (tune_has_word(available, "tsc", TUNE_BLANKS))
 		look_better(l, "tsc: clocksource=tsc on the kernel's command line");
 	else
 		look_limit(l, "the kernel offers no clock that programs can read by themselves%s",
@@ -53,9 +53,9 @@ static void look_tsc(struct tune_look *l)
 		look_absent(l, "no processor with a TSC");
 		return;
 	}
-	invariant = tune_has_word(flags, "constant_tsc") && tune_has_word(flags, "nonstop_tsc");
+	invariant = tune_has_word(flags, "constant_tsc", TUNE_BLANKS) && tune_has_word(flags, "nonstop_tsc", TUNE_BLANKS);
 	look_today(l, "%s", invariant ? "invariant" :
-		   tune_has_word(flags, "tsc") ? "not invariant" : "none");
+		   tune_has_word(flags, "tsc", TUNE_BLANKS) ? "not invariant" : "none");
 	if (!invariant)
 		look_limit(l, "the TSC changes its rate or stops%s: busbar reads the time by system calls, 20 to 70 ns each",
 			   l->host->virtual ? ", or the hypervisor does not say that it does not" : "");
@@ -96,21 +96,6 @@ static void look_virtual(struct tune_look *l)
 		look_limit(l, "it may take processors away (measured below): there, give each virtual processor one of its own");
 }
 
-/* Is `word` in a list with commas? */
-static bool in_list(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (; *list; list += *list == ',') {
-		size_t n = strcspn(list, ",");
-
-		if (n == length && !memcmp(list, word, n))
-			return true;
-		list += n;
-	}
-	return false;
-}
-
 /*
  * Where the hierarchy is mounted that has the controller cpu, and this process' path in it.
  * 1 or 2, its version; 0: there is none, or it cannot be read.
@@ -129,7 +114,7 @@ static int cpu_hierarchy(const struct tune_tree *t, char mount[256], char path[5
 
 		if (sscanf(line, "%*s %255s %31s %255s", place, type, options) != 3)
 			continue;
-		if (!strcmp(type, "cgroup") && in_list(options, "cpu"))
+		if (!strcmp(type, "cgroup") && tune_has_word(options, "cpu", ","))
 			version = 1;
 		else if (!strcmp(type, "cgroup2"))
 			version = 2;
@@ -145,7 +130,7 @@ static int cpu_hierarchy(const struct tune_tree *t, char mount[256], char path[5
 		if (!at)
 			continue;
 		*at = '\0';
-		if (version == 1 ? in_list(names + 1, "cpu") : !names[1])
+		if (version == 1 ? tune_has_word(names + 1, "cpu", ",") : !names[1])
 			snprintf(path, 512, "%s", at + 1);
 	}
 	version = path[0] ? version : 0;

@@ -56,7 +56,7 @@ static int look_controller(struct tune_look *l, char *mount, size_t size)
 	}
 	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
 	tune_tree_line(l->tree, path, controllers, sizeof(controllers));
-	if (!tune_has_word(controllers, "cpuset")) {
+	if (!tune_has_word(controllers, "cpuset", TUNE_BLANKS)) {
 		look_limit(l, "%.200s has no controller 'cpuset': the kernel is built without it, or it belongs to cgroup version 1 (cgroup_no_v1=cpuset gives it back)",
 			   mount);
 		return -ENOENT;

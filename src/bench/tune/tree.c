@@ -231,19 +231,15 @@ void tune_chosen(const char *text, char *to, size_t size)
 	tune_trim(to);
 }
 
-bool tune_has_word(const char *text, const char *word)
+bool tune_has_word(const char *text, const char *word, const char *between)
 {
-	size_t length = strlen(word);
-	const char *at = text;
+	size_t length = strlen(word), n;
 
-	while (*at) {
-		size_t n;
-
-		at += strspn(at, " \t\n[]");
-		n = strcspn(at, " \t\n[]");
-		if (n && n == length && !memcmp(at, word, n))
+	for (; *text; text += n) {
+		text += strspn(text, between);
+		n = strcspn(text, between);
+		if (n && n == length && !memcmp(text, word, n))
 			return true;
-		at += n;
 	}
 	return false;
 }

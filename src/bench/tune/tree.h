@@ -37,8 +37,9 @@ int tune_tree_numbers(const struct tune_tree *t, const char *dir, const char *pr
 		      int **numbers, size_t *count);
 /* The word in brackets, or the first line if there are none. */
 void tune_chosen(const char *text, char *to, size_t size);
-/* Is `word` one of the words of `text`, with or without brackets? */
-bool tune_has_word(const char *text, const char *word);
+/* Is `word` one of the words of `text`, which have characters of `between` around them? */
+bool tune_has_word(const char *text, const char *word, const char *between);
+#define TUNE_BLANKS " \t\n[]" /* and brackets */
 /* Removes white space at both ends, in place; returns `text`. */
 char *tune_trim(char *text);
 

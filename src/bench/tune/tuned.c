@@ -51,7 +51,7 @@ bool tuned_is_active(const struct tune_tree *t)
 	char names[TUNED_FORMER_MAX];
 
 	read_active(t, names, sizeof(names));
-	return tune_has_word(names, TUNED_PROFILE);
+	return tune_has_word(names, TUNED_PROFILE, TUNE_BLANKS);
 }
 
 static void describe_active(const struct tune_tree *t, char former[TUNED_FORMER_MAX])
@@ -60,7 +60,7 @@ static void describe_active(const struct tune_tree *t, char former[TUNED_FORMER_
 
 	read_active(t, names, sizeof(names));
 	tune_tree_line(t, "/etc/tuned/profile_mode", mode, sizeof(mode));
-	if (!names[0] || tune_has_word(names, TUNED_PROFILE))
+	if (!names[0] || tune_has_word(names, TUNED_PROFILE, TUNE_BLANKS))
 		snprintf(former, TUNED_FORMER_MAX, "off");
 	else if (!strcmp(mode, "auto"))
 		snprintf(former, TUNED_FORMER_MAX, "auto");

@@ -13,19 +13,7 @@
 
 bool tune_wanted(const struct tune_options *o, const struct tune_setting *s)
 {
-	const char *at = o->only;
-	size_t length = strlen(s->name);
-
-	if (!at)
-		return true;
-	while (*at) {
-		size_t n = strcspn(at, ",");
-
-		if (n == length && !memcmp(at, s->name, n))
-			return true;
-		at += n + (at[n] == ',');
-	}
-	return false;
+	return !o->only || tune_has_word(o->only, s->name, ",");
 }
 
 /* Is each name of --only a setting? */
