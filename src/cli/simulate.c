@@ -3,13 +3,15 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/fault_sim.h"
-#include "gateway/plugin/format.h"
+#include "cli/tool_stream.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/options.h"
@@ -94,32 +96,6 @@ static struct signal_list *make_signals(unsigned count)
 	return l;
 }
 
-static int make_format(const struct settings *s, struct signal_list *signals,
-		       struct config **config, struct format **format)
-{
-	const char *dot = s->out ? strrchr(s->out, '.') : NULL;
-	const char *name = s->format ? s->format :
-			   dot && !strcmp(dot, ".csv") ? "csv" :
-			   dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
-	bool object = name[0] == '{';
-	char *text;
-	int ret;
-
-	if (asprintf(&text, "{ \"format\": %s%s%s }", object ? "" : "\"", name,
-		     object ? "" : "\"") < 0)
-		return -ENOMEM;
-	ret = config_load_text("command line", text, strlen(text), config);
-	free(text);
-	if (ret)
-		return ret;
-	ret = format_new(format, *config,
-			 json_object_get(config_root(*config), "format"), NULL,
-			 signals);
-	if (ret)
-		config_destroy(*config);
-	return ret;
-}
-
 static void fill(struct sample *smp, struct fault_sim *sim,
 		 const struct settings *s, uint64_t n)
 {
@@ -139,44 +115,50 @@ static void fill(struct sample *smp, struct fault_sim *sim,
 		smp->data[i].f = values[i];
 }
 
-static int write_samples(FILE *out, struct format *f, struct fault_sim *sim,
-			 const struct settings *s)
+static int write_samples(struct tool_output *out, struct fault_sim *sim, const struct settings *s)
 {
-	struct sample *smp = calloc(1, sizeof(*smp) + FAULT_VALUES_MAX *
-						sizeof(union signal_data));
+	struct sample *smp = calloc(1, sizeof(*smp) + FAULT_VALUES_MAX * sizeof(union signal_data));
 	uint64_t count = (uint64_t)llround(s->duration_s * s->p.rate_hz);
-	char buf[4096];
-	size_t used;
 	int ret = 0;
 
 	if (!smp)
 		return -ENOMEM;
-	smp->signals = f->signals;
+	smp->signals = out->format->signals;
 	smp->length = (uint32_t)values_of(s);
 	smp->flags = SAMPLE_HAS_SEQUENCE | SAMPLE_HAS_ORIGIN | SAMPLE_HAS_DATA;
-	errno = 0;
-	if (f->header) {
-		used = f->type->header(f, buf, sizeof(buf), f->signals);
-		fwrite(buf, 1, used, out);
-	}
-	for (uint64_t n = 0; n < count && !ferror(out); n++) {
+	for (uint64_t n = 0; n < count && !ret; n++) {
 		fill(smp, sim, s, n);
-		f->type->print(f, buf, sizeof(buf), &used, &smp, 1);
-		fwrite(buf, 1, used, out);
+		ret = tool_output_put(out, &smp, 1);
 	}
-	if (fflush(out) || ferror(out))
-		ret = errno ? -errno : -EIO;
 	free(smp);
 	return ret;
+}
+/* Opens the file, or standard output, for samples of this format. 0 or a negative errno, logged. */
+static int open_output(struct tool_output *out, const struct settings *s, struct format *format)
+{
+	int ret = tool_output_open(out, format);
+
+	if (ret || !s->out || !strcmp(s->out, "-"))
+		return ret;
+	out->name = s->out;
+	out->fd = open(s->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out->fd >= 0)
+		return 0;
+	out->error = -errno;
+	log_error("cannot write '%s': %s", s->out, strerror(errno));
+	return out->error;
 }
 
 static int simulate(const struct settings *s)
 {
+	const char *dot = s->out ? strrchr(s->out, '.') : NULL;
+	const char *format_name = s->format ? s->format :
+				  dot && !strcmp(dot, ".csv") ? "csv" :
+				  dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
+	struct tool_format format;
 	struct signal_list *signals;
-	struct config *config;
-	struct format *format;
+	struct tool_output out;
 	struct fault_sim sim;
-	FILE *out = stdout;
 	const char *why;
 	int ret;
 
@@ -187,20 +169,20 @@ static int simulate(const struct settings *s)
 	signals = make_signals(values_of(s));
 	if (!signals)
 		return CLI_FAILED;
-	ret = make_format(s, signals, &config, &format);
+	ret = tool_format_open(&format, (char *[]){ (char *)"command line" }, 'f', format_name, signals);
 	signal_list_put(signals);
 	if (ret)
-		return CLI_USAGE;
-	if (s->out && strcmp(s->out, "-"))
-		out = fopen(s->out, "we");
-	ret = out ? write_samples(out, format, &sim, s) : -errno;
-	if (out && out != stdout && fclose(out) && !ret)
+		return ret;
+	tool_room = "simulate";
+	ret = open_output(&out, s, format.format);
+	if (!ret)
+		ret = write_samples(&out, &sim, s);
+	ret = tool_output_close(&out, NULL) ?: ret;
+	if (out.fd > STDERR_FILENO && close(out.fd) && !ret) {
 		ret = -errno;
-	if (ret)
-		log_error("cannot write '%s': %s", s->out ? s->out : "standard output",
-			  strerror(-ret));
-	format_destroy(format);
-	config_destroy(config);
+		log_error("cannot write '%s': %s", out.name, strerror(errno));
+	}
+	tool_format_close(&format);
 	return ret ? CLI_FAILED : CLI_OK;
 }
 

@@ -75,23 +75,27 @@ static void put_axis(FILE *f, const struct suite_axis *a, bool safe)
 		put_group(f, value, safe);
 }
 
-char *suite_case_id(const struct suite_element *e)
+/* `start` and the values of the axes, with `between` between them; malloc()ed. NULL without memory. */
+static char *name_of(const struct suite_element *e, const char *start, const char *more, const char *between,
+		     bool safe)
 {
-	const json_t *variant = json_object_get(e->merged, "variant");
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
 	if (!f)
 		return NULL;
-	put_safe(f, e->scenario);
-	if (json_is_string(variant)) {
-		fputc('_', f);
-		put_scalar(f, variant, true);
+	if (safe)
+		put_safe(f, start);
+	else
+		fputs(start, f);
+	if (more) {
+		fputs(between, f);
+		put_safe(f, *more ? more : "none");
 	}
 	for (size_t i = 0; i < e->axes_count; i++) {
-		fputc('_', f);
-		put_axis(f, &e->axes[i], true);
+		fputs(*start || i ? between : "", f);
+		put_axis(f, &e->axes[i], safe);
 	}
 	if (!fclose(f))
 		return text;
@@ -99,28 +103,16 @@ char *suite_case_id(const struct suite_element *e)
 	return NULL;
 }
 
+char *suite_case_id(const struct suite_element *e)
+{
+	return name_of(e, e->scenario, json_string_value(json_object_get(e->merged, "variant")), "_", true);
+}
+
 char *suite_case_label(const struct suite_element *e)
 {
 	const char *label = json_string_value(json_object_get(e->merged, "label"));
 	const char *variant = json_string_value(json_object_get(e->merged, "variant"));
-	const char *start = label ? label : variant;
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	const char *start = label ? label : variant ? variant : e->axes_count ? "" : e->scenario;
 
-	if (!f)
-		return NULL;
-	if (start)
-		fputs(start, f);
-	for (size_t i = 0; i < e->axes_count; i++) {
-		if (i || start)
-			fputs(", ", f);
-		put_axis(f, &e->axes[i], false);
-	}
-	if (!start && !e->axes_count)
-		fputs(e->scenario, f);
-	if (!fclose(f))
-		return text;
-	free(text);
-	return NULL;
+	return name_of(e, start, NULL, ", ", false);
 }

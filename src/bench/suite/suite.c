@@ -35,19 +35,30 @@ static bool has_suffix(const char *name)
 	return n > s && !strcmp(name + n - s, SUFFIX);
 }
 
+static int is_suite(const struct dirent *e)
+{
+	return has_suffix(e->d_name);
+}
+
+/* The files of suites in the folder, as scandir() gives them; 0: there is none. */
+static int list_suites(char dir[PATH_MAX], struct dirent ***list)
+{
+	int count = suites_dir(dir, PATH_MAX) ? scandir(dir, list, is_suite, alphasort) : 0;
+
+	return count < 0 ? 0 : count;
+}
+
 /* "Suite 'x' is not known", with the nearest name. */
 static void report_unknown(const char *name)
 {
 	struct nearest near = NEAREST(name);
 	char dir[PATH_MAX], hint[100];
 	struct dirent **list = NULL;
-	int count = suites_dir(dir, sizeof(dir)) ? scandir(dir, &list, NULL, alphasort) : 0;
+	int count = list_suites(dir, &list);
 
 	for (int i = 0; i < count; i++) {
-		if (has_suffix(list[i]->d_name)) {
-			list[i]->d_name[strlen(list[i]->d_name) - strlen(SUFFIX)] = '\0';
-			nearest_try(&near, list[i]->d_name);
-		}
+		list[i]->d_name[strlen(list[i]->d_name) - strlen(SUFFIX)] = '\0';
+		nearest_try(&near, list[i]->d_name);
 	}
 	nearest_hint(&near, hint, sizeof(hint));
 	log_error("there is no suite '%s'%s; 'busbar bench list' shows all, and a file is "
@@ -214,14 +225,14 @@ void suite_list(void (*show)(const char *name, const char *title, const char *pa
 {
 	struct dirent **list = NULL;
 	char dir[PATH_MAX];
-	int count = suites_dir(dir, sizeof(dir)) ? scandir(dir, &list, NULL, alphasort) : 0;
+	int count = list_suites(dir, &list);
 
 	for (int i = 0; i < count; i++) {
 		char path[2 * PATH_MAX], *name;
 		struct config *c;
 
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-		name = has_suffix(path) ? name_of(path) : NULL;
+		name = name_of(path);
 		if (name && !config_load(path, &c)) {
 			const json_t *title = json_object_get(config_root(c), "title");
 
