@@ -13,8 +13,6 @@
 #include "cli/tool_stream.h"
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
-#include "util/clock.h"
-#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 

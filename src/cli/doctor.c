@@ -4,7 +4,6 @@
 #include "cli/doctor.h"
 
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"

@@ -7,7 +7,6 @@
 #define CLI_ELF_FACTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct elf_facts {
 	bool elf;        /* an ELF file of this machine's word size */

@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,6 @@
 
 #include "cli/tool.h"
 #include "gateway/config/config.h"
-#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 #include "util/spawn.h"

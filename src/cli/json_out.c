@@ -3,7 +3,6 @@
 #include "cli/json_out.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* The length of the UTF-8 character at `s` (RFC 3629); 0: it is not valid. */
 static unsigned utf8_length(const unsigned char *s)

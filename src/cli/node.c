@@ -17,7 +17,6 @@
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/plugin.h"
 #include "gateway/super_node/super_node.h"
-#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 

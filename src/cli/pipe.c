@@ -7,7 +7,6 @@
 #define LOG_ROOM "pipe"
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

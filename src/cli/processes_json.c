@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The processes that use the adapter, as JSON, with all counters. */
-#include <string.h>
 
 #include "cli/processes.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The processes that use the adapter, as text. Most zeros are left out. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli/processes.h"
-#include "util/container_of.h"
 
 static void print_traffic(FILE *out, const struct traffic_classes *c, const uint64_t *counters)
 {

@@ -4,7 +4,6 @@
  * processes are not disturbed: their segments are read without a request to them.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 

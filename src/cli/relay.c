@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `busbar relay`: its options, and its end; the relay itself is gateway/relay/. */
 #define LOG_ROOM tool_room
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #include "cli/tool.h"
 #include "gateway/relay/relay.h"
-#include "util/log.h"
 #include "util/options.h"
 
 static struct relay_options {

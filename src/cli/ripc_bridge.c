@@ -2,7 +2,6 @@
 /* `busbar ripc bridge`: a TCP port that leads to a file server of ripc. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <netdb.h>
 #include <string.h>
 #include <sys/signalfd.h>

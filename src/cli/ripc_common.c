@@ -2,8 +2,6 @@
 /* See ripc_common.h. */
 #include "cli/ripc_common.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #define CLI_RIPC_COMMON_H
 
 #include <busbar/ripc.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>

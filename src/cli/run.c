@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

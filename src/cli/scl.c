@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "gateway/part/routed.h"
 #include "gateway/scl/scl.h"
-#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 #include "util/plain_text.h"

@@ -14,7 +14,6 @@
 #include "gateway/plugin/node_life.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
-#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 

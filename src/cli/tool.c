@@ -4,7 +4,6 @@
 #include "cli/tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "cli/build.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
-#include "util/container_of.h"
 #include "util/log.h"
 
 const char *tool_room = "tool";

@@ -11,7 +11,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "cli/cli.h"
 #include "gateway/base/memory.h"

@@ -11,7 +11,6 @@
 #include "cli/tool_stream.h"
 #include "gateway/sample/signals.h"
 #include "util/clock.h"
-#include "util/container_of.h"
 #include "util/log.h"
 
 #define WRITE_SIZE ((size_t)64 << 10)

@@ -4,7 +4,6 @@
  * the length of a long silence. */
 #include "cli/trace_ladder.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

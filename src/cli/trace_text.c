@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analyzer/words.h"
 

@@ -29,7 +29,6 @@
 #define BENCH_REPORT_DATA_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

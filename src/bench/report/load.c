@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench/report/data.h"
 #include "bench/result/budget.h"

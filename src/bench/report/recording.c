@@ -15,7 +15,6 @@
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
-#include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 

@@ -9,7 +9,6 @@
 #define BENCH_RESULT_DISTURBANCE_H
 
 #include <jansson.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Above these a machine is called busy. Medians bear about as much. */

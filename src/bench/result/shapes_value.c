@@ -10,7 +10,6 @@
 #include "bench/result/number.h"
 #include "bench/result/shapes_private.h"
 #include "bench/result/statistics.h"
-#include "util/container_of.h"
 
 /* Is the value, as a text, `text[len]`? */
 static bool is_text(const json_t *value, const char *text, size_t len)

@@ -2,13 +2,11 @@
 /* Makes the cases of one element of a suite: every combination of its lists of values. */
 #define LOG_ROOM "bench/suite"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/suite/suite_private.h"
 #include "util/container_of.h"
-#include "util/log.h"
 
 /* Is this a key of the suite itself, not a parameter? */
 static bool key_is_own(const char *key)

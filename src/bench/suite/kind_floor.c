@@ -2,7 +2,6 @@
 /* Kind "floor": the figures of `busbar bench floor` as cases of a suite. */
 #define LOG_ROOM "bench/floor"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/floor/floor.h"

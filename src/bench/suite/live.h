@@ -7,7 +7,6 @@
 #ifndef BENCH_SUITE_LIVE_H
 #define BENCH_SUITE_LIVE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define LIVE_REASON_SIZE 300

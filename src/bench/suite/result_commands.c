@@ -5,8 +5,6 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/result/compare.h"
 #include "bench/result/number.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/container_of.h"
 #include "util/log.h"
 
 #define WIDTH 88

@@ -3,7 +3,6 @@
 #ifndef BENCH_TUNE_CHECK_H
 #define BENCH_TUNE_CHECK_H
 
-#include <stdio.h>
 
 #include "bench/tune/measure.h"
 #include "bench/tune/setting.h"

@@ -3,7 +3,6 @@
 #define LOG_ROOM "tune"
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -13,7 +13,6 @@
 #define BENCH_TUNE_TUNED_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "bench/tune/profile.h"
 #include "bench/tune/tree.h"

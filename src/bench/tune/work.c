@@ -4,7 +4,6 @@
 #include "bench/tune/setting.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
