@@ -1,23 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar devices`: the RDMA devices that a verbs program sees here, and the processes
- * that use busbar's own. Devices are queried through the public verbs only, so real
- * adapters are shown in the same way.
+ * `busbar devices`: the RDMA devices that a verbs program sees here, and the processes that use busbar's
+ * own. Devices are queried through the public verbs only, so real adapters are shown in the same way.
+ * And what a gateway that runs in this process does on the software adapter, for its metrics.
  */
-#include "cli/cli.h"
+#include "cli/devices.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/devices.h"
+#include "cli/cli.h"
 #include "cli/processes.h"
 #include "hca/host/settings.h"
 #include "util/log.h"
 #include "util/options.h"
+
+static json_t *counters(const char *const *names, const uint64_t *values, size_t count)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < count; i++)
+		if (names[i])
+			json_object_set_new(o, names[i],
+					    json_integer((json_int_t)values[i]));
+	return o;
+}
+
+static json_t *figures(const struct hca_view *v, const struct hca_process_view *p)
+{
+	json_t *o = counters(v->qp_counter_names, p->totals, HCA_QP_COUNTERS);
+	json_t *own = counters(v->process_counter_names, p->counters, HCA_PROCESS_COUNTERS);
+
+	json_object_update_missing(o, own);
+	json_decref(own);
+	return json_pack("{s{sI sI so}}", "soft", "queue_pairs", (json_int_t)p->qp_count,
+			 "links", (json_int_t)p->link_count, "counters", o);
+}
+
+json_t *cli_devices_figures(void)
+{
+	struct processes p;
+	struct hca_view *v;
+	json_t *o = NULL;
+
+	/* Another libibverbs, with a real adapter: nothing that could be told. */
+	if (!dlvsym(RTLD_DEFAULT, "busbar_inspector_open", "BUSBAR_1") ||
+	    processes_open(&p))
+		return NULL;
+	if (!p.look(p.inspector, &v)) {
+		for (size_t i = 0; i < v->process_count && !o; i++)
+			if (v->processes[i].pid == (uint32_t)getpid() &&
+			    !v->processes[i].problem[0])
+				o = figures(v, &v->processes[i]);
+		p.view_free(v);
+	}
+	processes_close(&p);
+	return o;
+}
 
 struct devices_options {
 	unsigned verbose;

@@ -41,10 +41,6 @@ void exec_dir_cancel(const struct exec_dir *d);
 /* Was this process started below a `busbar exec`? */
 bool exec_dir_inherited(void);
 
-/* ---- exec_keeper.c ---- */
-/* Waits for all processes and removes the folder; does not return. `owner`: the process
- * that becomes the program; `owner_fd`: its pidfd, or -1. */
-_Noreturn void exec_keeper_run(const struct exec_dir *d, pid_t owner, int owner_fd);
 void exec_dir_remove(const char *path);
 
 #endif

@@ -49,7 +49,6 @@ int exec_watch_run(struct exec_watch *w);
 /* All signals are blocked and signals_fd is open. 0 or a negative errno. */
 int exec_watch_open(struct exec_watch *w, const char *folder);
 
-/* ---- exec_report.c ---- */
 /* Judges all processes that used verbs. `status`: of the program, as of waitpid(). */
 void exec_report(const struct exec_verdict *v, const struct exec_watch *w, int status);
 
