@@ -62,11 +62,9 @@ static int convert(const struct tool_format *from, const struct tool_format *to)
 	ret = tool_input_open(&in, "-", from->format);
 	if (ret)
 		return ret;
-	ret = pool_init(&pool, TOOL_BATCH, SIGNALS_MAX, &tool_memory);
-	if (ret) {
-		log_error("no memory for samples");
+	ret = tool_pool_init(&pool, TOOL_BATCH, SIGNALS_MAX);
+	if (ret)
 		goto err_input;
-	}
 	ret = tool_output_open(&out, to->format);
 	if (!ret)
 		ret = copy(&in, &out, &pool);

@@ -85,7 +85,9 @@ static int collect(int fd, struct answer *a)
 	}
 }
 
-char *fabric_ask(const char *name, const char *question, size_t *bytes)
+/* The text of the process' answer, with a zero behind its end, which the caller frees. NULL: it was refused,
+ * or nobody answers, which is logged. */
+static char *ask_text(const char *name, const char *question, size_t *bytes)
 {
 	struct plug_place place = { .host = "" };
 	struct plug_welcome welcome;
@@ -121,7 +123,7 @@ char *fabric_ask(const char *name, const char *question, size_t *bytes)
 int fabric_ask_and_print(const char *name, const char *question)
 {
 	size_t bytes;
-	char *text = fabric_ask(name, question, &bytes);
+	char *text = ask_text(name, question, &bytes);
 
 	if (!text)
 		return CLI_FAILED;
@@ -246,7 +248,7 @@ static json_t *ask(const char *name)
 {
 	json_error_t error;
 	size_t bytes;
-	char *text = fabric_ask(name, "show", &bytes);
+	char *text = ask_text(name, "show", &bytes);
 	json_t *o;
 
 	if (!text)

@@ -198,8 +198,7 @@ static void *refuse(void *arg)
 	struct pool pool;
 	int ret;
 
-	if (pool_init(&pool, TOOL_BATCH, p->signals->count, &tool_memory)) {
-		log_error("no memory for samples");
+	if (tool_pool_init(&pool, TOOL_BATCH, p->signals->count)) {
 		atomic_store(&p->failed, true);
 		return NULL;
 	}

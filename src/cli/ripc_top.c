@@ -11,6 +11,7 @@
 
 #include "cli/ripc_common.h"
 #include "cli/ripc_shown.h"
+#include "util/clock.h"
 
 #define SEEN_MAX 1024
 
@@ -131,42 +132,29 @@ static int look(struct look *l, bool json)
 	return ret;
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void pause_for(uint64_t ns)
-{
-	const struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-	nanosleep(&t, NULL); /* a signal ends it, and the loop */
-}
-
 int cli_ripc_top(int argc, char **argv)
 {
 	static struct seen tables[2][SEEN_MAX];
 	struct settings set = { .interval_ns = 1000000000 };
 	int status = options_parse(&options, argc, argv, &set, NULL);
+	struct timespec pause;
 	struct look l = { .before = tables[0], .now = tables[1] };
-	double last = 0;
+	uint64_t last = 0;
 
 	if (status >= 0)
 		return status;
+	pause = timespec_from_ns(set.interval_ns);
 	ripc_common_catch();
 	for (uint64_t n = 0; !atomic_load(&ripc_interrupted) && (!set.count || n < set.count); n++) {
 		struct seen *spare = l.before;
-		double now;
+		uint64_t now;
 
 		if (n)
-			pause_for(set.interval_ns);
+			nanosleep(&pause, NULL); /* a signal ends it, and the loop */
 		if (atomic_load(&ripc_interrupted))
 			break;
-		now = seconds_now();
-		l.seconds = n ? now - last : 0;
+		now = clock_monotonic_ns_slow();
+		l.seconds = n ? (double)(now - last) / 1e9 : 0;
 		last = now;
 		if (look(&l, set.json))
 			return CLI_FAILED;

@@ -69,11 +69,9 @@ static int run_node(struct node *n, const struct settings *s,
 	struct pool pool;
 	int ret, end;
 
-	ret = pool_init(&pool, TOOL_BATCH, n->in.signals->count, &tool_memory);
-	if (ret) {
-		log_error("no memory for samples");
+	ret = tool_pool_init(&pool, TOOL_BATCH, n->in.signals->count);
+	if (ret)
 		return ret;
-	}
 	ret = tool_output_open(&out, format);
 	if (!ret)
 		ret = node_start(n);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/run.h"
 #include "cli/sv.h"
 #include "cli/tool.h"
 #include "gateway/node/file/recording.h"
@@ -253,7 +252,6 @@ static int play(struct play *p)
 {
 	struct comtrade_error err;
 	struct record r;
-	json_t *config;
 	int ret = record_name(&r, p->record, true) ? record_config(&r, &p->cfg, &err) : -EINVAL;
 
 	if (ret == -EINVAL)
@@ -265,13 +263,7 @@ static int play(struct play *p)
 	if (ret || !(p->channel_list ? take_listed(p) : take_all(p)) || !take_rate(p))
 		return CLI_FAILED;
 	print_channels(p);
-	config = make_config(p);
-	if (!p->print)
-		return cli_run_config(config, p->seconds);
-	json_dumpf(config, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(config);
-	return CLI_OK;
+	return sv_run(make_config(p), p->print, p->seconds);
 }
 
 /* ---- the command line ---- */

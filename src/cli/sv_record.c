@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "cli/run.h"
 #include "cli/sv.h"
 #include "cli/tool.h"
 #include "gateway/node/iec61850-9-2/streams.h"
@@ -150,7 +149,6 @@ static int record(struct record_options *o)
 {
 	struct stat st;
 	bool capture = !stat(o->source, &st);
-	json_t *config;
 
 	if (!capture && !o->print && !if_nametoindex(o->source)) {
 		log_error("%s: neither a capture file nor a network interface", o->source);
@@ -160,13 +158,7 @@ static int record(struct record_options *o)
 		return CLI_FAILED;
 	if (!capture && !o->has_variant)
 		o->variant = (struct sv_variant){ .currents = 4, .voltages = 4 };
-	config = make_config(o, capture);
-	if (!o->print)
-		return cli_run_config(config, o->seconds);
-	json_dumpf(config, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(config);
-	return CLI_OK;
+	return sv_run(make_config(o, capture), o->print, o->seconds);
 }
 
 int cli_sv_record(int argc, char **argv)

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/run.h"
 #include "cli/sv.h"
+#include "cli/tool.h"
 
 #define ASDUS_MAX 255
 
@@ -63,6 +65,17 @@ json_t *sv_variant_signals(const struct sv_variant *v)
 	for (unsigned i = 0; i < v->voltages; i++)
 		json_array_append_new(list, make_signal('U', i, v->voltages));
 	return list;
+}
+
+int sv_run(json_t *config, bool print, double seconds)
+{
+	int status;
+
+	if (!print)
+		return cli_run_config(config, seconds);
+	status = tool_print_json((char *[]){ (char *)"busbar sv" }, config);
+	json_decref(config);
+	return status;
 }
 
 bool sv_check_words(int argc, char **argv)

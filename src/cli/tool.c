@@ -197,6 +197,15 @@ static void lazy_free(struct memory_type *t, struct memory_block *b)
 	free(b);
 }
 
+int tool_pool_init(struct pool *pool, unsigned count, unsigned values)
+{
+	int ret = pool_init(pool, count, values, &tool_memory);
+
+	if (ret)
+		log_error("no memory for samples");
+	return ret;
+}
+
 struct memory_type tool_memory = {
 	.name = "lazy",
 	.alignment = 4096,

@@ -78,6 +78,8 @@ int tool_stop_fd(void);
  */
 int tool_set(const char *program, json_t *object, const char *assignment, bool lists, json_t *keep);
 
+/* Room for so many samples, in tool_memory. 0 or a negative errno, logged. */
+int tool_pool_init(struct pool *pool, unsigned count, unsigned values);
 /* Ordinary memory: unused room for long samples costs nothing. */
 extern struct memory_type tool_memory;
 

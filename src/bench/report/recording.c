@@ -260,27 +260,17 @@ static int add_signals(json_t *c, const struct samples *s,
 	return ret;
 }
 
-/* Texts that the case of a recording has. */
-static int name_case(json_t *c, const char *path, const struct recording_options *o)
-{
-	const char *slash = strrchr(path, '/');
-	int ret = json_object_set_new(c, "label", report_string(slash ? slash + 1 : path));
-
-	ret |= json_object_set_new(c, "scenario", report_string(path));
-	ret |= json_object_set_new(c, "question",
-				   json_string("How late and how regular are the recorded samples?"));
-	ret |= json_object_set_new(c, "command", report_string(o->command));
-	ret |= json_object_set_new(c, "limit_ns", json_integer(o->limit_ns));
-	return ret ? -ENOMEM : 0;
-}
-
 static int add_case(json_t *run, const char *path, const struct recording_options *o,
 		    struct samples *s, const struct signal_list *names)
 {
 	const struct report_detail detail = report_detail_for(2);
 	json_t *c = report_case_add(run, path, "recording");
-	int ret = c ? name_case(c, path, o) : -ENOMEM;
+	const char *slash = strrchr(path, '/');
+	int ret = c ? recording_name(c, slash ? slash + 1 : path, path,
+				     "How late and how regular are the recorded samples?", o) : -ENOMEM;
 
+	if (!ret && json_object_set_new(c, "limit_ns", json_integer(o->limit_ns)))
+		ret = -ENOMEM;
 	if (!ret)
 		ret = report_figure_add(run, c, "samples", "samples", "", (double)s->count);
 	if (!ret)

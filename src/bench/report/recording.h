@@ -23,4 +23,8 @@ int recording_add(json_t *run, const char *path, const struct recording_options 
  * else; or a negative errno, logged. */
 int recording_stats_add(json_t *run, const char *path, const struct recording_options *o);
 
+/* Texts that the case of a recording has. 0 or -ENOMEM. */
+int recording_name(json_t *c, const char *label, const char *path, const char *question,
+		   const struct recording_options *o);
+
 #endif

@@ -104,19 +104,25 @@ static int add_line(struct lines *l, const json_t *line)
 	return 0;
 }
 
+int recording_name(json_t *c, const char *label, const char *path, const char *question,
+		   const struct recording_options *o)
+{
+	int ret = json_object_set_new(c, "label", report_string(label));
+
+	ret |= json_object_set_new(c, "scenario", report_string(path));
+	ret |= json_object_set_new(c, "question", json_string(question));
+	ret |= json_object_set_new(c, "command", report_string(o->command));
+	return ret ? -ENOMEM : 0;
+}
+
 static int add_curves(json_t *run, const char *path, const struct recording_options *o,
 		      struct lines *l)
 {
 	json_t *c = report_case_add(run, path, "stats");
 	double begin = l->seconds[0];
-	int ret = c ? 0 : -ENOMEM;
+	int ret = 0;
 
-	ret |= json_object_set_new(c, "label", report_string(l->node));
-	ret |= json_object_set_new(c, "question",
-		json_string("How did delays and losses change while the gateway ran?"));
-	ret |= json_object_set_new(c, "command", report_string(o->command));
-	ret |= json_object_set_new(c, "scenario", report_string(path));
-	if (ret)
+	if (!c || recording_name(c, l->node, path, "How did delays and losses change while the gateway ran?", o))
 		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++)
 		l->seconds[i] -= begin;
