@@ -8,7 +8,7 @@
 #ifdef BENCH_HAVE_HCA
 #include "bench/hca/hca.h"
 #endif
-#ifdef CLI_HAVE_BENCH_FORMATS
+#ifdef CLI_HAVE_GATEWAY
 #include "bench/formats/formats.h"
 #include "bench/odp/odp.h"
 #include "bench/suite/commands.h"
@@ -25,7 +25,7 @@ static int bench_hca_main(int argc, char **argv)
 }
 #endif
 
-#ifdef CLI_HAVE_BENCH_FORMATS
+#ifdef CLI_HAVE_GATEWAY
 /* One case from options as of any kind, or the experiments. */
 static int bench_odp_main(int argc, char **argv)
 {
@@ -39,7 +39,7 @@ static int bench_odp_main(int argc, char **argv)
 static const struct cli_command benches[] = {
 	{ "floor", "this machine's own limits, to compare everything with",
 	  .fn = bench_floor_main },
-#ifdef CLI_HAVE_BENCH_FORMATS
+#ifdef CLI_HAVE_GATEWAY
 	{ "formats", "how fast samples are written and read in each format",
 	  .fn = bench_formats_main },
 	{ "run", "measure the cases of a suite into a folder", .fn = bench_run_main },

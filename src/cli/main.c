@@ -3,7 +3,7 @@
  * The command `busbar`: a table of sub-commands. Called as villas-NAME it is the tool
  * NAME, called as villas it takes the tool's name as its first argument.
  *
- * Lines of commands whose file was not built are left out (CLI_HAVE_...).
+ * What needs the gateway is left out of a build without it (CLI_HAVE_GATEWAY).
  */
 #include "cli/cli.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef CLI_HAVE_REPORT
+#ifdef CLI_HAVE_GATEWAY
 #include "bench/report/report.h"
 #endif
 #include "gateway/config/config.h"
@@ -25,7 +25,7 @@
 #define ZMQ_TOOLS
 #endif
 
-#ifdef CLI_HAVE_NODE
+#ifdef CLI_HAVE_GATEWAY
 #define TOOLS \
 	{ "node", "run a gateway (as run)", .fn = cli_node }, \
 	{ "pipe", "one node between standard input and output", .fn = cli_pipe }, \
@@ -48,19 +48,11 @@ static const struct cli_command tools[] = {
 };
 
 static const struct cli_command commands[] = {
-#ifdef CLI_HAVE_RUN
+#ifdef CLI_HAVE_GATEWAY
 	{ "run", "run a gateway from a configuration file", .fn = cli_run },
-#endif
-#ifdef CLI_HAVE_CHECK
 	{ "check", "check a configuration file without running it", .fn = cli_check },
-#endif
-#ifdef CLI_HAVE_CTL
 	{ "ctl", "ask and command a running gateway", .fn = cli_ctl },
-#endif
-#ifdef CLI_HAVE_SCHEMA
 	{ "schema", "print the JSON Schema of configurations", .fn = cli_schema },
-#endif
-#ifdef CLI_HAVE_SCL
 	{ "scl", "control blocks of engineering files of substations", .fn = cli_scl },
 #endif
 	/* In a module, because it needs verbs. */
@@ -68,26 +60,20 @@ static const struct cli_command commands[] = {
 	  .symbol = "cli_devices" },
 	{ "doctor", "why two hosts do not reach each other", .fn = cli_doctor },
 	{ "exec", "run any verbs program with busbar's own adapter", .fn = cli_exec },
-#ifdef CLI_HAVE_FABRIC
+#ifdef CLI_HAVE_GATEWAY
 	/* In a module, so that gateways, whose memory may be locked, do not carry it. */
 	{ "fabric", "run an InfiniBand subnet in software", .module = "command_fabric", .symbol = "cli_fabric" },
 #endif
 	{ "bench", "measure this machine and the adapter", .fn = cli_bench },
-#ifdef CLI_HAVE_REPORT
+#ifdef CLI_HAVE_GATEWAY
 	{ "report", "show results and recordings as a page with figures", .fn = bench_report_main },
 #endif
 	{ "ripc", "messages between services over RDMA: ping, files, browsers", .fn = cli_ripc },
 	{ "tune", "look at and set what makes this host punctual", .fn = cli_tune },
-#ifdef CLI_HAVE_DELIVERY
+#ifdef CLI_HAVE_GATEWAY
 	{ "delivery", "what of a sent file arrived, and how late", .fn = cli_delivery },
-#endif
-#ifdef CLI_HAVE_SIMULATE
 	{ "simulate", "make waveform files to replay", .fn = cli_simulate },
-#endif
-#ifdef CLI_HAVE_SV
 	{ "sv", "sampled values: streams of captures, from and to COMTRADE records", .fn = cli_sv },
-#endif
-#ifdef CLI_HAVE_TRACE
 	{ "trace", "what went wrong on RDMA connections, from packets or counters", .fn = cli_trace },
 #endif
 	TOOLS
@@ -137,7 +123,7 @@ static int run_tool(const struct cli_command *tool, int argc, char **argv)
 
 	snprintf(name, sizeof(name), "villas-%s", tool->name);
 	argv[0] = name;
-#ifdef CLI_HAVE_NODE
+#ifdef CLI_HAVE_GATEWAY
 	/* Existing configurations may have keys of other versions: these are warnings. */
 	config_pass_unknown_keys(true);
 #endif

@@ -82,7 +82,7 @@ static void print_text(const struct sv_streams *s)
 		       (uintmax_t)s->left_out);
 }
 
-int cli_sv_list(int argc, char **argv)
+static int list(int argc, char **argv)
 {
 	static struct sv_streams s;
 	struct list_options o = { 0 };
@@ -104,7 +104,7 @@ int cli_sv_list(int argc, char **argv)
 }
 
 static const struct cli_command commands[] = {
-	{ "list", "the streams in a capture", .fn = cli_sv_list },
+	{ "list", "the streams in a capture", .fn = list },
 	{ "record", "a stream becomes a COMTRADE record, or another file", .fn = cli_sv_record },
 	{ "play", "a COMTRADE record becomes a stream", .fn = cli_sv_play },
 	{ .name = NULL },

@@ -23,7 +23,6 @@ json_t *sv_variant_signals(const struct sv_variant *v);
  * it. Takes it over; the exit status. */
 int sv_run(json_t *config, bool print, double seconds);
 
-int cli_sv_list(int argc, char **argv);
 int cli_sv_record(int argc, char **argv);
 int cli_sv_play(int argc, char **argv);
 /* The words of the command become texts of a configuration, which are UTF-8. False: one is not;
