@@ -65,9 +65,7 @@ static int convert(const struct tool_format *from, const struct tool_format *to)
 	ret = tool_pool_init(&pool, TOOL_BATCH, SIGNALS_MAX);
 	if (ret)
 		goto err_input;
-	ret = tool_output_open(&out, to->format);
-	if (!ret)
-		ret = copy(&in, &out, &pool);
+	ret = tool_output_open(&out, to->format) ?: copy(&in, &out, &pool);
 	end = tool_output_close(&out, to->format->signals->count ?
 					      to->format->signals : NULL);
 	ret = ret < 0 ? ret : end;
@@ -103,9 +101,8 @@ int cli_convert(int argc, char **argv)
 	status = options_parse(&options, argc, argv, &c, NULL);
 	if (status >= 0)
 		goto out;
-	status = tool_format_open(&from, argv, 'i', c.in_format, c.signals);
-	if (!status)
-		status = tool_format_open(&to, argv, 'o', c.out_format, c.signals);
+	status = tool_format_open(&from, argv, 'i', c.in_format, c.signals) ?:
+		 tool_format_open(&to, argv, 'o', c.out_format, c.signals);
 	if (!status && !tool_format_can_scan(argv, &from))
 		status = CLI_USAGE;
 	if (!status)

@@ -104,9 +104,7 @@ static char *ask_text(const char *name, const char *question, size_t *bytes)
 	fd = plug_connect(&place, PLUG_CONTROL, &welcome, &port);
 	if (fd < 0)
 		return NULL;
-	ret = plug_send(fd, PLUG_ASK, 0, 1, question, strlen(question));
-	if (!ret)
-		ret = collect(fd, &a);
+	ret = plug_send(fd, PLUG_ASK, 0, 1, question, strlen(question)) ?: collect(fd, &a);
 	close(fd);
 	if (ret > 0)
 		log_error("%s", a.bytes ? a.text : strerror(ret));

@@ -194,9 +194,7 @@ static int run(struct machine *m, struct format *from, struct format *to)
 	ret = tool_input_open(&m->in, "-", from);
 	if (ret)
 		goto err_pool;
-	ret = tool_output_reserve() ?: tool_output_open(&m->out, to);
-	if (!ret)
-		ret = loop(m);
+	ret = tool_output_reserve() ?: tool_output_open(&m->out, to) ?: loop(m);
 	end = tool_output_close(&m->out, m->started ? m->hooked : NULL);
 	if (m->started)
 		hook_list_stop(m->hooks);
@@ -280,10 +278,8 @@ static int make(char **argv, const struct settings *s)
 	    hook_list_parse(&m.hooks, c, config_root(c), place,
 			    place == HOOK_PATH ? NULL : &stdin_node, "stdin"))
 		goto out;
-	status = tool_format_open(&from, argv, 'f', s->in_format, s->signals);
-	if (!status)
-		status = tool_format_open(&to, argv, 'F', s->out_format ?:
-					  s->in_format, s->signals);
+	status = tool_format_open(&from, argv, 'f', s->in_format, s->signals) ?:
+		 tool_format_open(&to, argv, 'F', s->out_format ?: s->in_format, s->signals);
 	if (!status && !tool_format_can_scan(argv, &from))
 		status = CLI_USAGE;
 	if (!status)

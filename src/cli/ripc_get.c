@@ -204,9 +204,8 @@ static int get(struct get *g, const struct ripc_config *config)
 	g->c.stop = &ripc_interrupted;
 	g->c.timeout_ms = (int)(g->timeout_ns / 1000000);
 	g->progress = !g->quiet && isatty(STDERR_FILENO) && (g->output || !isatty(STDOUT_FILENO));
-	ret = ripc_common_find(g->c.r, g->server, &g->c.server);
-	if (!ret)
-		ret = ripc_service_open(g->c.r, 0, NULL, &g->c.service);
+	ret = ripc_common_find(g->c.r, g->server, &g->c.server) ?:
+	      ripc_service_open(g->c.r, 0, NULL, &g->c.service);
 	if (!ret) {
 		ret = g->head_only ? fetch_head(g) : fetch_to_file(g);
 		ripc_service_close(g->c.service);

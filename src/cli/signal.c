@@ -72,9 +72,7 @@ static int run_node(struct node *n, const struct settings *s,
 	ret = tool_pool_init(&pool, TOOL_BATCH, n->in.signals->count);
 	if (ret)
 		return ret;
-	ret = tool_output_open(&out, format);
-	if (!ret)
-		ret = node_start(n);
+	ret = tool_output_open(&out, format) ?: node_start(n);
 	if (!ret) {
 		running = n;
 		tool_on_stop(interrupt);

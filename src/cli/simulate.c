@@ -174,9 +174,7 @@ static int simulate(const struct settings *s)
 	if (ret)
 		return ret;
 	tool_room = "simulate";
-	ret = open_output(&out, s, format.format);
-	if (!ret)
-		ret = write_samples(&out, &sim, s);
+	ret = open_output(&out, s, format.format) ?: write_samples(&out, &sim, s);
 	ret = tool_output_close(&out, NULL) ?: ret;
 	if (out.fd > STDERR_FILENO && close(out.fd) && !ret) {
 		ret = -errno;

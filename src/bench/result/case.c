@@ -110,11 +110,8 @@ int result_case_begin(struct result_run *run, const char *id, json_t *descriptio
 		return ret;
 	c->limit_ns = json_is_number(limit) ? (int64_t)json_number_value(limit) : LIMIT_NS;
 	/* What a process left that was killed. */
-	ret = files_remove_dir(c->part);
-	if (!ret)
-		ret = files_make_dir(c->part);
-	if (!ret)
-		ret = files_write_json(c->part, "case.json", description);
+	ret = files_remove_dir(c->part) ?: files_make_dir(c->part) ?:
+	      files_write_json(c->part, "case.json", description);
 	if (ret) {
 		result_case_abandon(c);
 		return ret;

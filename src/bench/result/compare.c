@@ -112,15 +112,12 @@ int compare_folders(struct result_folder *a, struct result_folder *b,
 
 		if (!in_b)
 			continue;
-		ret = result_read_rows(a->dir, in_a);
-		if (!ret)
-			ret = result_read_rows(b->dir, in_b);
+		ret = result_read_rows(a->dir, in_a) ?: result_read_rows(b->dir, in_b);
 		json_object_foreach(json_object_get(in_a->summary, "latencies"), name, latency) {
 			if (ret || !json_object_get(json_object_get(in_b->summary, "latencies"), name))
 				continue;
-			ret = compare_values_of(in_a, in_b, name, &c);
-			if (!ret)
-				ret = found(data, in_a->id, name, &c);
+			ret = compare_values_of(in_a, in_b, name, &c) ?:
+			      found(data, in_a->id, name, &c);
 		}
 		result_drop_rows(in_a);
 		result_drop_rows(in_b);

@@ -189,9 +189,7 @@ static int read_file(int fd, const char *path, struct result_read *c)
 		close(fd);
 		return -ENOMEM;
 	}
-	ret = read_header(f, (uint64_t)s.st_size, path, c);
-	if (!ret)
-		ret = read_columns(f, path, c);
+	ret = read_header(f, (uint64_t)s.st_size, path, c) ?: read_columns(f, path, c);
 	fclose(f);
 	return ret;
 }

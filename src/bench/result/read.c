@@ -93,9 +93,8 @@ static int read_case(const char *dir, const char *id, struct result_read *c)
 	c->id = strdup(id);
 	if (!c->id || asprintf(&folder, "%s/cases/%s", dir, id) < 0)
 		return -ENOMEM;
-	ret = files_read_json(folder, "case.json", &c->description);
-	if (!ret)
-		ret = files_read_json(folder, "summary.json", &c->summary);
+	ret = files_read_json(folder, "case.json", &c->description) ?:
+	      files_read_json(folder, "summary.json", &c->summary);
 	if (ret == -ENOENT) {
 		log_error("case %s is damaged: it has no %s", folder,
 			  c->description ? "summary.json" : "case.json");

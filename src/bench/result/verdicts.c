@@ -83,9 +83,8 @@ static json_t *below_floor(const struct result_folder *f)
 	int ret = list ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !ret && i < f->count; i++) {
-		ret = mark_latencies(list, &f->cases[i], line);
-		if (!ret)
-			ret = mark_payload(list, &f->cases[i], copy);
+		ret = mark_latencies(list, &f->cases[i], line) ?:
+		      mark_payload(list, &f->cases[i], copy);
 	}
 	return list;
 }

@@ -332,11 +332,7 @@ static int run_both(struct process *server, struct process *client, int port,
 	int ret;
 
 	server->pid = client->pid = 0;
-	ret = process_start(server);
-	if (!ret)
-		ret = await_listener(server, port, stop);
-	if (!ret)
-		ret = process_start(client);
+	ret = process_start(server) ?: await_listener(server, port, stop) ?: process_start(client);
 	until = clock_monotonic_ns_slow() + (uint64_t)(seconds_max * 1e9);
 	if (!ret)
 		ret = await_end(client, "client", until, stop);

@@ -156,9 +156,8 @@ static int read_root(struct suite_reader *r)
 		config_fail(r->config, r->root, "common", "expected a group { }");
 		r->common = NULL;
 	}
-	ret = take_text(r, "title", &r->suite->title);
-	if (!ret)
-		ret = take_text(r, "question", &r->suite->question);
+	ret = take_text(r, "title", &r->suite->title) ?:
+	      take_text(r, "question", &r->suite->question);
 	cases = json_object_get(r->root, "cases");
 	if (!json_is_array(cases) || !json_array_size(cases)) {
 		config_fail(r->config, r->root, cases ? "cases" : NULL,

@@ -60,9 +60,8 @@ int tune_host_read(struct tune_host *host, const char *root)
 	int err;
 
 	*host = (struct tune_host){ .tree = { .root = root } };
-	err = tune_tree_line(&host->tree, "/sys/devices/system/cpu/online", list, sizeof(list));
-	if (!err)
-		err = tune_cpus_parse_list(list, &host->online);
+	err = tune_tree_line(&host->tree, "/sys/devices/system/cpu/online", list, sizeof(list)) ?:
+	      tune_cpus_parse_list(list, &host->online);
 	if (!err && !tune_cpus_count(&host->online))
 		err = -ENODATA;
 	if (err)
