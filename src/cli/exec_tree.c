@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries below /sys and /dev for busbar's devices, and answers of RDMA netlink about them; see exec_tree.h. */
-#include "cli/exec_tree.h"
+/* Entries below /sys and /dev for busbar's devices, and answers of RDMA netlink about them; see exec_dir.h. */
+#include "cli/exec_dir.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -14,7 +14,6 @@
 #include "analyzer/words.h"
 #include "bench/report/data.h"
 #include "bench/report/page.h"
-#include "cli/trace_ladder.h"
 #include "util/replace_file.h"
 
 static json_t *integer(uint64_t value)

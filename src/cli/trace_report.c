@@ -9,7 +9,6 @@
 
 #include "cli/cli.h"
 #include "cli/trace.h"
-#include "cli/trace_ladder.h"
 #include "cli/trace_print.h"
 
 #define BUFFER_BYTES (4 * CAPTURE_RECORD_MAX)

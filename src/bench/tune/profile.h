@@ -3,7 +3,7 @@
  * The profile of tuned that `busbar tune apply` installs: lines "key=value" in the sections of
  * tuned's plug-ins, which the settings (setting.h) add, and a script for the partition, which no
  * plug-in of tuned can make. tuned writes the values, remembers the former ones and restores
- * them; see tuned.h.
+ * them; see work.c.
  */
 #ifndef BENCH_TUNE_PROFILE_H
 #define BENCH_TUNE_PROFILE_H
