@@ -237,9 +237,10 @@ static int parse_object(struct ctl_request *r, int argc, char **argv)
 	static const struct {
 		const char *verb, *method, *path;
 	} verbs[] = {
-		{ "start", "POST", "start" }, { "stop", "POST", "stop" }, { "pause", "POST", "pause" },
-		{ "resume", "POST", "resume" }, { "restart", "POST", "restart" },
-		{ "stats", "GET", "stats" }, { "reset", "POST", "stats/reset" },
+		{ "start", "POST", "start" }, { "stop", "POST", "stop" },
+		{ "pause", "POST", "pause" }, { "resume", "POST", "resume" },
+		{ "restart", "POST", "restart" }, { "stats", "GET", "stats" },
+		{ "reset", "POST", "stats/reset" },
 		{ "rewind", "POST", "file/rewind" /* of nodes alone */ },
 	};
 	const char *verb = argc > 2 ? argv[2] : NULL;
@@ -249,7 +250,8 @@ static int parse_object(struct ctl_request *r, int argc, char **argv)
 	if (!verb)
 		return set(r, "GET", argv[0], argv[1], NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (!strcmp(verb, verbs[i].verb) && (strcmp(verb, "rewind") || !strcmp(argv[0], "node")))
+		if (!strcmp(verb, verbs[i].verb) &&
+		    (strcmp(verb, "rewind") || !strcmp(argv[0], "node")))
 			return set(r, verbs[i].method, argv[0], argv[1], verbs[i].path);
 	fprintf(stderr, "busbar ctl: '%s' is no command of a %s\n", verb,
 		argv[0]);
@@ -303,9 +305,9 @@ static int parse_request(struct ctl_request *r, int argc, char **argv)
 		const char *word, *method, *path;
 	} plain[] = {
 		{ "status", "GET", "status" }, { "capabilities", "GET", "capabilities" },
-		{ "config", "GET", "config" }, { "nodes", "GET", "nodes" }, { "paths", "GET", "paths" },
-		{ "stats", "GET", "stats" }, { "stats-reset", "POST", "stats/reset" },
-		{ "shutdown", "POST", "shutdown" },
+		{ "config", "GET", "config" }, { "nodes", "GET", "nodes" },
+		{ "paths", "GET", "paths" }, { "stats", "GET", "stats" },
+		{ "stats-reset", "POST", "stats/reset" }, { "shutdown", "POST", "shutdown" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)

@@ -47,7 +47,8 @@ static int parse_url(const struct ctl_http *h, struct ws_url *u)
 {
 	const char *why;
 
-	if (!strncasecmp(h->url, "http", 4) && !ws_url_parse(u, h->url, &why) && !strcmp(u->target, "/"))
+	if (!strncasecmp(h->url, "http", 4) && !ws_url_parse(u, h->url, &why) &&
+	    !strcmp(u->target, "/"))
 		return 0;
 	say(h, "expected http://HOST[:PORT] or https://HOST[:PORT]");
 	return -EINVAL;
@@ -65,7 +66,9 @@ static void set_timeout(int fd, double timeout_s)
 /* A descriptor whose calls wait for so long. */
 static int connect_to(const struct ctl_http *h, const struct ws_url *u, double timeout_s)
 {
-	const struct dial_limit limit = { .until_ns = clock_now_ns() + (uint64_t)(timeout_s * 1e9), .wake_fd = -1 };
+	const struct dial_limit limit = {
+		.until_ns = clock_now_ns() + (uint64_t)(timeout_s * 1e9), .wake_fd = -1,
+	};
 	char why[200];
 	int fd = dial_host(u->host, u->port, &limit, why, sizeof(why));
 
@@ -127,9 +130,9 @@ static int link_write(struct link *l, const char *text, size_t len)
 }
 
 /*
- * All that comes, or that comes up to the end of a line, ended by a zero byte. NULL with errno: EAGAIN:
- * the time is over; else it is too long, or was cut. After a whole answer an abrupt end does no harm, as
- * its length is checked.
+ * All that comes, or that comes up to the end of a line, ended by a zero byte. NULL with errno:
+ * EAGAIN: the time is over; else it is too long, or was cut. After a whole answer an abrupt end
+ * does no harm, as its length is checked.
  */
 static char *link_read(struct link *l, size_t *len, bool line)
 {
@@ -208,7 +211,8 @@ static char *make_request(const struct ctl_http *h, const struct ws_url *u, cons
 	if (!f)
 		return NULL;
 	fprintf(f, "%s %s%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nPrefer: wait=%d\r\n",
-		method, own ? "" : PREFIX, target, u->authority, (int)MIN(timeout_s, (double)WAIT_MAX_S));
+		method, own ? "" : PREFIX, target, u->authority,
+		(int)MIN(timeout_s, (double)WAIT_MAX_S));
 	if (*token)
 		fprintf(f, "Authorization: Bearer %s\r\n", token);
 	if (body)
@@ -293,8 +297,8 @@ static json_t *wait_for_job(const struct ctl_http *h, const struct ws_url *u,
 	for (;;) {
 		uint64_t now = clock_now_ns();
 		char *other = NULL;
-		json_t *answer = now < end_ns ? ask_once(h, u, "GET", place, NULL,
-							 MAX((double)(end_ns - now) / 1e9, 1), &other) : NULL;
+		double left_s = now < end_ns ? MAX((double)(end_ns - now) / 1e9, 1) : 0;
+		json_t *answer = left_s > 0 ? ask_once(h, u, "GET", place, NULL, left_s, &other) : NULL;
 		json_t *job = json_object_get(answer, "body"), *done = NULL;
 		const char *state = json_string_value(json_object_get(job, "state"));
 

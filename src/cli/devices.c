@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar devices`: the RDMA devices that a verbs program sees here, and the processes that use busbar's
- * own. Devices are queried through the public verbs only, so real adapters are shown in the same way.
- * And what a gateway that runs in this process does on the software adapter, for its metrics.
+ * `busbar devices`: the RDMA devices that a verbs program sees here, and the processes that use
+ * busbar's own. Devices are queried through the public verbs only, so real adapters are shown in
+ * the same way. And what a gateway that runs in this process does on the software adapter, for its
+ * metrics.
  */
 #include "cli/devices.h"
 

@@ -169,7 +169,7 @@ static const char *device_kind(const struct ibv_device *dev)
 	return is_iwarp(dev) ? "iWARP" : "InfiniBand verbs";
 }
 
-/* Opens a device and queries its attributes and the text of its GUID; 0 or a negative errno, logged. */
+/* Opens a device, queries its attributes and the text of its GUID; 0 or a negative errno, logged. */
 static int devices_open(struct ibv_device *dev, struct ibv_context **ctx,
 		struct ibv_device_attr *attr, char guid[DEVICE_GUID_TEXT])
 {

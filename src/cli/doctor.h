@@ -32,9 +32,9 @@ bool doctor_is_v4(const struct sockaddr_in6 *address);
 /* *to: the address, one of IPv4 in its mapped form, as in a GID. False: it is of neither. */
 bool doctor_map(const struct sockaddr *from, struct sockaddr_in6 *to);
 
-/* A socket of both IP versions (of IPv4 where the kernel has no other) and of this type, which does not
- * block; one of datagrams sends with Don't Fragment whatever the kernel knows of the path. Bound to the
- * port, 0 for any, or not, below 0. The descriptor, or a negative errno. */
+/* A socket of both IP versions (of IPv4 where the kernel has no other) and of this type, which
+ * does not block; one of datagrams sends with Don't Fragment whatever the kernel knows of the
+ * path. Bound to the port, 0 for any, or not, below 0. The descriptor, or a negative errno. */
 int doctor_socket(int type, int port);
 
 /* connect() of such a socket to an address, mapped or not; 0 or a negative errno. */

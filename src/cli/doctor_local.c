@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar doctor`: findings, and what one host tells without the other one. Reads files of /proc and /sys
- * that everybody may read, and asks the kernel for sockets and routes. */
+/* `busbar doctor`: findings, and what one host tells without the other one. Reads files of /proc
+ * and /sys that everybody may read, and asks the kernel for sockets and routes. */
 #include "cli/doctor.h"
 
 #include <arpa/inet.h>

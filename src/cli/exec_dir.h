@@ -44,9 +44,9 @@ bool exec_dir_inherited(void);
 void exec_dir_remove(const char *path);
 
 /*
- * In a module, because it needs verbs: writes the entries below /sys and /dev for devices that the kernel
- * does not know (soft0), below the folder `root` ("ROOT/sys/class/infiniband/soft0" ...), from their
- * attributes. 0, or a negative errno, logged.
+ * In a module, because it needs verbs: writes the entries below /sys and /dev for devices that the
+ * kernel does not know (soft0), below the folder `root` ("ROOT/sys/class/infiniband/soft0" ...),
+ * from their attributes. 0, or a negative errno, logged.
  */
 int cli_exec_tree(const char *root);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `busbar exec` adds to the environment of its program. 0 or a negative errno, logged but where
- * it says otherwise. */
+/* What `busbar exec` adds to the environment of its program. 0 or a negative errno, logged but
+ * where it says otherwise. */
 #ifndef CLI_EXEC_ENVIRONMENT_H
 #define CLI_EXEC_ENVIRONMENT_H
 
@@ -25,8 +25,8 @@ int exec_trace_set(const struct exec_trace *trace);
 /* --capture: BUSBAR_CAPTURE and, from "FILE[,size=..][,files=..][,snap=..]", its companions; the
  * path becomes absolute. */
 int exec_capture_set(const char *option);
-/* A path as BUSBAR_CAPTURE takes it, with %% for a percent sign; `name` has room for twice the path.
- * Returns the end of the name. */
+/* A path as BUSBAR_CAPTURE takes it, with %% for a percent sign; `name` has room for twice the
+ * path. Returns the end of the name. */
 char *exec_capture_name(char *name, const char *path);
 
 #endif

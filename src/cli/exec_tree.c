@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries below /sys and /dev for busbar's devices, and answers of RDMA netlink about them; see exec_dir.h. */
+/* Entries below /sys and /dev for busbar's devices, and answers of RDMA netlink about them; see
+ * exec_dir.h. */
 #include "cli/exec_dir.h"
 
 #include <endian.h>
@@ -20,9 +21,9 @@
 
 #include "util/log.h"
 
-/* ---- answers of RDMA netlink, for libbusbar-paths.so (src/paths/netlink.c): files of netlink attributes
- * below `root`/netlink, named by the index of the device, a dot, and the number of the port, which is 0
- * for the device itself ---- */
+/* ---- answers of RDMA netlink, for libbusbar-paths.so (src/paths/netlink.c): files of netlink
+ * attributes below `root`/netlink, named by the index of the device, a dot, and the number of
+ * the port, which is 0 for the device itself ---- */
 
 struct attributes {
 	uint8_t bytes[1024];
@@ -40,7 +41,8 @@ static void add(struct attributes *m, uint16_t type, const void *value, size_t s
 	m->length += (size_t)NLA_ALIGN(a.nla_len);
 }
 
-#define ADD(m, attribute, type, value) add(m, RDMA_NLDEV_ATTR_##attribute, &(type){ (value) }, sizeof(type))
+#define ADD(m, attribute, type, value) \
+	add(m, RDMA_NLDEV_ATTR_##attribute, &(type){ (value) }, sizeof(type))
 
 static void add_text(struct attributes *m, uint16_t type, const char *text)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits for the program of `busbar exec --verdict`, notes when the processes end that it started and
- * that used verbs, and reports on them; see exec_verdict.h. One thread, no handlers: signals come by a
- * descriptor.
+ * Waits for the program of `busbar exec --verdict`, notes when the processes end that it started
+ * and that used verbs, and reports on them; see exec_verdict.h. One thread, no handlers: signals
+ * come by a descriptor.
  */
 #include "cli/exec_verdict.h"
 
@@ -79,8 +79,8 @@ static void read_folder(struct exec_watch *w)
 	}
 }
 
-/* Linux 6.15 keeps the status for descriptors of a process whose parent has waited for it; -1: it is
- * not known. The structure is that of linux/pidfd.h, whose older versions lack it. */
+/* Linux 6.15 keeps the status for descriptors of a process whose parent has waited for it; -1:
+ * it is not known. The structure is that of linux/pidfd.h, whose older versions lack it. */
 static int status_by_fd(int fd)
 {
 	struct {
@@ -96,7 +96,8 @@ static int status_by_fd(int fd)
 	return info.exit_code;
 }
 
-/* The status of a process that has ended and that its parent has not waited for yet; -1: too late. */
+/* The status of a process that has ended and that its parent has not waited for yet; -1: too
+ * late. */
 static int status_of(pid_t pid)
 {
 	char path[64], line[1024] = "";
@@ -174,8 +175,8 @@ static bool read_signals(const struct exec_watch *w, int *status)
 	return over;
 }
 
-/* Of this process and those that run: poll() takes no more descriptors than a process may have open, so
- * those that have ended are left out. Returns how many. */
+/* Of this process and those that run: poll() takes no more descriptors than a process may have
+ * open, so those that have ended are left out. Returns how many. */
 static unsigned fill(const struct exec_watch *w, unsigned seen, struct pollfd *p)
 {
 	unsigned n = FIXED;

@@ -10,8 +10,8 @@ int cli_fabric_run(int argc, char **argv);
 int cli_fabric_show(int argc, char **argv);
 int cli_fabric_simulate(int argc, char **argv);
 
-/* Asks the fabric's process and prints its answer. The exit status; why it was refused, or that nobody
- * answers, is logged. */
+/* Asks the fabric's process and prints its answer. The exit status; why it was refused, or that
+ * nobody answers, is logged. */
 int fabric_ask_and_print(const char *name, const char *question);
 
 #endif

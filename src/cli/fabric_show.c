@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar fabric show`: asks the process of a running fabric for everything, once or again and again, and
- * prints it. */
+/* `busbar fabric show`: asks the process of a running fabric for everything, once or again and
+ * again, and prints it. */
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -85,8 +85,8 @@ static int collect(int fd, struct answer *a)
 	}
 }
 
-/* The text of the process' answer, with a zero behind its end, which the caller frees. NULL: it was refused,
- * or nobody answers, which is logged. */
+/* The text of the process' answer, with a zero behind its end, which the caller frees. NULL: it
+ * was refused, or nobody answers, which is logged. */
 static char *ask_text(const char *name, const char *question, size_t *bytes)
 {
 	struct plug_place place = { .host = "" };
@@ -196,8 +196,8 @@ static void print_port(const json_t *p, const json_t *before, double seconds, bo
 		print_client(json_array_get(clients, i));
 }
 
-/* An answer to `show`, or what changed since the one `before`, which may be NULL. `all`: also ports that
- * carried nothing. */
+/* An answer to `show`, or what changed since the one `before`, which may be NULL. `all`: also
+ * ports that carried nothing. */
 static void print(const json_t *now, const json_t *before, bool all)
 {
 	const json_t *nodes = json_object_get(now, "nodes"), *drops = json_object_get(now, "drops");

@@ -184,7 +184,8 @@ struct traffic traffic_of(const struct traffic_class *c,
 	return t;
 }
 
-struct traffic traffic_sum(const struct traffic_classes *c, const uint64_t counters[HCA_QP_COUNTERS])
+struct traffic traffic_sum(const struct traffic_classes *c,
+			   const uint64_t counters[HCA_QP_COUNTERS])
 {
 	struct traffic sum = { 0, 0 };
 

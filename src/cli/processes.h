@@ -65,7 +65,8 @@ struct traffic {
 };
 struct traffic traffic_of(const struct traffic_class *c,
 			  const uint64_t counters[HCA_QP_COUNTERS]);
-struct traffic traffic_sum(const struct traffic_classes *c, const uint64_t counters[HCA_QP_COUNTERS]);
+struct traffic traffic_sum(const struct traffic_classes *c,
+			   const uint64_t counters[HCA_QP_COUNTERS]);
 /* Sums over all processes that could be read. */
 struct traffic_totals {
 	uint64_t counters[HCA_QP_COUNTERS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes that use the adapter: as text, from which most zeros are left out, or as JSON, with all
- * counters. */
+/* The processes that use the adapter: as text, from which most zeros are left out, or as JSON, with
+ * all counters. */
 #include "cli/processes.h"
 
 #include <inttypes.h>
@@ -185,10 +185,10 @@ void processes_print(const struct hca_view *v, bool qps, FILE *out)
 	print_totals(out, v);
 }
 
-/* `before` NULL: the values, else their differences per second. A value may be smaller than before: a
- * gauge, or a process that was started again. */
-static void counters(struct cli_json *j, const char *key, const char *const *names, const uint64_t *now,
-		     const uint64_t *before, size_t count, double seconds)
+/* `before` NULL: the values, else their differences per second. A value may be smaller than before:
+ * a gauge, or a process that was started again. */
+static void counters(struct cli_json *j, const char *key, const char *const *names,
+		     const uint64_t *now, const uint64_t *before, size_t count, double seconds)
 {
 	cli_json_open(j, key, '{');
 	for (size_t i = 0; i < count; i++)
@@ -216,8 +216,8 @@ static void qp(struct cli_json *j, const struct hca_view *v,
 		cli_json_put(j, j_uint("peer_pid", q->peer_pid));
 	counters(j, "counters", v->qp_counter_names, q->counters, NULL, HCA_QP_COUNTERS, 0);
 	if (before)
-		counters(j, "per_second", v->qp_counter_names, q->counters, before->counters, HCA_QP_COUNTERS,
-			 seconds);
+		counters(j, "per_second", v->qp_counter_names, q->counters, before->counters,
+			 HCA_QP_COUNTERS, seconds);
 	cli_json_close(j, '}');
 }
 
@@ -263,11 +263,12 @@ static void process(struct cli_json *j, const struct hca_view *v,
 	cli_json_put(j, j_text("transports", p->transports));
 	states(j, p);
 	links(j, p);
-	counters(j, "counters", v->process_counter_names, p->counters, NULL, HCA_PROCESS_COUNTERS, 0);
+	counters(j, "counters", v->process_counter_names, p->counters, NULL,
+		 HCA_PROCESS_COUNTERS, 0);
 	counters(j, "traffic", v->qp_counter_names, p->totals, NULL, HCA_QP_COUNTERS, 0);
 	if (before) {
-		counters(j, "counters_per_second", v->process_counter_names, p->counters, before->counters,
-			 HCA_PROCESS_COUNTERS, seconds);
+		counters(j, "counters_per_second", v->process_counter_names, p->counters,
+			 before->counters, HCA_PROCESS_COUNTERS, seconds);
 		counters(j, "traffic_per_second", v->qp_counter_names, p->totals, before->totals,
 			 HCA_QP_COUNTERS, seconds);
 	}
@@ -295,6 +296,7 @@ void processes_json(struct cli_json *j, const struct hca_view *v,
 	if (before)
 		cli_json_put(j, j_number("seconds", seconds));
 	cli_json_list(j, "processes", i, v->process_count)
-		process(j, v, &v->processes[i], process_find(before, &v->processes[i]), seconds, qps);
+		process(j, v, &v->processes[i], process_find(before, &v->processes[i]), seconds,
+			qps);
 	totals(j, v);
 }

@@ -169,7 +169,8 @@ static int simulate(const struct settings *s)
 	signals = make_signals(values_of(s));
 	if (!signals)
 		return CLI_FAILED;
-	ret = tool_format_open(&format, (char *[]){ (char *)"command line" }, 'f', format_name, signals);
+	ret = tool_format_open(&format, (char *[]){ (char *)"command line" }, 'f', format_name,
+			       signals);
 	signal_list_put(signals);
 	if (ret)
 		return ret;

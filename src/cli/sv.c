@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar sv`: sampled values from and to files. Its commands are one file each (sv.h), but for `sv list`:
- * the streams in a capture. */
+/* `busbar sv`: sampled values from and to files. Its commands are one file each (sv.h), but for
+ * `sv list`: the streams in a capture. */
 #define LOG_ROOM "sv"
 #include "cli/sv.h"
 

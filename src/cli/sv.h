@@ -19,8 +19,8 @@ struct sv_variant {
 int sv_variant_take(const struct option_given *g);
 /* The data set of a node `iec61850-9-2`: int32 with quality, of signals that are floats. */
 json_t *sv_variant_signals(const struct sv_variant *v);
-/* Runs the gateway of this configuration, for `seconds` at most (< 0: without a limit), or only prints
- * it. Takes it over; the exit status. */
+/* Runs the gateway of this configuration, for `seconds` at most (< 0: without a limit), or only
+ * prints it. Takes it over; the exit status. */
 int sv_run(json_t *config, bool print, double seconds);
 
 int cli_sv_record(int argc, char **argv);

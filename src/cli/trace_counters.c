@@ -88,7 +88,8 @@ static void say_begin(const struct watch *w)
 			printf("%s %s", i ? "," : "watching", w->port[i].counters.name);
 	}
 	if (w->s->json)
-		print_line(json_pack("{s:O, s:i}", "watching", list, "interval_ms", (int)w->s->interval_ms));
+		print_line(json_pack("{s:O, s:i}", "watching", list, "interval_ms",
+				     (int)w->s->interval_ms));
 	else
 		printf(" every %u ms, until Ctrl-C\n", w->s->interval_ms);
 	json_decref(list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `busbar trace` prints for people; see trace_print.h. In ladder diagrams a packet that got lost ends
- * in X, a pending period has a double left edge, and a line of its own has the length of a long
- * silence. */
+/* What `busbar trace` prints for people; see trace_print.h. In ladder diagrams a packet that got
+ * lost ends in X, a pending period has a double left edge, and a line of its own has the length
+ * of a long silence. */
 #include "cli/trace_print.h"
 
 #include <stdio.h>

@@ -30,8 +30,8 @@ struct trace_row {
 /* Fills in the rows of a ladder; returns their number. NULL: none. */
 unsigned trace_rows(const struct analyzer_ladder *l, struct trace_row row[ANALYZER_LADDER_MAX]);
 
-/* Prints the ladder diagram of the flow whose packets the analyzer has kept: a line for each packet,
- * requester left, responder right. */
+/* Prints the ladder diagram of the flow whose packets the analyzer has kept: a line for each
+ * packet, requester left, responder right. */
 void trace_ladder_print(const struct trace_report *t);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading a capture, the report of `busbar trace` in the forms that were asked for, and its exit status. */
+/* Reading a capture, the report of `busbar trace` in the forms that were asked for, and its exit
+ * status. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

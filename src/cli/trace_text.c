@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses, times and sentences of `busbar trace`, and what it says of a flow; see trace_text.h. */
+/* Addresses, times and sentences of `busbar trace`, and what it says of a flow; see
+ * trace_text.h. */
 #include "cli/trace_text.h"
 
 #include <arpa/inet.h>
@@ -109,7 +110,8 @@ static void timeout(const struct analyzer_result *r, char *text, size_t size)
 		 "it: %s lost by %ju timeout%s. This is no sign of on-demand paging.%s",
 		 ib_opcode_name(g->opcode), g->psn,
 		 r->answers ? "got no answer that arrived" : "was never answered",
-		 TRACE_DURATION(all_ns), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s", losses);
+		 TRACE_DURATION(all_ns), (uintmax_t)r->timeouts, r->timeouts == 1 ? "" : "s",
+		 losses);
 }
 
 static void flood(const struct analyzer_result *r, char *text, size_t size)
@@ -318,10 +320,12 @@ void trace_lines_evidence(const struct trace_report *t, const struct analyzer_re
 	if (r->findings_all > shown)
 		say_line(say, arg, "and %ju more stalls", (uintmax_t)(r->findings_all - shown));
 	if (r->flood_packet)
-		say_line(say, arg, "packet %ju is the first READ that was sent a fourth time; %ju bytes were read in vain",
-			 (uintmax_t)r->flood_packet, (uintmax_t)r->flood_bytes);
+		say_line(say, arg, "packet %ju is the first READ that was sent a fourth time; "
+			 "%ju bytes were read in vain", (uintmax_t)r->flood_packet,
+			 (uintmax_t)r->flood_bytes);
 	if (r->kinds & 1u << ANALYZER_WRITE_AMPLIFICATION)
-		say_line(say, arg, "packet %ju is the first RNR NAK to a WRITE", (uintmax_t)r->write_packet);
+		say_line(say, arg, "packet %ju is the first RNR NAK to a WRITE",
+			 (uintmax_t)r->write_packet);
 }
 
 static void inflation(const struct analyzer_result *r, struct line *l)
@@ -360,7 +364,8 @@ void trace_lines_pages(const struct trace_report *t, trace_say *say, void *arg)
 	const struct analyzer_totals *all = analyzer_totals(t->analyzer);
 
 	if (all->pages)
-		say_line(say, arg, "pages whose READs were answered in vain: %ju, stale for up to %s",
+		say_line(say, arg,
+			 "pages whose READs were answered in vain: %ju, stale for up to %s",
 			 (uintmax_t)all->pages, TRACE_DURATION(all->stale_ns));
 }
 
@@ -373,7 +378,8 @@ void trace_lines_advice(const struct trace_report *t, trace_say *say, void *arg)
 			kinds |= 1u << analyzer_flow(t->analyzer, i)->verdict;
 	for (enum analyzer_kind kind = 0; kind < ANALYZER_NONE; kind++)
 		if (kinds & 1u << kind)
-			say_line(say, arg, "%s: %s", analyzer_kind_name(kind), analyzer_kind_advice(kind));
+			say_line(say, arg, "%s: %s", analyzer_kind_name(kind),
+				 analyzer_kind_advice(kind));
 }
 
 unsigned trace_doubts(const struct trace_report *t, void (*say)(void *arg, const char *text), void *arg)

@@ -20,7 +20,8 @@ struct trace_report {
 	unsigned ladder; /* the only flow with a diagram; 0: see the users */
 };
 
-/* Texts in a buffer, which the macros make in the block around them: printf("%s", TRACE_DURATION(ns)). */
+/* Texts in a buffer, which the macros make in the block around them: printf("%s",
+ * TRACE_DURATION(ns)). */
 /* An address: "LID 4", "10.0.0.1", "fe80::1". */
 const char *trace_address(const struct analyzer_address *a, char text[TRACE_TEXT_MAX]);
 #define TRACE_ADDRESS(address) trace_address(address, TRACE_BUFFER)
@@ -41,8 +42,8 @@ void trace_damage(const struct trace_report *t, char *text, size_t size);
  * their number. */
 unsigned trace_doubts(const struct trace_report *t, void (*say)(void *arg, const char *text), void *arg);
 
-/* ---- what is said of a flow below its sentence, a line at a time, for text and pages; a line may have a
- * part behind a newline, which belongs to it ---- */
+/* ---- what is said of a flow below its sentence, a line at a time, for text and pages; a line
+ * may have a part behind a newline, which belongs to it ---- */
 
 #define TRACE_DETAILED_MAX 20 /* flows whose details are given without --flow */
 

@@ -109,7 +109,7 @@ static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t rang
 {
 	double *shares = calloc(bins, sizeof(*shares));
 	json_t *list = json_array();
-	size_t used = bins;
+	size_t used = bins, below = statistics_up_to(sorted, count, range - 1);
 
 	if (shares)
 		report_bins_histogram(sorted, count, range, shares, bins);
@@ -119,7 +119,7 @@ static int add_bins(json_t *l, const int64_t *sorted, size_t count, int64_t rang
 		json_array_append_new(list, number(shares[i], 3));
 	json_object_set_new(l, "range_ns", json_integer(range));
 	json_object_set_new(l, "bin_ns", number((double)range / (double)bins, 12));
-	json_object_set_new(l, "beyond", number((double)(count - statistics_up_to(sorted, count, range - 1)) / (double)count, 6));
+	json_object_set_new(l, "beyond", number((double)(count - below) / (double)count, 6));
 	json_object_set_new(l, "bins", list);
 	free(shares);
 	return shares ? 0 : -ENOMEM;

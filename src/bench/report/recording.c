@@ -267,7 +267,8 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 	json_t *c = report_case_add(run, path, "recording");
 	const char *slash = strrchr(path, '/');
 	int ret = c ? recording_name(c, slash ? slash + 1 : path, path,
-				     "How late and how regular are the recorded samples?", o) : -ENOMEM;
+				     "How late and how regular are the recorded samples?", o) :
+		      -ENOMEM;
 
 	if (!ret && json_object_set_new(c, "limit_ns", json_integer(o->limit_ns)))
 		ret = -ENOMEM;

@@ -122,7 +122,8 @@ static int add_curves(json_t *run, const char *path, const struct recording_opti
 	double begin = l->seconds[0];
 	int ret = 0;
 
-	if (!c || recording_name(c, l->node, path, "How did delays and losses change while the gateway ran?", o))
+	if (!c || recording_name(c, l->node, path,
+				 "How did delays and losses change while the gateway ran?", o))
 		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++)
 		l->seconds[i] -= begin;

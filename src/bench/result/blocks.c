@@ -78,10 +78,12 @@ static size_t drawn_up_to(const struct blocks *b, int64_t limit)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->blocks; i++)
+	for (size_t i = 0; i < b->blocks; i++) {
+		size_t first = start_of(b, i), count = start_of(b, i + 1) - first;
+
 		if (b->times[i])
-			n += b->times[i] * statistics_up_to(b->values + start_of(b, i),
-							    start_of(b, i + 1) - start_of(b, i), limit);
+			n += b->times[i] * statistics_up_to(b->values + first, count, limit);
+	}
 	return n;
 }
 

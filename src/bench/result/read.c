@@ -45,7 +45,8 @@ static int list_folders(const char *dir, struct names *n)
 	for (int i = 0; i < count; i++) {
 		char *path = files_path(cases, list[i]->d_name);
 
-		if (!path || (!ret && files_is_dir(path) && !(n->name[n->count++] = strdup(list[i]->d_name))))
+		if (!path || (!ret && files_is_dir(path) &&
+			      !(n->name[n->count++] = strdup(list[i]->d_name))))
 			ret = -ENOMEM;
 		free(path);
 		free(list[i]);

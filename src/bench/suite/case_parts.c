@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parts of the cases of a suite: their ids and labels, which elements of `except` and `reference` mean
- * them, and parameters that the command line sets for all of them (suite.h). */
+/* Parts of the cases of a suite: their ids and labels, which elements of `except` and
+ * `reference` mean them, and parameters that the command line sets for all of them (suite.h). */
 #define LOG_ROOM "bench/suite"
 #include <ctype.h>
 #include <errno.h>
@@ -80,9 +80,10 @@ static void put_axis(FILE *f, const struct suite_axis *a, bool safe)
 		put_group(f, value, safe);
 }
 
-/* `start` and the values of the axes, with `between` between them; malloc()ed. NULL without memory. */
-static char *name_of(const struct suite_element *e, const char *start, const char *more, const char *between,
-		     bool safe)
+/* `start` and the values of the axes, with `between` between them; malloc()ed. NULL without
+ * memory. */
+static char *name_of(const struct suite_element *e, const char *start, const char *more,
+		     const char *between, bool safe)
 {
 	char *text = NULL;
 	size_t size;
@@ -110,7 +111,8 @@ static char *name_of(const struct suite_element *e, const char *start, const cha
 
 char *suite_case_id(const struct suite_element *e)
 {
-	return name_of(e, e->scenario, json_string_value(json_object_get(e->merged, "variant")), "_", true);
+	return name_of(e, e->scenario, json_string_value(json_object_get(e->merged, "variant")), "_",
+		       true);
 }
 
 char *suite_case_label(const struct suite_element *e)

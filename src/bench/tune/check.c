@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sub-command check: looks at all settings, measures, and prints what it has found; see tune.h. */
+/* The sub-command check: looks at all settings, measures, and prints what it has found; see
+ * tune.h. */
 #define LOG_ROOM "tune"
 #include "bench/tune/check.h"
 

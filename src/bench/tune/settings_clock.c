@@ -86,7 +86,8 @@ static void look_energy(struct tune_look *l)
 }
 
 /* The path of the file of a policy, and its number. 0 or a negative errno. */
-static int policy_number(const struct tune_tree *t, int policy, const char *file, char path[128], long long *n)
+static int policy_number(const struct tune_tree *t, int policy, const char *file, char path[128],
+			 long long *n)
 {
 	snprintf(path, 128, CPUFREQ "/policy%d/%s", policy, file);
 	return tune_tree_number(t, path, n);

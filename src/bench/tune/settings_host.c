@@ -52,7 +52,8 @@ static void look_tsc(struct tune_look *l)
 		look_absent(l, "no processor with a TSC");
 		return;
 	}
-	invariant = tune_has_word(flags, "constant_tsc", TUNE_BLANKS) && tune_has_word(flags, "nonstop_tsc", TUNE_BLANKS);
+	invariant = tune_has_word(flags, "constant_tsc", TUNE_BLANKS) &&
+		    tune_has_word(flags, "nonstop_tsc", TUNE_BLANKS);
 	look_today(l, "%s", invariant ? "invariant" :
 		   tune_has_word(flags, "tsc", TUNE_BLANKS) ? "not invariant" : "none");
 	if (!invariant)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sub-commands apply and undo (tune.h), and tuned on this host: installs and removes the profile
- * "busbar" and switches between profiles by tuned-adm(8). All paths are below the root of the tree; with
- * a root other than the host's, ROOT/usr/sbin/tuned-adm is run and never that of the host.
+/* The sub-commands apply and undo (tune.h), and tuned on this host: installs and removes the
+ * profile "busbar" and switches between profiles by tuned-adm(8). All paths are below the root
+ * of the tree; with a root other than the host's, ROOT/usr/sbin/tuned-adm is run and never that
+ * of the host.
  *
  * The folder of the profile also has the file "former", which says what was active before:
  * "manual NAMES", "auto" or "off". A folder without it was not made here and is left alone. */
