@@ -106,6 +106,12 @@ void packet_receive(struct packet_port *port, const struct carrier_unit *unit,
 	}
 	if (f->rc.op > RC_SEND && f->rc.op < RC_ACK && progress_is_self())
 		port->serves = true;
+	if (unlikely(f->rc.op == RC_CNP)) {
+		packet_notified(pq, f);
+		return;
+	}
+	if (unlikely(pq->service == PACKET_UC))
+		packet_heard(pq);
 	take_run(pq, f, payload);
 }
 

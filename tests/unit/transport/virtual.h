@@ -33,6 +33,7 @@ extern uint64_t virtual_seed;
 struct done {
 	struct ibv_wc wc;
 	uint64_t at_ns;
+	unsigned number; /* among those of the side, from 0 */
 };
 
 struct side {
@@ -59,6 +60,7 @@ struct options {
 	bool srq;        /* receives are posted to a shared queue */
 	struct side *share; /* to that of this side, instead of one for each */
 	bool only_first; /* the second one stays in INIT, for side_connect() */
+	bool one_queue;  /* sends and receives complete to the same queue */
 };
 
 extern struct side sides[SIDES];

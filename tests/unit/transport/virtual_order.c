@@ -327,10 +327,11 @@ static void unreliable_messages_arrive_whole_or_not_at_all(void)
 	}
 }
 
-/* Both sides send in turns, `turns` messages each, and the first one once more. */
-static void talk_over_uc(unsigned turns)
+static const struct options over_uc = { .type = IBV_QPT_UC, .one_queue = true };
+
+/* Both sides send in turns, `turns` messages each, and the first one once more, so many bytes. */
+static void talk(unsigned turns, uint32_t bytes)
 {
-	pair_start(&(struct options){ .type = IBV_QPT_UC });
 	for (unsigned i = 0; i < turns; i++) {
 		side_receive(a, i, 0, 64);
 		side_receive(b, i, 0, 64);
@@ -339,8 +340,14 @@ static void talk_over_uc(unsigned turns)
 		side_send(b, i, 64);
 		play(a, RECEIVES, i + 1, SEC);
 	}
-	side_receive(b, turns, 0, 64);
-	side_send(a, turns, 64);
+	side_receive(b, turns, 0, bytes);
+	side_send(a, turns, bytes);
+}
+
+static void talk_over_uc(unsigned turns)
+{
+	pair_start(&over_uc);
+	talk(turns, 64);
 }
 
 static void unreliable_messages_complete_with_the_answer_where_it_always_comes(void)
@@ -354,6 +361,9 @@ static void unreliable_messages_complete_with_the_answer_where_it_always_comes(v
 		expect_done(a, SENDS, i, i, IBV_WC_SUCCESS);
 	expect(a->done[SENDS][2].at_ns < b->done[RECEIVES][2].at_ns);
 	expect(a->done[SENDS][TURNS - 1].at_ns >= a->done[RECEIVES][TURNS - 1].at_ns);
+	/* In the order in which they took place. */
+	for (unsigned i = 0; i < TURNS; i++)
+		expect(a->done[SENDS][i].number < a->done[RECEIVES][i].number);
 	/* No answer comes. */
 	sent_ns = virtual_now_ns();
 	expect_eq(a->count[SENDS], TURNS);
@@ -379,6 +389,27 @@ static void unreliable_messages_complete_with_the_answer_where_it_always_comes(v
 	side_error(a);
 	play(a, SENDS, TURNS + 1, SEC);
 	expect_done(a, SENDS, TURNS, TURNS, IBV_WC_SUCCESS);
+	pair_end();
+}
+
+static void a_notification_of_congestion_is_no_answer(void)
+{
+	enum { TURNS = 40 };
+	uint64_t sent_ns;
+
+	virtual_open(&(struct carrier_sim_params){
+		.ends = 2, .seed = 1, .link.delay_ns = DELAY_NS,
+		.port = { .rate_bps = UINT64_C(1000000000), .queue_bytes = 100000, .mark_all = 1,
+			  .mark_most = 1 } });
+	sides_open(0, 0, 1, &over_uc);
+	lose(0, is_any);
+	talk(TURNS, 8192);
+	sent_ns = virtual_now_ns();
+	play_until(sent_ns + MS);
+	expect(net.answers > TURNS); /* there was one */
+	expect_eq(a->count[SENDS], TURNS);
+	play(a, SENDS, TURNS + 1, SEC);
+	expect_within(a->done[SENDS][TURNS].at_ns - sent_ns, MS, 2 * MS + LATE_NS);
 	pair_end();
 }
 
@@ -458,6 +489,7 @@ const struct virtual_test virtual_order[] = {
 	CASE(a_loss_of_1_to_30_percent_takes_time_and_nothing_else),
 	CASE(unreliable_messages_arrive_whole_or_not_at_all),
 	CASE(unreliable_messages_complete_with_the_answer_where_it_always_comes),
+	CASE(a_notification_of_congestion_is_no_answer),
 	CASE(a_congested_port_marks_instead_of_losing),
 	CASE(a_full_link_delays_and_loses_nothing),
 	CASE(programs_that_poll_now_and_then_wait_for_nothing),

@@ -47,7 +47,8 @@ static void open_one(struct side *s, unsigned host, const struct options *o)
 	s->host = &virtual_hosts[host];
 	s->memory = memory[s - sides];
 	for (unsigned i = 0; i < 2; i++) {
-		s->cq[i] = ibv_create_cq(virtual_ctx, 512, s->host, NULL, 0);
+		s->cq[i] = i && o->one_queue ? s->cq[0] :
+					       ibv_create_cq(virtual_ctx, 512, s->host, NULL, 0);
 		expect(s->cq[i]);
 	}
 	s->shares = o->share;
@@ -114,7 +115,8 @@ void side_destroy(struct side *s)
 	if (s->srq && !s->shares)
 		expect_eq(ibv_destroy_srq(s->srq), 0);
 	expect_eq(ibv_destroy_cq(s->cq[SENDS]), 0);
-	expect_eq(ibv_destroy_cq(s->cq[RECEIVES]), 0);
+	if (s->cq[RECEIVES] != s->cq[SENDS])
+		expect_eq(ibv_destroy_cq(s->cq[RECEIVES]), 0);
 	s->qp = NULL;
 }
 
@@ -239,8 +241,12 @@ static bool take(struct side *s, int queue)
 	n = ibv_poll_cq(s->cq[queue], 16, wc);
 	expect(n >= 0);
 	for (int i = 0; i < n; i++) {
+		if (s->cq[SENDS] == s->cq[RECEIVES])
+			queue = wc[i].opcode & IBV_WC_RECV ? RECEIVES : SENDS;
 		expect(s->count[queue] < DONE_MAX);
-		s->done[queue][s->count[queue]++] = (struct done){ wc[i], virtual_now_ns() };
+		s->done[queue][s->count[queue]] = (struct done){
+			wc[i], virtual_now_ns(), s->count[SENDS] + s->count[RECEIVES] };
+		s->count[queue]++;
 	}
 	return n > 0;
 }

@@ -23,13 +23,6 @@ void packet_wait(struct packet_qp *pq)
 		packet_look_later(port);
 }
 
-void packet_heard(struct packet_qp *pq)
-{
-	atomic_fetch_add(&pq->requests, 1);
-	if (unlikely(atomic_load(&pq->late_until_ns)))
-		packet_wait(pq);
-}
-
 void packet_owes(struct packet_qp *pq)
 {
 	if (pq->answering)

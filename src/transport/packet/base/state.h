@@ -115,9 +115,6 @@ static inline bool packet_receives(const struct hca_qp *qp)
 /* The requester's turn comes with the next poll: the carrier has no room, or more messages are to
  * leave with its next one. sq_lock is held. */
 void packet_wait(struct packet_qp *pq);
-/* A request of UC has come, for which a completion may wait (requester/late.c). receive_lock is
- * held. */
-void packet_heard(struct packet_qp *pq);
 /* The responder owes an answer. receive_lock is held. */
 void packet_owes(struct packet_qp *pq);
 /* Takes the queue pair out of both lists. receive_lock is held. */

@@ -7,6 +7,7 @@
  * has answered each of the last messages before the next one was posted, the completion waits for
  * the answer, for a limited time: while the program polls for it, its polls take the answer in.
  */
+#include "hca/queue/post.h"
 #include "hca/run/elide.h"
 #include "transport/packet/requester/requester.h"
 
@@ -59,6 +60,18 @@ bool packet_complete_late(struct packet_qp *pq)
 	}
 	atomic_store(&pq->late_until_ns, 0);
 	return packet_finish(pq, pq->late);
+}
+
+void packet_heard(struct packet_qp *pq)
+{
+	atomic_fetch_add(&pq->requests, 1);
+	if (likely(!atomic_load(&pq->late_until_ns)))
+		return;
+	/* Before the request is carried out: the program finds the completion of its message before
+	 * the answer, and has the entry of the send queue for the next one. */
+	hca_lock(&pq->qp->sq_lock);
+	hca_sq_run(pq->qp);
+	hca_unlock(&pq->qp->sq_lock);
 }
 
 void packet_failed(struct hca_qp *qp)

@@ -191,13 +191,20 @@ uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 	enum ibv_qp_state state;
 	uint32_t taken = 1;
 
-	/* A CNP also slows the responses to READs. */
-	if (unlikely(f->rc.op == RC_CNP))
-		rc_slow(&pq->responder, packet_now_ns());
 	hca_lock(&pq->qp->sq_lock);
 	state = hca_qp_state(pq->qp);
 	if (pq->ready && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
 		taken = take_reply(pq, f, payload);
 	hca_unlock(&pq->qp->sq_lock);
 	return taken;
+}
+
+void packet_notified(struct packet_qp *pq, const struct packet_frame *f)
+{
+	/* The responses to READs are slowed, too. */
+	rc_slow(&pq->responder, packet_now_ns());
+	hca_lock(&pq->qp->sq_lock);
+	if (pq->ready)
+		rc_reply(&pq->requester, &f->rc, IBV_WC_SUCCESS, pq->port->now_ns);
+	hca_unlock(&pq->qp->sq_lock);
 }

@@ -24,7 +24,7 @@ void packet_settle(struct packet_qp *pq);
 bool packet_finish(struct packet_qp *pq, struct work_done done);
 /* Arms the timer for the engine's next deadline. */
 void packet_arm(struct packet_qp *pq);
-/* ---- late.c; sq_lock is held ---- */
+/* ---- late.c; sq_lock is held, unless a comment says otherwise ---- */
 /* A message of UC has left, which completes `done`; `requests` is pq->requests before it left. True:
  * that waits, because an answer of the peer will come soon. */
 bool packet_completes_late(struct packet_qp *pq, struct work_done done, unsigned requests,
@@ -35,6 +35,8 @@ static inline uint64_t packet_late_until_ns(const struct packet_qp *pq)
 }
 /* Completes what waits, if there is no more reason to wait. False: the queue pair has failed. */
 bool packet_complete_late(struct packet_qp *pq);
+/* A packet of UC has come, for which a completion may wait. receive_lock is held, sq_lock is not. */
+void packet_heard(struct packet_qp *pq);
 /* As the entry of hca_transport_ops: what has left is complete, and is not flushed. */
 void packet_failed(struct hca_qp *qp);
 
@@ -53,6 +55,8 @@ void packet_count_repeated(struct packet_qp *pq, uint32_t next_before, enum pack
  * at least 1. receive_lock is held, sq_lock is not. */
 uint32_t packet_reply(struct packet_qp *pq, const struct packet_frame *f,
 		      const uint8_t *payload);
+/* A notification of congestion (CNP), of UC, too. It completes nothing. As packet_reply(). */
+void packet_notified(struct packet_qp *pq, const struct packet_frame *f);
 
 /* ---- demand.c; the port has `demand`, and sq_lock is held ---- */
 /* The times and numbers that differ from those of the attributes. */

@@ -272,8 +272,6 @@ uint32_t packet_request(struct packet_qp *pq, const struct packet_frame *f,
 	struct request r = { .pq = pq, .f = f, .payload = payload };
 	bool moved;
 
-	if (unlikely(pq->service == PACKET_UC))
-		packet_heard(pq);
 	pq->responder.p.min_rnr_timer = (uint8_t)atomic_load_explicit(
 		&pq->qp->pub->min_rnr_timer, memory_order_relaxed);
 	rc_look(&pq->responder, &f->rc, &r.look);
