@@ -20,9 +20,10 @@
 /* An arrival is waited for so long before and after its time at most: of ten a second
  * that takes less than a hundredth of a processor. */
 #define AROUND_MOST_NS UINT64_C(400000)
-/* So many sleeps show how late they end. Until then one is tried behind so many arrivals, and where
- * that was too late to be of use, behind so many. */
+/* So many sleeps show how late they end. Until then one is tried behind so many arrivals; where that
+ * was too late to be of use, and where samples have ended too many of them, behind so many. */
 #define SLEEPS_ENOUGH 8
+#define TRIES_ENOUGH 16
 #define ARRIVALS_BETWEEN 16
 #define ARRIVALS_BETWEEN_VAIN 2048
 /* Between the end of a sleep and the arrival, besides what was measured. */
@@ -178,6 +179,7 @@ void waiting_woke(struct waiting *w, uint64_t until_ns, uint64_t now_ns)
 	uint64_t late = now_ns - until_ns;
 
 	w->arrivals = 0;
+	w->tries = MIN(w->tries + 1, (unsigned)TRIES_ENOUGH);
 	if (now_ns < until_ns)
 		return;
 	if (!w->sleeps) {
@@ -193,10 +195,11 @@ void waiting_woke(struct waiting *w, uint64_t until_ns, uint64_t now_ns)
 static uint64_t near_sleep(const struct waiting *w)
 {
 	uint64_t before = w->late_ns + 4 * w->late_deviation_ns + 2 * w->deviation_ns + AWAKE_NS;
+	bool tries = w->sleeps < SLEEPS_ENOUGH && w->tries < TRIES_ENOUGH;
 
 	if (w->sleeps == SLEEPS_ENOUGH && before <= w->interval_ns / 2)
 		return w->last_ns + w->interval_ns - before;
-	if (w->arrivals >= (w->sleeps < SLEEPS_ENOUGH ? ARRIVALS_BETWEEN : ARRIVALS_BETWEEN_VAIN))
+	if (w->arrivals >= (tries ? ARRIVALS_BETWEEN : ARRIVALS_BETWEEN_VAIN))
 		return w->last_ns + w->interval_ns / 8;
 	return 0;
 }

@@ -52,6 +52,7 @@ struct waiting {
 	uint64_t late_ns;       /* how late they ended: mean */
 	uint64_t late_deviation_ns; /* mean distance from that */
 	unsigned sleeps;        /* how many; at most 8 */
+	unsigned tries;         /* with those that samples ended; at most 16 */
 	unsigned arrivals;      /* since the last one */
 	uint64_t looked_ns;     /* the last look of a spin; 0: it does not spin */
 	uint64_t away_ns;       /* time of the spin that other threads had lately */

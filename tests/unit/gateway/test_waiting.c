@@ -104,6 +104,32 @@ static void a_dense_stream_is_slept_over_where_sleeps_end_in_time(void **state)
 	assert_in_range(sleep_between(&w, 4096, 20 * US, 15 * US, &awake), 1, 3);
 }
 
+/* Two samples 10 us apart, every 400 us: the second one ends each sleep behind the first. */
+static unsigned sleep_between_pairs(unsigned phase)
+{
+	struct waiting w = { 0 };
+	unsigned slept = 0;
+
+	for (unsigned i = phase; i < 20000; i++) {
+		uint64_t until = waiting_plan(&w, now + US);
+		uint64_t due = now + (i % 2 ? 10 * US : 390 * US);
+
+		if (until && until != WAITING_FOREVER) {
+			slept++;
+			waiting_woke(&w, until, MIN(due, until + 15 * US));
+		}
+		now = due;
+		waiting_arrived(&w, now);
+	}
+	return slept;
+}
+
+static void trials_of_sleeps_that_samples_end_become_rare(void **state)
+{
+	assert_in_range(sleep_between_pairs(0), 8, 40);
+	assert_in_range(sleep_between_pairs(1), 8, 40);
+}
+
 static void a_dense_stream_is_spun_over_until_it_stops(void **state)
 {
 	struct waiting w = { 0 };
@@ -438,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(who_knows_nothing_sleeps_until_woken, begin),
 		cmocka_unit_test_setup(a_dense_stream_is_slept_over_where_sleeps_end_in_time, begin),
+		cmocka_unit_test_setup(trials_of_sleeps_that_samples_end_become_rare, begin),
 		cmocka_unit_test_setup(a_dense_stream_is_spun_over_until_it_stops, begin),
 		cmocka_unit_test_setup(a_slow_regular_stream_is_slept_over_until_shortly_before, begin),
 		cmocka_unit_test_setup(ten_a_second_take_less_than_one_per_cent, begin),
