@@ -206,6 +206,19 @@ void serve_client_read(struct serve_client *c)
 
 /* ---- life ---- */
 
+/* Is it one too many of a user who may plug in, and who shall not take the places of others? */
+static bool is_too_many(const struct serve_client *c)
+{
+	unsigned apart = 0;
+
+	if (c->may_change || !c->may_plug_in)
+		return false;
+	list_for_each (other, &c->serve->clients, struct serve_client, entry)
+		apart += other->uid == c->uid && !other->host;
+	return apart > SERVE_APART_MAX ||
+	       c->serve->client_count > SERVE_CLIENTS_MAX - SERVE_CLIENTS_OWN;
+}
+
 static void welcome_socket(struct serve *s, int fd)
 {
 	const int bytes = SOCKET_BYTES;
@@ -238,7 +251,7 @@ static void welcome_socket(struct serve *s, int fd)
 	s->client_count++;
 	serve_hello_peer(c);
 	/* Other users can connect, and shall not take the places of those who may plug in. */
-	if (!c->may_plug_in && ++s->stranger_count > SERVE_STRANGERS_MAX)
+	if ((!c->may_plug_in && ++s->stranger_count > SERVE_STRANGERS_MAX) || is_too_many(c))
 		serve_client_end(c);
 }
 

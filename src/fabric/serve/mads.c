@@ -151,6 +151,14 @@ static bool may_pass_manager(const struct mad_header *m)
 	return m->method == MAD_GET || (m->method == MAD_GET_RESP && m->tid >> 32 != MANAGER_TID);
 }
 
+bool serve_mads_permitted(const struct serve_client *c, const struct mad_header *m)
+{
+	bool sets = m->mgmt_class == MAD_CLASS_PERF || m->mgmt_class == MAD_CLASS_CONG_MGT ||
+		    is_smp(m->mgmt_class);
+
+	return c->may_change || !sets || m->method == MAD_GET;
+}
+
 static int check(const struct serve_client *c, const struct plug_mad *to,
 		 const struct mad_header *m, const uint8_t *mad)
 {
@@ -172,7 +180,7 @@ static int check(const struct serve_client *c, const struct plug_mad *to,
 		return -EPERM;
 	if (c->serve->manager && is_smp(m->mgmt_class) && !may_pass_manager(m))
 		return -EPERM;
-	return 0;
+	return serve_mads_permitted(c, m) ? 0 : -EPERM;
 }
 
 static void arm(struct serve_pending *p)

@@ -10,7 +10,11 @@
 #include "fabric/serve/state.h"
 
 struct agent_address;
+struct mad_header;
 
+/* May the client send it? Of a user who may not cut cables only Gets of the classes by which nodes are
+ * set: he would do the same with them. */
+bool serve_mads_permitted(const struct serve_client *c, const struct mad_header *m);
 /* PLUG_AGENT_OPEN and its answer. 0, or -EINVAL: no number or class of an agent, -EEXIST: the number
  * is in use. */
 int serve_mads_open(struct serve_client *c, uint32_t agent, const struct plug_agent *what);

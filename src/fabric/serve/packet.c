@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "fabric/serve/datagram.h"
+#include "fabric/serve/mads.h"
 #include "fabric/serve/owner.h"
 #include "fabric/serve/pool.h"
 #include "fabric/serve/send.h"
+#include "wire/mad/mad.h"
 
 #define QPN_GSI 1
 
@@ -48,8 +50,23 @@ static bool has_source(struct serve_client *c, const struct ib_packet *p)
 	return serve_owner_of_qp(c->serve, c->host, p->deth.src_qpn) == c;
 }
 
+/* Of a datagram to queue pair 1. */
+static bool has_permitted_mad(const struct serve_client *c, const struct serve_buffer *b,
+			      const struct ib_native *n)
+{
+	const size_t at = serve_datagram_payload(n);
+	struct mad_header m;
+
+	/* Nobody takes a shorter one for a MAD. */
+	if (at + MAD_BYTES > b->head.bytes)
+		return true;
+	mad_header_unpack(b->body + at, &m);
+	return serve_mads_permitted(c, &m);
+}
+
 /* SERVE_REFUSED_KINDS: nothing is wrong. */
-static enum serve_refused check(struct serve_client *c, const struct ib_native *n)
+static enum serve_refused check(struct serve_client *c, const struct serve_buffer *b,
+				const struct ib_native *n)
 {
 	const struct serve_host *h = c->host;
 
@@ -67,6 +84,8 @@ static enum serve_refused check(struct serve_client *c, const struct ib_native *
 	if (!n->packet.dest_qpn || !has_source(c, &n->packet) ||
 	    (n->packet.dest_qpn == QPN_GSI && !(n->packet.headers & IB_HAS_DETH)))
 		return SERVE_BAD_QP;
+	if (n->packet.dest_qpn == QPN_GSI && !has_permitted_mad(c, b, n))
+		return SERVE_BAD_MAD;
 	return SERVE_REFUSED_KINDS;
 }
 
@@ -104,7 +123,7 @@ void serve_packet_take(struct serve_client *c, struct serve_buffer *b)
 	bool group;
 
 	fault = ib_native_decode(b->body, b->head.bytes + (size_t)IB_VCRC_BYTES, 0, &n);
-	refused = fault ? kind_of(fault) : check(c, &n);
+	refused = fault ? kind_of(fault) : check(c, b, &n);
 	if (refused != SERVE_REFUSED_KINDS) {
 		c->counts.refused[refused]++;
 		serve_pool_give(&s->pool, b);

@@ -22,6 +22,8 @@
 #include "util/wheel.h"
 
 #define SERVE_CLIENTS_MAX 1024
+#define SERVE_CLIENTS_OWN 16      /* of these: places that users whom --allow-user names do not take */
+#define SERVE_APART_MAX 32        /* of such a user: connections that are not plugged into a host */
 #define SERVE_STRANGERS_MAX 32    /* of these: of users who may not plug in, until they have been told */
 #define SERVE_ACCEPT_BATCH 16     /* connections that are taken in a turn */
 #define SERVE_CLIENTS_OF_HOST_MAX 128

@@ -92,7 +92,9 @@ class Client:
         """(type, a, b, body); None: nothing came."""
         if self.queue:
             return self.queue.pop(0)
-        if not select.select([self.socket], [], [], timeout_s)[0]:
+        readable = select.poll()
+        readable.register(self.socket, select.POLLIN)
+        if not readable.poll(timeout_s * 1000):
             return None
         data = self.socket.recv(8192)
         if not data:
