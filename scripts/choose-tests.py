@@ -19,7 +19,7 @@ gives the numbers.
 The second form prints only the tests that are always chosen.
 
 The third form prints the files to build for the tests that FILE names: all that is built by
-default outside of tests/, and the programs of these tests.
+default outside of tests/ and man/, and the programs of these tests.
 
 By default COMMIT is the last one that is at least six hours older than the commit that is
 checked out, and TEXT is the commit that is checked out.
@@ -36,6 +36,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 CHANGE_HOURS = 6
 PART = 4
 ALWAYS = ("unit", "fuzz")
+# What is built by default below these is built for the tests that need it.
+FOR_TESTS_ONLY = ("tests", "man")
 ONE_THREAD_LIBRARIES = {"libc", "libm", "ld-linux-x86-64", "libcmocka", "libjansson", "libconfig"}
 
 
@@ -135,7 +137,7 @@ def print_targets(build, names):
             needed.update(test["depends"])
     for target in introspect(build, "targets"):
         below = pathlib.PurePath(target["defined_in"]).relative_to(SOURCE).parts[0]
-        if target["id"] in needed or (below != "tests" and target["build_by_default"]):
+        if target["id"] in needed or (below not in FOR_TESTS_ONLY and target["build_by_default"]):
             for file in target["filename"]:
                 print(pathlib.PurePath(file).relative_to(build.resolve()))
 
