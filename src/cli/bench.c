@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "bench/floor/floor.h"
-#ifdef BENCH_HAVE_HCA
-#include "bench/hca/hca.h"
-#endif
+#include "bench/kind/command.h"
 #ifdef CLI_HAVE_GATEWAY
-#include "bench/formats/formats.h"
-#include "bench/odp/odp.h"
 #include "bench/suite/commands.h"
 #endif
 

@@ -13,7 +13,6 @@
 
 #include "bench/mpi/launch.h"
 #include "bench/mpi/output.h"
-#include "bench/mpi/packets.h"
 #include "mutate.h"
 #include "util/clock.h"
 

@@ -15,12 +15,12 @@
 #define VALUES_MAX 65536
 #define READ_BYTES (1 << 20)
 
-/* The configuration text of a format, so that all its spellings are accepted. NULL without memory. */
+/* The configuration text of a format, so that all its spellings are accepted; NULL: no memory. */
 static char *text_of(const struct delivery_file *file)
 {
-	json_t *name = json_string(file->format), *types = json_string(file->types ? file->types : "1f");
-	char *quoted = json_dumps(name, JSON_ENCODE_ANY), *list = json_dumps(types, JSON_ENCODE_ANY);
-	char *text = NULL;
+	json_t *name = json_string(file->format), *types = json_string(file->types ?: "1f");
+	char *quoted = json_dumps(name, JSON_ENCODE_ANY);
+	char *list = json_dumps(types, JSON_ENCODE_ANY), *text = NULL;
 
 	if (quoted && list &&
 	    asprintf(&text, "{ \"format\": %s, \"signals\": %s }",
@@ -50,7 +50,8 @@ int delivery_open(const struct delivery_file *file, struct delivery_reading *r)
 	if (file->types)
 		ret = signal_list_parse(&signals, r->config, all, "signals");
 	if (!ret)
-		ret = format_new(&r->format, r->config, json_object_get(all, "format"), NULL, signals);
+		ret = format_new(&r->format, r->config, json_object_get(all, "format"), NULL,
+				 signals);
 	signal_list_put(signals);
 	if (!ret && !r->format->type->scan) {
 		log_error("format '%s' cannot be read", r->format->type->name);

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Floor measurements between two processes on two CPUs.
- *
- * The partner is forked and pinned, and ends on request or when its parent dies. Every
- * wait has a deadline: if the machine gives the partner no time, the result is
- * -ETIMEDOUT.
- */
-#include "bench/floor/floor_pair.h"
+/* Floor measurements between two processes on two CPUs; see floor_method.h. */
+#include "bench/floor/floor_method.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See floor_sockets.h. A socket stays in the namespace in which it was made, so only the thread that
+ * See floor_method.h. A socket stays in the namespace in which it was made, so only the thread that
  * makes it goes there, for that call.
  */
-#include "bench/floor/floor_sockets.h"
+#include "bench/floor/floor_method.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "bench/floor/floor_pair.h"
-#include "bench/floor/floor_sockets.h"
+#include "bench/floor/floor_method.h"
 
 #define MESSAGE_MAX 64
 

@@ -14,6 +14,49 @@
 #define UD_SIZE_MAX 4096
 #define BUFFER_GAP 64 /* between the pieces of a scatter list */
 
+const struct bench_parameter hca_parameters[] = {
+	{ "type", 's', "RC|UC|UD", "RC", "service type" },
+	{ "mode", 's', "oneway|roundtrip|throughput", "oneway", "what is measured" },
+	{ "op", 's', "send|write", "send",
+	  "SEND or RDMA WRITE, both with immediate data (SEND over iWARP without)" },
+	{ "size", 'i', "8..1048576", "32", "bytes of a message" },
+	{ "burst", 'i', "1..1048576", "8000", "messages that follow each other" },
+	{ "repetitions", 'i', "1..100000", "10", "number of bursts" },
+	{ "pause", 'd', NULL, "5us", "between two messages; 0: none" },
+	{ "warmup", 'i', "0..1000000", "1000",
+	  "messages before the first burst, which do not count" },
+	{ "poll_recv", 's', "busy|event|mixed", "busy", "how the receive queue is watched" },
+	{ "poll_send", 's', "busy|event|mixed", "busy", "how the send queue is watched" },
+	{ "inline", 'b', NULL, "false", "the request holds the data" },
+	{ "unsignaled", 'b', NULL, "false",
+	  "completions only as often as the queue needs them" },
+	{ "stamp", 's', "subm|send", "subm",
+	  "the time in a message: of posting, or when the adapter reads it" },
+	{ "batch", 'i', "1..64", "1", "requests in a list that is posted at once" },
+	{ "sges", 'i', "1..16", "1", "pieces of a message (scatter/gather list)" },
+	{ "buffers", 'i', "0..1048576", "0",
+	  "message buffers of each side; 0: one for each message of a burst, within 64 MiB" },
+	{ "mtu", 'i', "0|256|512|1024|2048|4096", "0", "path MTU in bytes; 0: the adapter's" },
+	{ "connect", 's', "cm|plain", "cm",
+	  "by the connection manager, or by the program itself" },
+	{ "device", 's', NULL, "soft0", "adapter, or those of sender and receiver: A,B" },
+	{ "address", 's', NULL, "",
+	  "IP address of the receiver, or of sender and receiver: A,B; else the adapter's" },
+	{ "gid", 'i', "-1..255", "-1", "index of the GID (connect = plain); -1: the first that fits" },
+	{ "cpus", 's', NULL, "",
+	  "CPUs of sender and receiver, and of the thread of stamp = send: A,B[,C]; else the first that may be used" },
+	{ "ends", 's', "processes|threads", "processes",
+	  "sender and receiver are processes, or threads of one" },
+	{ "clock", 's', "monotonic|ticks", "monotonic",
+	  "CLOCK_MONOTONIC, or busbar's clock, which is read faster" },
+	{ "spin", 'd', NULL, "50us", "mixed: how long to poll before sleeping" },
+	{ "lost_after", 'd', NULL, "100ms",
+	  "what has not come so long after all others is lost" },
+	{ "peer", 's', NULL, "",
+	  "HOST[:PORT] of 'busbar bench hca --server' on another host, which receives (roundtrip, throughput)" },
+	{ .name = NULL },
+};
+
 /* The place of a value in its list of words. The caller has checked all values. */
 static int word_of(const json_t *parameters, const char *name)
 {
@@ -41,7 +84,7 @@ static uint64_t duration_of(const json_t *parameters, const char *name)
 static bool split_pair(const json_t *parameters, const char *name, bool both,
 		       char out[2][HCA_NAME_MAX])
 {
-	const char *text = bench_text(parameters, name) ?: "";
+	const char *text = bench_text(parameters, name);
 	const char *comma = strchr(text, ',');
 	size_t len = comma ? (size_t)(comma - text) : strlen(text);
 
@@ -78,7 +121,7 @@ static bool read_cpus(const json_t *parameters, int cpu[3])
 	int end = 0, n;
 
 	default_cpus(cpu);
-	if (!text || !*text)
+	if (!*text)
 		return true;
 	cpu[2] = -1;
 	n = sscanf(text, "%d,%d%n,%d%n", &cpu[0], &cpu[1], &end, &cpu[2], &end);
@@ -163,12 +206,12 @@ int hca_case_read(const json_t *parameters, double scale, struct hca_case *c)
 		.poll_recv = (enum hca_polling)word_of(parameters, "poll_recv"),
 		.poll_send = (enum hca_polling)word_of(parameters, "poll_send"),
 		.clock = (enum hca_clock)word_of(parameters, "clock"),
-		.send_inline = json_is_true(json_object_get(parameters, "inline")),
-		.unsignaled = json_is_true(json_object_get(parameters, "unsignaled")),
-		.remote = *(bench_text(parameters, "peer") ?: ""),
-		.stamp_send = word_of(parameters, "stamp") == 1,
-		.plain = word_of(parameters, "connect") == 1,
-		.threads = word_of(parameters, "ends") == 1,
+		.send_inline = bench_flag(parameters, "inline"),
+		.unsignaled = bench_flag(parameters, "unsignaled"),
+		.remote = *bench_text(parameters, "peer"),
+		.stamp_send = bench_is(parameters, "stamp", "send"),
+		.plain = bench_is(parameters, "connect", "plain"),
+		.threads = bench_is(parameters, "ends", "threads"),
 		.size = (uint32_t)bench_number(parameters, "size"),
 		.burst = (uint32_t)bench_number(parameters, "burst"),
 		.repetitions = (uint32_t)bench_number(parameters, "repetitions"),

@@ -142,20 +142,14 @@ typedef int hca_end_fn(const struct hca_case *c, struct hca_shared *s, enum hca_
 int hca_shared_create(const struct hca_case *c, struct hca_shared **s);
 void hca_shared_destroy(struct hca_shared *s);
 
-struct hca_watch {
-	const atomic_bool *stop;                     /* may be NULL */
-	void (*progress)(void *data, double share);  /* may be NULL */
-	void *data;
-};
-
 /* Both ends in this host. 0; -EINTR; or another negative errno, logged. */
 int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
-		      const struct hca_watch *watch);
+		      const struct bench_context *context);
 /* One end; the other is behind `fd`, a connected socket. */
 int hca_measure_end(const struct hca_case *c, struct hca_shared *s, enum hca_side side, int fd,
-		    const struct hca_watch *watch);
+		    const struct bench_context *context);
 
-/* ---- what was measured (outcome.c) ---- */
+/* ---- what was measured (kind.c) ---- */
 
 #define HCA_OUTCOME_COLUMNS 8
 #define HCA_OUTCOME_LATENCIES 4

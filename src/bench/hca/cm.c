@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/hca/queue.h"
+#include "bench/hca/end.h"
 
 #define TIMEOUT_MS 5000
 #define POLL_MS 50
@@ -119,13 +119,11 @@ static int host_address(const union ibv_gid *gid, struct sockaddr_storage *to)
 {
 	const struct ifaddrs *best = NULL;
 	struct ifaddrs *list;
-	int highest = 0, ret = 0;
+	int highest = 0;
 
-	if (getifaddrs(&list)) {
-		ret = -errno;
-		return log_fail(ret, "the addresses of this host cannot be read: %s",
-				strerror(-ret));
-	}
+	if (getifaddrs(&list))
+		return log_fail(-errno, "the addresses of this host cannot be read: %s",
+				strerror(errno));
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		int fits = fitness(list, i, gid);
 
@@ -134,16 +132,15 @@ static int host_address(const union ibv_gid *gid, struct sockaddr_storage *to)
 			best = i;
 		}
 	}
-	if (best) {
+	if (best)
 		memcpy(to, best->ifa_addr, best->ifa_addr->sa_family == AF_INET ?
 						   sizeof(struct sockaddr_in) :
 						   sizeof(struct sockaddr_in6));
-	} else {
-		log_error("this host has no address, not even of loopback; 'ip link set lo up'");
-		ret = -EADDRNOTAVAIL;
-	}
 	freeifaddrs(list);
-	return ret;
+	if (best)
+		return 0;
+	return log_fail(-EADDRNOTAVAIL,
+			"this host has no address, not even of loopback; 'ip link set lo up'");
 }
 
 /* By the GID of the open adapter, which is an address on Ethernet, but for iWARP. */
@@ -167,12 +164,8 @@ static int address_by_gid(const struct hca_end *e, union address *a)
 
 static int address_of_device(struct hca_end *e, union address *a)
 {
-	int ret = bench_hca_device_open(e);
+	int ret = bench_hca_device_open(e) ?: bench_hca_device_query(e) ?: address_by_gid(e, a);
 
-	if (!ret)
-		ret = bench_hca_device_query(e);
-	if (!ret)
-		ret = address_by_gid(e, a);
 	if (e->verbs)
 		ibv_close_device(e->verbs);
 	e->verbs = NULL;
@@ -209,7 +202,6 @@ static int own_address(struct hca_end *e, union address *a)
 static int on_device(struct hca_end *e)
 {
 	const char *wanted = e->c->device[e->side];
-	int ret;
 
 	e->verbs = e->cm_id->verbs;
 	e->port = e->cm_id->port_num;
@@ -218,12 +210,7 @@ static int on_device(struct hca_end *e)
 	if (strcmp(ibv_get_device_name(e->verbs->device), wanted))
 		return log_fail(-EXDEV, "device = %s: the connection goes over %s; address = names one of its addresses, and BUSBAR_DEVICES shows one device alone",
 				wanted, ibv_get_device_name(e->verbs->device));
-	ret = bench_hca_device_query(e);
-	if (!ret)
-		ret = bench_hca_device_prepare(e);
-	if (!ret)
-		ret = bench_hca_qp_create(e);
-	return ret;
+	return bench_hca_device_query(e) ?: bench_hca_device_prepare(e) ?: bench_hca_qp_create(e);
 }
 
 static struct rdma_conn_param conn_param(void)
@@ -239,10 +226,8 @@ static struct rdma_conn_param conn_param(void)
 static int listen_on(struct hca_end *e)
 {
 	union address a;
-	int ret = own_address(e, &a);
+	int ret = own_address(e, &a) ?: id_create(e, &e->cm_listener);
 
-	if (!ret)
-		ret = id_create(e, &e->cm_listener);
 	if (ret)
 		return ret;
 	if (rdma_bind_addr(e->cm_listener, &a.sa) || rdma_listen(e->cm_listener, 1))
@@ -304,19 +289,14 @@ static int reach(struct hca_end *e)
 {
 	union address from, to;
 	struct rdma_cm_event event;
-	int ret = own_address(e, &from);
+	int ret = own_address(e, &from) ?: resolve(e->theirs.ip, e->theirs.port, &to) ?:
+		  id_create(e, &e->cm_id);
 
-	if (!ret)
-		ret = resolve(e->theirs.ip, e->theirs.port, &to);
-	if (!ret)
-		ret = id_create(e, &e->cm_id);
 	if (ret)
 		return ret;
 	if (rdma_resolve_addr(e->cm_id, &from.sa, &to.sa, TIMEOUT_MS))
 		return say("cannot resolve the address", errno);
-	ret = await(e, RDMA_CM_EVENT_ADDR_RESOLVED, &event);
-	if (!ret)
-		ret = on_device(e);
+	ret = await(e, RDMA_CM_EVENT_ADDR_RESOLVED, &event) ?: on_device(e);
 	if (ret)
 		return ret;
 	if (rdma_resolve_route(e->cm_id, TIMEOUT_MS))
@@ -345,19 +325,14 @@ static int call(struct hca_end *e)
 
 int hca_cm_connect(struct hca_end *e)
 {
-	int ret = 0;
+	bool receiver = e->side == HCA_RECEIVER;
 
 	e->cm_events = rdma_create_event_channel();
 	if (!e->cm_events)
 		return say("not to be had", errno);
-	if (e->side == HCA_RECEIVER)
-		ret = listen_on(e);
-	if (!ret)
-		ret = hca_control_hello(e);
-	if (!ret)
-		ret = e->side == HCA_RECEIVER ? accept_one(e) : call(e);
-	/* Again, with what is known only now. */
-	return ret ?: hca_control_hello(e);
+	/* The second hello is with what is known only then. */
+	return (receiver ? listen_on(e) : 0) ?: hca_control_hello(e) ?:
+	       (receiver ? accept_one(e) : call(e)) ?: hca_control_hello(e);
 }
 
 void hca_cm_close(struct hca_end *e)

@@ -74,9 +74,8 @@ int hca_control_hello(struct hca_end *e)
 	int ret;
 
 	e->mine.magic = MAGIC;
-	ret = hca_control_send(e, &e->mine, sizeof(e->mine));
-	if (!ret)
-		ret = hca_control_receive(e, &e->theirs, sizeof(e->theirs));
+	ret = hca_control_send(e, &e->mine, sizeof(e->mine)) ?:
+	      hca_control_receive(e, &e->theirs, sizeof(e->theirs));
 	if (ret)
 		return ret;
 	e->theirs.ip[sizeof(e->theirs.ip) - 1] = '\0';

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bench/hca/loops.h"
+#include "bench/hca/end.h"
 
 hca_end_fn bench_hca_end;
 
@@ -40,13 +40,6 @@ static uint64_t cpu_ns(const struct hca_end *e)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
 }
 
-static int connect_end(struct hca_end *e)
-{
-	int ret = e->c->plain ? hca_plain_connect(e) : hca_cm_connect(e);
-
-	return ret ?: hca_buffers_requests(e);
-}
-
 static int measure(struct hca_end *e)
 {
 	static int (*const modes[])(struct hca_end *) = {
@@ -61,9 +54,7 @@ static int measure(struct hca_end *e)
 	hca_end_pin(pthread_self(), e->c->cpu[e->side]);
 	hold_memory(e);
 	hca_loop_own_cost(e);
-	ret = hca_queue_serve(e);
-	if (!ret)
-		ret = hca_stamper_start(e);
+	ret = hca_queue_serve(e) ?: hca_stamper_start(e);
 	if (ret)
 		return ret;
 	cpu_start = cpu_ns(e);
@@ -81,10 +72,9 @@ static int exchange_totals(struct hca_end *e)
 	uint64_t mine[] = { e->report->sent, e->report->received, e->report->busy_ns,
 			    e->report->cpu_ns, e->report->wall_ns, e->report->own_ns };
 	uint64_t got[ARRAY_SIZE(mine)];
-	int ret = hca_control_send(e, mine, sizeof(mine));
+	int ret = hca_control_send(e, mine, sizeof(mine)) ?:
+		  hca_control_receive(e, got, sizeof(got));
 
-	if (!ret)
-		ret = hca_control_receive(e, got, sizeof(got));
 	if (ret || !e->c->remote)
 		return ret;
 	theirs->sent = got[0];
@@ -118,11 +108,8 @@ int bench_hca_end(const struct hca_case *c, struct hca_shared *s, enum hca_side 
 	/* Else only who still waits when all is sent needs to be woken, see control.c. */
 	if (c->poll_recv != HCA_BUSY && (c->remote || c->mode == HCA_ROUNDTRIP))
 		atomic_store(&s->nudge, true);
-	ret = connect_end(&e);
-	if (!ret)
-		ret = measure(&e);
-	if (!ret)
-		ret = exchange_totals(&e);
+	ret = (c->plain ? hca_plain_connect(&e) : hca_cm_connect(&e)) ?:
+	      hca_buffers_requests(&e) ?: measure(&e) ?: exchange_totals(&e);
 	atomic_store(&s->end[side].tid, 0);
 	close_end(&e);
 	e.report->error = ret;

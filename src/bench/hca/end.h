@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An end of the measurement: its adapter, queue pair, buffers, and the loops. Everything here
- * is called by the end's own thread, except queue_serve() (queue.h). Functions return 0 or a
+ * is called by the end's own thread, except hca_queue_serve(). Functions return 0 or a
  * negative errno, logged, unless they say otherwise.
  *
  * Messages have a sequence number from 0, the warm-up first, which travels as immediate data,
@@ -10,6 +10,7 @@
 #ifndef BENCH_HCA_END_H
 #define BENCH_HCA_END_H
 
+#include <endian.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -142,7 +143,7 @@ static inline int64_t hca_end_row(const struct hca_end *e, uint32_t seq)
 	return row < (int64_t)e->s->rows ? row : -1;
 }
 
-/* ---- device.c ---- */
+/* ---- connect.c ---- */
 
 /* Opens the adapter that the case names, without connection management. */
 int bench_hca_device_open(struct hca_end *e);
@@ -160,8 +161,6 @@ int hca_buffers_requests(struct hca_end *e);
 void hca_buffers_free(struct hca_end *e);
 /* The time that a received message carries; `slot`: number of its buffer. */
 uint64_t hca_buffers_time(const struct hca_end *e, uint64_t slot);
-
-/* ---- connecting: connect.c, cm.c ---- */
 
 /* The queue pair, of the identifier `cm_id` if there is one. */
 int bench_hca_qp_create(struct hca_end *e);
@@ -188,7 +187,109 @@ int hca_control_sent(struct hca_end *e);
  * the other end is gone, or -EINTR. */
 int hca_control_look(struct hca_end *e, unsigned burst, uint64_t now_ns);
 
-/* ---- the loops ---- */
+/* ---- queue.c: posting, polling, waiting ---- */
+
+int hca_queue_open(struct hca_end *e, struct hca_watched_cq *q, enum hca_polling polling,
+		   int entries);
+void hca_queue_close(struct hca_watched_cq *q);
+
+/*
+ * Nothing was to be polled: waits as the queue is watched. Busy: returns at once. Event: the
+ * queue is armed first, then polled once more, and only then waited for; otherwise a completion
+ * between the last poll and the arming would wake nobody. So the caller polls again after each
+ * return. Events are acknowledged by hca_queue_acknowledge(), outside of measured times.
+ * 0; -EINTR: woken without an event, the caller looks why; or another negative errno, logged.
+ */
+int hca_queue_wait(struct hca_end *e, struct hca_watched_cq *q);
+void hca_queue_acknowledge(struct hca_watched_cq *q);
+
+/* The sequence number of a received message, behind `taken` others. Where a message has no
+ * immediate data, because iWARP has none, all arrive, and in their order. */
+static inline uint32_t hca_queue_seq(const struct ibv_wc *wc, uint64_t taken)
+{
+	return wc->wc_flags & IBV_WC_WITH_IMM ? be32toh(wc->imm_data) : (uint32_t)taken;
+}
+
+/* Posts the receives that are missing, at most `most`. */
+int hca_queue_fill(struct hca_end *e, uint64_t most);
+
+/* How many of `wanted` messages the next list holds: `batch` at most, and no more than there
+ * are buffers before the ring of them begins anew. */
+static inline uint32_t hca_queue_batch(const struct hca_end *e, uint64_t wanted)
+{
+	wanted = MIN(wanted, e->buffers - e->posted % e->buffers);
+	return (uint32_t)MIN(wanted, e->c->batch);
+}
+
+/* Posts `count` messages (see above) with the sequence numbers from `seq` on, whose
+ * first word is `t_ns`; `last`: nothing follows, so a completion is wanted. There is room. */
+int hca_queue_post(struct hca_end *e, uint32_t seq, uint32_t count, uint64_t t_ns, bool last);
+
+/* One completion of the send queue, if there is one: 1, 0, or a negative errno, logged. */
+int hca_queue_harvest(struct hca_end *e);
+/* Waits until `count` more requests may be posted. */
+int hca_queue_room(struct hca_end *e, uint32_t count);
+/* Waits until all posted requests are completed. */
+int hca_queue_flush(struct hca_end *e);
+
+/* A received completion that is not a message: logs why, returns a negative errno. */
+int hca_queue_complain(const struct hca_end *e, const struct ibv_wc *wc, const char *what);
+
+/* The thread that watches the send queue, if it is not polled by the end itself. */
+int hca_queue_serve(struct hca_end *e);
+void hca_queue_serve_end(struct hca_end *e);
+
+/* ---- loops.c: what the loops of the three modes share ---- */
+
+/* How often a loop that finds nothing looks whether it should go on. */
+#define HCA_LOOK_EVERY 1024
+/* Receives that are posted together within a burst, where the queue is shorter than it. */
+#define HCA_REFILL 16
+
+/* A receiver's burst. */
+struct hca_wait {
+	unsigned burst;     /* its number, the warm-up's is 0 */
+	unsigned idle;      /* polls without a result since the last one with */
+	uint64_t since_ns;  /* since when nothing came, though all is sent; 0: not so */
+};
+
+static inline void hca_wait_over(struct hca_end *e, struct hca_wait *w)
+{
+	w->idle = 0;
+	w->since_ns = 0;
+	e->recv.idle_since_ns = 0;
+}
+
+/* Nothing was received: 0: poll again; 1: the rest is lost; or a negative errno. */
+int hca_loop_idle(struct hca_end *e, struct hca_wait *w);
+
+/* Takes one completion of the receive queue: 1 and *wc, whose time is *t_ns; 0: there is none;
+ * or a negative errno. */
+int hca_loop_poll(struct hca_end *e, struct ibv_wc *wc, uint64_t *t_ns);
+
+/* The time of the next message: spins, or sleeps if there is much of it; completions are
+ * polled meanwhile. */
+int hca_loop_pause(struct hca_end *e, uint64_t until_ns);
+
+/* Calls `burst` for the warm-up, if any, and for each burst with the number of its first
+ * message and that of its messages; both ends keep pace. */
+int hca_loop_bursts(struct hca_end *e,
+		    int (*burst)(struct hca_end *e, unsigned number, uint64_t first,
+				 uint32_t count));
+
+/* One time stamp and its storage: fills own_ns and own_max_ns of the report. */
+void hca_loop_own_cost(struct hca_end *e);
+
+/* stamp = send: who overwrites the time. */
+int hca_stamper_start(struct hca_end *e);
+void hca_stamper_stop(struct hca_end *e);
+static inline void hca_stamp(const struct hca_end *e)
+{
+	atomic_store_explicit((_Atomic uint64_t *)(void *)e->s->stamped, hca_end_now(e),
+			      memory_order_relaxed);
+}
+
+/* ---- modes.c ---- */
 
 int hca_oneway(struct hca_end *e);
 int hca_roundtrip(struct hca_end *e);

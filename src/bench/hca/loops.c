@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the loops of the three modes share; see loops.h. */
+/* What the loops of the three modes share; see end.h. */
 #define LOG_ROOM "bench/hca"
-#include "bench/hca/loops.h"
+#include "bench/hca/end.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -101,14 +101,9 @@ int hca_loop_pause(struct hca_end *e, uint64_t until_ns)
 static int one_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_t count,
 		     int (*burst)(struct hca_end *, unsigned, uint64_t, uint32_t))
 {
-	int ret = hca_queue_fill(e, UINT64_MAX);
+	int ret = hca_queue_fill(e, UINT64_MAX) ?: hca_control_ready(e) ?:
+		  burst(e, number, first, count) ?: hca_control_sent(e);
 
-	if (!ret)
-		ret = hca_control_ready(e);
-	if (!ret)
-		ret = burst(e, number, first, count);
-	if (!ret)
-		ret = hca_control_sent(e);
 	hca_queue_acknowledge(&e->recv);
 	if (ret || e->side == HCA_SENDER || e->c->remote)
 		return ret;

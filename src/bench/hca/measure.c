@@ -17,13 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/kind/process.h"
 #include "gateway/plugin/plugin.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/spawn.h"
 
 #define PAGE 4096
-#define LOOK_NS (5 * UINT64_C(1000000))
 #define NUDGE_LOOKS 4
 #define PATIENCE_NS (3 * NSEC_PER_SEC) /* of the ends, once they are to stop */
 
@@ -58,12 +57,15 @@ void hca_shared_destroy(struct hca_shared *s)
 
 /* ---- in a child ---- */
 
-struct life {
+/* The ends that a child runs: one, or both as threads. */
+struct child {
 	const struct hca_case *c;
 	struct hca_shared *s;
-	enum hca_side side;
-	int fd;
+	enum hca_side side; /* of the first one */
+	int fd[2];          /* by side */
+	bool both;
 	hca_end_fn *end;
+	struct process process;
 };
 
 static struct hca_shared *told; /* of this child */
@@ -83,13 +85,12 @@ static void on_nudge(int number)
 {
 }
 
-/* Ctrl-C reaches all processes of the terminal; the parent tells the ends when to stop. */
 static void set_signals(void)
 {
 	struct sigaction nudge = { .sa_handler = on_nudge }; /* interrupts system calls */
 	sigset_t set;
 
-	signal(SIGINT, SIG_IGN);
+	/* The parent tells the ends when to stop. */
 	signal(SIGTERM, SIG_IGN);
 	sigaction(SIGUSR1, &nudge, NULL);
 	sigemptyset(&set);
@@ -97,111 +98,77 @@ static void set_signals(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void *live(void *arg)
+static void *run_receiver(void *arg)
 {
-	struct life *l = arg;
+	const struct child *l = arg;
 
-	l->end(l->c, l->s, l->side, l->fd);
+	l->end(l->c, l->s, HCA_RECEIVER, l->fd[HCA_RECEIVER]);
 	return NULL;
 }
 
-/* One end, or both as threads of this process; does not return. */
-static void run_child(struct life *lives, int count)
+static void run_child(void *arg)
 {
-	hca_end_fn *end;
+	struct child *l = arg;
 	pthread_t second;
-	int err = 0;
+	int err;
 
 	set_signals();
-	told = lives[0].s;
+	told = l->s;
 	log_set_sink(tell_parent);
-	end = (hca_end_fn *)plugin_symbol("bench_hca", "bench_hca_end");
-	if (!end) {
-		lives[0].s->end[lives[0].side].error = -EOPNOTSUPP;
-		_exit(0);
-	}
-	for (int i = 0; i < count; i++)
-		lives[i].end = end;
-	if (count > 1)
-		err = pthread_create(&second, NULL, live, &lives[1]);
-	if (err) {
+	l->end = (hca_end_fn *)plugin_symbol("bench_hca", "bench_hca_end");
+	err = !l->end ? EOPNOTSUPP : l->both ? pthread_create(&second, NULL, run_receiver, l) : 0;
+	if (l->end && err)
 		log_error("cannot start a thread: %s", strerror(err));
-		lives[0].s->end[0].error = -err;
-		_exit(0);
-	}
-	live(&lives[0]);
-	if (count > 1)
+	l->s->end[l->side].error = -err;
+	if (err)
+		return;
+	l->end(l->c, l->s, l->side, l->fd[l->side]);
+	if (l->both)
 		pthread_join(second, NULL);
-	_exit(0);
 }
 
 /* ---- the parent ---- */
 
+/* By side; of a side without a child no process runs. */
 struct children {
-	pid_t pid[2]; /* by side; 0: has ended, or there is none */
+	struct child end[2];
 	struct hca_shared *s;
 	bool died;
 };
 
-static int start_child(struct children *all, struct life *lives, int count)
+static bool some_run(const struct children *all)
 {
-	pid_t pid = spawn_copy(SIGKILL);
-
-	if (pid < 0)
-		return log_fail(-errno, "cannot start a process: %s", strerror(errno));
-	if (pid == 0)
-		run_child(lives, count);
-	all->pid[lives[0].side] = pid;
-	return 0;
+	return all->end[0].process.pid || all->end[1].process.pid;
 }
 
 static void nudge(const struct children *all)
 {
-	pid_t only = all->pid[0] ?: all->pid[1];
+	pid_t only = all->end[0].process.pid ?: all->end[1].process.pid;
 
 	for (int side = 0; side < 2; side++) {
 		int tid = atomic_load(&all->s->end[side].tid);
 
 		/* Threads of one process have one child for both. */
 		if (tid && only)
-			syscall(SYS_tgkill, all->pid[side] ?: only, tid, SIGUSR1);
+			syscall(SYS_tgkill, all->end[side].process.pid ?: only, tid, SIGUSR1);
 	}
 }
 
 static void reap(struct children *all)
 {
 	for (int side = 0; side < 2; side++) {
-		int status;
+		struct process *p = &all->end[side].process;
 
-		if (!all->pid[side] || !spawn_has_ended(all->pid[side], 0, &status))
-			continue;
-		all->pid[side] = 0;
-		if (!status)
+		if (!p->pid || !process_has_ended(p) || !p->status)
 			continue;
 		log_error("the %s died%s%s", side ? "receiver" : "sender",
-			  WIFSIGNALED(status) ? " by signal " : "",
-			  WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+			  WIFSIGNALED(p->status) ? " by signal " : "",
+			  WIFSIGNALED(p->status) ? strsignal(WTERMSIG(p->status)) : "");
 		all->died = true;
 	}
 	/* One that failed before it began does not stop the other by itself. */
 	if (all->died || all->s->end[0].error || all->s->end[1].error)
 		atomic_store(&all->s->stop, true);
-}
-
-static void kill_all(const struct children *all)
-{
-	for (int side = 0; side < 2; side++)
-		if (all->pid[side])
-			kill(all->pid[side], SIGKILL);
-}
-
-static void show_progress(const struct hca_case *c, const struct hca_shared *s,
-			  const struct hca_watch *watch)
-{
-	double all = c->warmup + (double)c->burst * c->repetitions;
-
-	if (watch->progress)
-		watch->progress(watch->data, (double)atomic_load(&s->messages) / all);
 }
 
 /* Who sleeps though nothing moves may wait for what is lost; others are not disturbed. */
@@ -214,16 +181,16 @@ static bool stands_still(const struct hca_shared *s, uint64_t *messages)
 }
 
 static void look_after(struct children *all, const struct hca_case *c,
-		       const struct hca_watch *watch)
+		       const struct bench_context *context)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	double messages_all = c->warmup + (double)c->burst * c->repetitions;
 	uint64_t stopped_ns = 0, messages = 0;
 
-	for (unsigned looks = 1; reap(all), all->pid[0] || all->pid[1]; looks++) {
+	for (unsigned looks = 1; reap(all), some_run(all); looks++) {
 		bool stop = atomic_load(&all->s->stop);
 
-		nanosleep(&pause, NULL);
-		if (watch->stop && atomic_load(watch->stop) && !stop)
+		process_pause();
+		if (atomic_load(context->stop) && !stop)
 			atomic_store(&all->s->stop, stop = true);
 		if (looks % NUDGE_LOOKS == 0) {
 			bool still = stands_still(all->s, &messages);
@@ -233,18 +200,20 @@ static void look_after(struct children *all, const struct hca_case *c,
 		}
 		if (stop && !stopped_ns)
 			stopped_ns = clock_monotonic_ns_slow();
-		if (stopped_ns && clock_monotonic_ns_slow() - stopped_ns > PATIENCE_NS)
-			kill_all(all);
+		for (int side = 0; side < 2; side++)
+			if (stopped_ns && clock_monotonic_ns_slow() - stopped_ns > PATIENCE_NS)
+				process_kill(&all->end[side].process);
 		if (looks % 20 == 0)
-			show_progress(c, all->s, watch);
+			context->progress(context, MIN(1, (double)atomic_load(&all->s->messages) /
+							       messages_all));
 	}
 }
 
-static int result_of(const struct children *all, const struct hca_watch *watch)
+static int result_of(const struct children *all, const struct bench_context *context)
 {
 	int ret = 0;
 
-	if (watch->stop && atomic_load(watch->stop))
+	if (atomic_load(context->stop))
 		return -EINTR;
 	if (atomic_load(&all->s->has_why))
 		log_error("%s", all->s->why);
@@ -256,39 +225,40 @@ static int result_of(const struct children *all, const struct hca_watch *watch)
 }
 
 int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
-		      const struct hca_watch *watch)
+		      const struct bench_context *context)
 {
 	struct children all = { .s = s };
-	struct life lives[2];
-	int fd[2], ret;
+	int fd[2], ret = 0;
 
 	clock_init(); /* before the fork: both ends have the same line */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return log_fail(-errno, "no socket: %s", strerror(errno));
-	for (int side = 0; side < 2; side++)
-		lives[side] = (struct life){ .c = c, .s = s, .side = (enum hca_side)side,
-					     .fd = fd[side] };
-	ret = start_child(&all, &lives[0], c->threads ? 2 : 1);
-	if (!ret && !c->threads)
-		ret = start_child(&all, &lives[1], 1);
+	for (int side = 0; side < (c->threads ? 1 : 2) && !ret; side++) {
+		struct child *l = &all.end[side];
+
+		*l = (struct child){ .c = c, .s = s, .side = (enum hca_side)side,
+				     .fd = { fd[0], fd[1] }, .both = c->threads };
+		ret = process_copy(&l->process, run_child, l);
+	}
 	if (ret)
 		atomic_store(&s->stop, true);
 	close(fd[0]);
 	close(fd[1]);
-	look_after(&all, c, watch);
-	return ret ?: result_of(&all, watch);
+	look_after(&all, c, context);
+	return ret ?: result_of(&all, context);
 }
 
 int hca_measure_end(const struct hca_case *c, struct hca_shared *s, enum hca_side side, int fd,
-		    const struct hca_watch *watch)
+		    const struct bench_context *context)
 {
 	struct children all = { .s = s };
-	struct life life = { .c = c, .s = s, .side = side, .fd = fd };
+	struct child *l = &all.end[side];
 	int ret;
 
 	clock_init();
-	ret = start_child(&all, &life, 1);
+	*l = (struct child){ .c = c, .s = s, .side = side, .fd = { fd, fd } };
+	ret = process_copy(&l->process, run_child, l);
 	if (!ret)
-		look_after(&all, c, watch);
-	return ret ?: result_of(&all, watch);
+		look_after(&all, c, context);
+	return ret ?: result_of(&all, context);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting, polling, waiting; see queue.h. */
+/* Posting, polling, waiting; see end.h. */
 #define LOG_ROOM "bench/hca"
-#include "bench/hca/queue.h"
+#include "bench/hca/end.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -112,7 +112,7 @@ int hca_text_send(int fd, const char *text)
 	uint32_t len = htole32((uint32_t)strlen(text));
 	int ret = send_all(fd, &len, sizeof(len));
 
-	return ret ? ret : send_all(fd, text, strlen(text));
+	return ret ?: send_all(fd, text, strlen(text));
 }
 
 static int receive_all(int fd, void *data, size_t len)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "bench/hca/case.h"
-#include "bench/hca/hca.h"
 #include "bench/kind/kind.h"
 #include "bench/hca/remote.h"
 #include "bench/kind/command.h"
@@ -64,11 +63,8 @@ static int read_case(const struct server *sv, const char *text, struct hca_case 
 	int ret;
 
 	snprintf(why, PARAMETER_WHY_SIZE, "the case cannot be read");
-	ret = json_is_object(json_object_get(all, "parameters")) ? 0 : -EINVAL;
-	if (!ret)
-		ret = check_parameters(json_object_get(all, "parameters"), p, why);
-	if (!ret)
-		ret = set_places(sv, p);
+	ret = (json_is_object(json_object_get(all, "parameters")) ? 0 : -EINVAL) ?:
+	      check_parameters(json_object_get(all, "parameters"), p, why) ?: set_places(sv, p);
 	if (!ret) {
 		snprintf(why, PARAMETER_WHY_SIZE, "the parameters do not go together");
 		ret = hca_case_read(p, scale, c);
@@ -78,15 +74,19 @@ static int read_case(const struct server *sv, const char *text, struct hca_case 
 	return ret;
 }
 
+static void no_progress(const struct bench_context *context, double share)
+{
+}
+
 static int measure(const struct server *sv, const struct hca_case *c, int fd)
 {
-	const struct hca_watch watch = { .stop = sv->stop };
+	const struct bench_context context = { .stop = sv->stop, .progress = no_progress };
 	struct hca_shared *s;
 	int ret = hca_shared_create(c, &s);
 
 	if (ret)
 		return ret;
-	ret = hca_measure_end(c, s, HCA_RECEIVER, fd, &watch);
+	ret = hca_measure_end(c, s, HCA_RECEIVER, fd, &context);
 	if (!ret)
 		log_info("%llu messages received",
 			 (unsigned long long)s->end[HCA_RECEIVER].received);
@@ -115,7 +115,7 @@ static int serve(const struct server *sv, int fd)
 	if (sv->cpu != ANY_CPU)
 		c.cpu[HCA_RECEIVER] = (int)sv->cpu;
 	ret = hca_text_send(fd, "");
-	return ret ? ret : measure(sv, &c, fd);
+	return ret ?: measure(sv, &c, fd);
 }
 
 static int accept_clients(const struct server *sv, int listener)

@@ -22,4 +22,10 @@ const atomic_bool *bench_catch_signals(void);
  * those of `argv`. NULL without memory. */
 char **bench_command(int argc, char **argv);
 
+/* Commands that are no case of a kind; they return exit statuses. `busbar bench formats`, `busbar
+ * bench odp --experiment NAME|all`, and `busbar bench hca --server`, which a build may lack. */
+int bench_formats_main(int argc, char **argv);
+int bench_odp_experiments_main(int argc, char **argv);
+int bench_hca_server_main(int argc, char **argv);
+
 #endif

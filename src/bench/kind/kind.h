@@ -11,8 +11,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "bench/result/result.h"
+#include "util/container_of.h"
 
 struct bench_parameter {
 	const char *name;    /* key of the suite and long option: "poll-recv" is poll_recv */
@@ -27,8 +30,8 @@ struct bench_parameter {
 struct bench_context {
 	struct result_case *result;
 	double scale;                /* of sample counts: 1 is the source's, CI less */
-	const atomic_bool *stop;     /* Ctrl-C: leave soon, return -EINTR */
-	/* Share of the case that is done, 0 to 1; may be called often, from one thread. */
+	const atomic_bool *stop;     /* Ctrl-C: leave soon, return -EINTR; never NULL */
+	/* Share of the case that is done, 0 to 1; may be called often, from one thread; never NULL. */
 	void (*progress)(const struct bench_context *context, double share);
 };
 
@@ -54,15 +57,40 @@ extern const struct bench_kind
 	bench_kind_fabric, bench_kind_floor, bench_kind_hca, bench_kind_mpi, bench_kind_node,
 	bench_kind_odp, bench_kind_program, bench_kind_reconnect, bench_kind_ripc, bench_kind_start;
 
-/* A parameter of a case, which are complete: text, and integer or duration. */
+/* A parameter of a case, which are complete: text, is it this one, integer or duration, boolean,
+ * number. */
 static inline const char *bench_text(const json_t *parameters, const char *name)
 {
 	return json_string_value(json_object_get(parameters, name));
 }
 
+static inline bool bench_is(const json_t *parameters, const char *name, const char *text)
+{
+	return !strcmp(bench_text(parameters, name), text);
+}
+
+static inline bool bench_flag(const json_t *parameters, const char *name)
+{
+	return json_is_true(json_object_get(parameters, name));
+}
+
+static inline double bench_real(const json_t *parameters, const char *name)
+{
+	return json_number_value(json_object_get(parameters, name));
+}
+
 static inline long long bench_number(const json_t *parameters, const char *name)
 {
 	return json_integer_value(json_object_get(parameters, name));
+}
+
+/* A number of samples times the scale: at least `least`, but no more than without it. */
+static inline uint64_t bench_scaled(const json_t *parameters, const char *name, double scale,
+				    uint64_t least)
+{
+	uint64_t all = (uint64_t)bench_number(parameters, name);
+
+	return MIN(MAX((uint64_t)((double)all * scale), least), all);
 }
 
 #endif

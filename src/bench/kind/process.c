@@ -69,13 +69,19 @@ void process_words_split(struct process_words *w, const char *words)
 	}
 }
 
-void process_words_exec(struct process_words *w, const char *option)
+void process_words_self(struct process_words *w, const char *words)
 {
 	char self[PATH_MAX];
 
 	beside_self(self);
-	process_words_list(w, self, "exec", "--quiet", option ? option : "--", option ? "--" : NULL,
-			   NULL);
+	process_words_add(w, self);
+	process_words_split(w, words);
+}
+
+void process_words_exec(struct process_words *w, const char *option)
+{
+	process_words_self(w, "exec --quiet");
+	process_words_list(w, option ? option : "--", option ? "--" : NULL, NULL);
 }
 
 void process_words_free(struct process_words *w)
@@ -123,6 +129,29 @@ int process_start(struct process *p)
 	if (ret)
 		log_error("no process for %s%s: %s", p->argv[0],
 			  p->cpu >= 0 && ret == -EINVAL ? " on its processor" : "", strerror(-ret));
+	return ret;
+}
+
+int process_copy(struct process *p, void (*run)(void *arg), void *arg)
+{
+	pid_t pid = spawn_copy(SIGKILL);
+
+	if (pid < 0)
+		return log_fail(-errno, "cannot start a process: %s", strerror(errno));
+	setpgid(pid, pid);
+	if (!pid) {
+		run(arg);
+		_exit(0);
+	}
+	p->pid = pid;
+	return 0;
+}
+
+int process_run(struct process *p, uint64_t until_ns, const atomic_bool *stop)
+{
+	int ret = process_start(p) ?: process_await(p, until_ns, stop);
+
+	process_kill(p);
 	return ret;
 }
 

@@ -31,6 +31,8 @@ void process_words_list(struct process_words *w, ...) __attribute__((sentinel));
 void process_words_number(struct process_words *w, const char *option, long long value);
 /* Each word of a text with spaces between them. */
 void process_words_split(struct process_words *w, const char *words);
+/* This executable, and each word of a text. */
+void process_words_self(struct process_words *w, const char *words);
 /* "busbar exec --quiet --" with the path of this executable; `option` is one more, or NULL. */
 void process_words_exec(struct process_words *w, const char *option);
 void process_words_free(struct process_words *w);
@@ -53,6 +55,10 @@ struct process {
 
 /* 0 or a negative errno, logged. */
 int process_start(struct process *p);
+/* Likewise, a copy of this process that shares memory with it: it calls `run` and ends. */
+int process_copy(struct process *p, void (*run)(void *arg), void *arg);
+/* Starts a program, and waits until it has ended: as process_await(). It is killed then. */
+int process_run(struct process *p, uint64_t until_ns, const atomic_bool *stop);
 /* Has it ended? Then it has its status, and what it has started itself is ended, too. */
 bool process_has_ended(struct process *p);
 /* Waits for that. 0; -EINTR: `stop` (NULL allowed) is set; -ETIMEDOUT: not until then, on

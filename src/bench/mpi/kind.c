@@ -7,7 +7,6 @@
 #include "bench/kind/kind.h"
 #include "bench/mpi/launch.h"
 #include "bench/mpi/output.h"
-#include "bench/mpi/packets.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -66,18 +65,19 @@ static bool assigns(const char *text)
 static int check(const json_t *p)
 {
 	const char *program = bench_text(p, "program"), *operation = bench_text(p, "operation");
+	bool collective = bench_is(p, "program", "collective");
 	struct mpi_hosts hosts;
 
-	if (strcmp(program, "collective") && bench_number(p, "processes") != 2)
+	if (!collective && bench_number(p, "processes") != 2)
 		return log_fail(-EINVAL, "processes %lld is not usable, %s has 2",
 				bench_number(p, "processes"), program);
-	if (!strcmp(program, "collective") && strstr(operation, "reduce") &&
+	if (collective && strstr(operation, "reduce") &&
 	    bench_number(p, "size") % 8)
 		return log_fail(-EINVAL, "size %lld is not usable, %s needs a multiple of 8",
 				bench_number(p, "size"), operation);
 	if (mpi_hosts_read(p, &hosts))
 		return -EINVAL;
-	if (hosts.between && !strcmp(bench_text(p, "transport"), "shared"))
+	if (hosts.between && bench_is(p, "transport", "shared"))
 		return log_fail(-EINVAL, "transport shared is not usable between two hosts");
 	if (!assigns(bench_text(p, "environment")))
 		return log_fail(-EINVAL,
@@ -92,7 +92,7 @@ static double seconds(const json_t *p, double scale)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	double each = MESSAGE_SECONDS + BYTE_SECONDS * size;
 
-	if (!strcmp(bench_text(p, "program"), "rate"))
+	if (bench_is(p, "program", "rate"))
 		messages *= (double)bench_number(p, "window");
 	if (bench_number(p, "processes") > processors)
 		each += CROWD_SECONDS * (double)bench_number(p, "processes");
@@ -103,53 +103,43 @@ static double seconds(const json_t *p, double scale)
 static int add_counters(const struct mpi_marks *marks, double counted, struct result_case *c)
 {
 	const struct mpi_counters *a = &marks->at[0], *b = &marks->at[1];
-	const uint64_t messages = b->sends - a->sends + b->writes - a->writes + b->reads -
-				  a->reads + b->atomics - a->atomics;
+	const double sends = (double)(b->sends - a->sends);
+	const double writes = (double)(b->writes - a->writes);
+	const double reads = (double)(b->reads - a->reads);
+	const double messages = sends + writes + reads + (double)(b->atomics - a->atomics);
 	const struct result_figure figures[] = {
-		{ "wire_messages", "adapter messages for each of MPI", "",
-		  (double)messages / counted },
-		{ "wire_sends", "SENDs for each of MPI", "", (double)(b->sends - a->sends) / counted },
-		{ "wire_writes", "RDMA WRITEs for each of MPI", "",
-		  (double)(b->writes - a->writes) / counted },
-		{ "wire_reads", "RDMA READs for each of MPI", "",
-		  (double)(b->reads - a->reads) / counted },
+		{ "wire_messages", "adapter messages for each of MPI", "", messages / counted },
+		{ "wire_sends", "SENDs for each of MPI", "", sends / counted },
+		{ "wire_writes", "RDMA WRITEs for each of MPI", "", writes / counted },
+		{ "wire_reads", "RDMA READs for each of MPI", "", reads / counted },
 		{ "wire_bytes", "adapter bytes for each of MPI", "B",
 		  (double)(b->bytes - a->bytes) / counted },
 	};
 
-	if (messages)
+	if (messages > 0)
 		return result_case_figures(c, figures, ARRAY_SIZE(figures));
 	return log_fail(-EIO, "no message of the program went over the adapter");
 }
 
-static int add_packets(const struct mpi_packets *p, double counted, struct result_case *c)
+static int add_packets(const struct mpi_marks *marks, double counted, struct result_case *c)
 {
-	const uint64_t all = p->sends + p->writes + p->read_requests + p->read_responses +
-			     p->acks + p->others;
+	struct mpi_packets p;
+	int ret = mpi_packets_read(result_case_dir(c), marks->when_ns[0], marks->when_ns[1], &p);
+	const uint64_t all = p.sends + p.writes + p.read_requests + p.read_responses + p.acks +
+			     p.others;
 	const struct result_figure figures[] = {
 		{ "packets", "packets for each of MPI", "", (double)all / counted },
-		{ "packets_send", "packets of SEND", "", (double)p->sends / counted },
-		{ "packets_write", "packets of RDMA WRITE", "", (double)p->writes / counted },
-		{ "packets_request", "requests of RDMA READ", "",
-		  (double)p->read_requests / counted },
+		{ "packets_send", "packets of SEND", "", (double)p.sends / counted },
+		{ "packets_write", "packets of RDMA WRITE", "", (double)p.writes / counted },
+		{ "packets_request", "requests of RDMA READ", "", (double)p.read_requests / counted },
 		{ "packets_response", "responses of RDMA READ", "",
-		  (double)p->read_responses / counted },
-		{ "packets_ack", "acknowledgements", "", (double)p->acks / counted },
-		{ "packets_bytes", "bytes on the wire", "B",
-		  (double)p->bytes / counted },
-		{ "packets_dropped", "packets that the capture lacks", "", (double)p->dropped },
+		  (double)p.read_responses / counted },
+		{ "packets_ack", "acknowledgements", "", (double)p.acks / counted },
+		{ "packets_bytes", "bytes on the wire", "B", (double)p.bytes / counted },
+		{ "packets_dropped", "packets that the capture lacks", "", (double)p.dropped },
 	};
 
-	return result_case_figures(c, figures, ARRAY_SIZE(figures));
-}
-
-static int read_packets(const struct mpi_marks *marks, double counted, struct result_case *c)
-{
-	struct mpi_packets packets;
-	int ret = mpi_packets_read(result_case_dir(c), marks->when_ns[0], marks->when_ns[1],
-				   &packets);
-
-	return ret ? ret : add_packets(&packets, counted, c);
+	return ret ?: result_case_figures(c, figures, ARRAY_SIZE(figures));
 }
 
 static int read_results(const struct mpi_plan *plan, const struct mpi_marks *marks,
@@ -165,7 +155,7 @@ static int read_results(const struct mpi_plan *plan, const struct mpi_marks *mar
 	if (!ret && marks->count == ARRAY_SIZE(marks->at) && counted > 0)
 		ret = add_counters(marks, counted, c);
 	if (!ret && plan->capture && counted > 0)
-		ret = read_packets(marks, counted, c);
+		ret = add_packets(marks, counted, c);
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 #include "bench/mpi/launch.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 
 #include "bench/kind/process.h"
 #include "bench/mpi/output.h"
-#include "util/beside.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -39,21 +39,19 @@ static const json_t *process_of(const json_t *devices, pid_t pid)
 	return NULL;
 }
 
-/* "tx_send_messages" and "tx_send_imm_messages" of "tx_send". */
-static bool is_message(const char *name, const char *operation)
-{
-	size_t n = strlen(name), tail = strlen("_messages");
-
-	return !strncmp(name, operation, strlen(operation)) && n > tail &&
-	       !strcmp(name + n - tail, "_messages");
-}
-
-static bool is_bytes(const char *name)
-{
-	size_t n = strlen(name), tail = strlen("_bytes");
-
-	return !strncmp(name, "tx_", 3) && n > tail && !strcmp(name + n - tail, "_bytes");
-}
+/* "tx_send_messages" and "tx_send_imm_messages" are messages of one operation. */
+static const struct {
+	const char *names;
+	size_t sum;
+} sums[] = {
+	{ "tx_*_bytes", offsetof(struct mpi_counters, bytes) },
+	{ "tx_send*_messages", offsetof(struct mpi_counters, sends) },
+	{ "tx_write*_messages", offsetof(struct mpi_counters, writes) },
+	{ "tx_atomic_write*_messages", offsetof(struct mpi_counters, writes) },
+	{ "tx_read*_messages", offsetof(struct mpi_counters, reads) },
+	{ "tx_compare_swap*_messages", offsetof(struct mpi_counters, atomics) },
+	{ "tx_fetch_add*_messages", offsetof(struct mpi_counters, atomics) },
+};
 
 int mpi_counters_sum(const json_t *devices, const pid_t *pids, size_t count,
 		     struct mpi_counters *out)
@@ -68,40 +66,26 @@ int mpi_counters_sum(const json_t *devices, const pid_t *pids, size_t count,
 			return -ENOENT;
 		if (!json_is_object(traffic))
 			return -EBADMSG;
-		json_object_foreach(traffic, name, value) {
-			uint64_t n = (uint64_t)json_number_value(value);
-
-			if (is_bytes(name))
-				out->bytes += n;
-			else if (is_message(name, "tx_send"))
-				out->sends += n;
-			else if (is_message(name, "tx_write") ||
-				 is_message(name, "tx_atomic_write"))
-				out->writes += n;
-			else if (is_message(name, "tx_read"))
-				out->reads += n;
-			else if (is_message(name, "tx_compare_swap") ||
-				 is_message(name, "tx_fetch_add"))
-				out->atomics += n;
-		}
+		json_object_foreach(traffic, name, value)
+			for (size_t k = 0; k < ARRAY_SIZE(sums); k++)
+				if (!fnmatch(sums[k].names, name, 0))
+					*(uint64_t *)(void *)((char *)out + sums[k].sum) +=
+						(uint64_t)json_number_value(value);
 	}
 	return 0;
 }
 
 static int run_command(const char *file)
 {
-	char self[PATH_MAX];
-	char *argv[] = { self, (char *)"devices", (char *)"--json", NULL };
-	struct process p = { .argv = argv, .output = file, .errors = "/dev/null", .cpu = -1 };
+	struct process_words words = { .count = 0 };
+	struct process p = { .argv = words.argv, .output = file, .errors = "/dev/null", .cpu = -1 };
 	uint64_t until = clock_monotonic_ns_slow() + LOOK_SECONDS * NSEC_PER_SEC;
 	int ret;
 
-	beside_self(self);
-	ret = process_start(&p);
-	if (!ret)
-		ret = process_await(&p, until, NULL);
-	process_kill(&p);
-	return ret ? ret : p.status ? -EIO : 0;
+	process_words_self(&words, "devices --json");
+	ret = process_run(&p, until, NULL) ?: (p.status ? -EIO : 0);
+	process_words_free(&words);
+	return ret;
 }
 
 int mpi_counters_read(const char *file, const pid_t *pids, size_t count,
@@ -163,18 +147,11 @@ static bool all_are_at(const char *path, unsigned processes, pid_t *pids)
 	return mpi_marks_parse(text, pids, processes) == processes;
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 /* Reads the counters when the program has come to its next mark, and lets it go on. */
 static int look_at_mark(struct watch *w)
 {
 	pid_t pids[MPI_PROCESSES_MAX];
+	struct timespec now;
 	char *path;
 
 	if (!w->plan->marks || w->passed == ARRAY_SIZE(mark_names))
@@ -182,7 +159,8 @@ static int look_at_mark(struct watch *w)
 	if (asprintf(&path, "%s.%s", w->plan->marks, mark_names[w->passed]) < 0)
 		return -ENOMEM;
 	if (all_are_at(path, w->plan->processes, pids)) {
-		w->marks->when_ns[w->passed] = realtime_ns();
+		clock_gettime(CLOCK_REALTIME, &now);
+		w->marks->when_ns[w->passed] = timespec_to_ns(now);
 		/* Without counters the case has its times. */
 		if (w->marks->count == w->passed &&
 		    !mpi_counters_read(w->plan->counters, pids, w->plan->processes,

@@ -3,11 +3,14 @@
 #define LOG_ROOM "bench/mpi"
 #include "bench/mpi/plan.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "bench/floor/floor.h"
 #include "util/beside.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -49,10 +52,107 @@ static const struct way ways[] = {
 	  .limit_variable = "UCX_RNDV_THRESH" },
 };
 
-static bool is_program(const json_t *p, const char *name)
+/* ---- two hosts ---- */
+
+_Static_assert(sizeof((struct mpi_hosts){ 0 }.addresses[0]) == INET_ADDRSTRLEN, "any IPv4 address");
+
+/* It stands in a shell's script. */
+static bool is_plain(const char *name)
 {
-	return !strcmp(bench_text(p, "program"), name);
+	return *name != '-' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789-_.")];
 }
+
+int mpi_hosts_read(const json_t *parameters, struct mpi_hosts *h)
+{
+	const char *text = bench_text(parameters, "between");
+	struct floor_host hosts[2];
+
+	*h = (struct mpi_hosts){ .between = text && *text };
+	if (!h->between)
+		return 0;
+	if (!floor_hosts_parse(text, hosts) || !is_plain(hosts[0].netns) ||
+	    !is_plain(hosts[1].netns))
+		return log_fail(-EINVAL, "between '%s' is not usable, expected two network namespaces with an "
+				"IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
+				text);
+	for (int i = 0; i < 2; i++) {
+		strcpy(h->names[i], hosts[i].netns);
+		inet_ntop(AF_INET, &hosts[i].address, h->addresses[i],
+			  sizeof(h->addresses[i]));
+	}
+	return 0;
+}
+
+/* Absolute, as mpirun may start the program elsewhere. */
+static char *file_of(const char *dir, const char *name)
+{
+	char *path, *absolute = realpath(dir, NULL);
+
+	if (!absolute || asprintf(&path, "%s/%s", absolute, name) < 0)
+		path = NULL;
+	free(absolute);
+	return path;
+}
+
+/* Both MPIs call it as `agent [OPTIONS] HOST COMMAND...`, and a shell of the host reads the
+ * command. */
+static void print_agent(const struct mpi_hosts *h, FILE *f)
+{
+	fputs("#!/bin/sh\n"
+	      "while [ \"${1#-}\" != \"$1\" ]; do shift; done\n"
+	      "host=$1\n"
+	      "shift\n"
+	      "case $host in\n", f);
+	for (int i = 0; i < 2; i++)
+		fprintf(f, "%s) name=%s ;;\n", h->addresses[i], h->names[i]);
+	fputs("*) echo \"unknown host $host\" >&2; exit 1 ;;\n"
+	      "esac\n"
+	      "exec ip netns exec \"$name\" sh -c \"$*\"\n", f);
+}
+
+/* Writes the script into `dir`. 0 or a negative errno, logged. */
+static int write_agent(struct mpi_hosts *h, const char *dir)
+{
+	FILE *f;
+	int ret = 0;
+
+	h->agent = file_of(dir, "agent.sh");
+	f = h->agent ? fopen(h->agent, "we") : NULL;
+	if (!f)
+		ret = h->agent ? -errno : -ENOMEM;
+	if (f) {
+		print_agent(h, f);
+		if (fchmod(fileno(f), 0700))
+			ret = -errno;
+		if (fclose(f) && !ret)
+			ret = -errno;
+	}
+	if (ret)
+		log_error("%s cannot be written: %s", h->agent ? h->agent : dir, strerror(-ret));
+	return ret;
+}
+
+/* What stands behind mpirun. */
+static void add_hosts(const struct mpi_hosts *h, const char *library, unsigned processes,
+		      struct process_words *w)
+{
+	unsigned first = (processes + 1) / 2;
+	char text[80];
+
+	snprintf(text, sizeof(text), "%s:%u,%s:%u", h->addresses[0], first, h->addresses[1],
+		 processes - first);
+	/* Both hosts have the same processors here, and each would begin with the first. */
+	if (!strcmp(library, "openmpi"))
+		process_words_list(w, "--host", text, "--bind-to", "none", "--mca", "plm_rsh_agent",
+				   h->agent, NULL);
+	else
+		process_words_list(w, "-hosts", text, "-launcher", "ssh", "-launcher-exec", h->agent,
+				   NULL);
+}
+
+/* ---- the plan ---- */
 
 long long mpi_messages(const json_t *p, double scale)
 {
@@ -64,15 +164,15 @@ long long mpi_messages(const json_t *p, double scale)
 /* busbar's own, which `busbar exec` gives programs. */
 static bool own_adapter(const json_t *p)
 {
-	return !strcmp(bench_text(p, "transport"), "adapter") &&
+	return bench_is(p, "transport", "adapter") &&
 	       !strncmp(bench_text(p, "device"), "soft", 4);
 }
 
 static const struct way *way_of(const json_t *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-		if (!strcmp(ways[i].library, bench_text(p, "library")) &&
-		    !strcmp(ways[i].transport, bench_text(p, "transport")))
+		if (bench_is(p, "library", ways[i].library) &&
+		    bench_is(p, "transport", ways[i].transport))
 			return &ways[i];
 	return NULL;
 }
@@ -139,11 +239,13 @@ static void add_launcher(struct mpi_plan *plan, const json_t *p, const struct wa
 	char mpirun[40];
 
 	snprintf(mpirun, sizeof(mpirun), "mpirun.%s", way->library);
-	mpi_hosts_enter(&plan->hosts, w);
+	if (plan->hosts.between)
+		process_words_list(w, "ip", "netns", "exec", plan->hosts.names[0], NULL);
 	if (own_adapter(p))
 		process_words_exec(w, plan->capture);
 	process_words_add(w, mpirun);
-	mpi_hosts_options(&plan->hosts, way->library, plan->processes, w);
+	if (plan->hosts.between)
+		add_hosts(&plan->hosts, way->library, plan->processes, w);
 	process_words_number(w, "-n", plan->processes);
 	/* A machine may have fewer cores than processes; who has enough is not slowed down. */
 	if (!strcmp(way->library, "openmpi"))
@@ -159,18 +261,18 @@ static void add_program(struct mpi_plan *plan, const json_t *p, double scale,
 {
 	long long messages = mpi_messages(p, scale);
 	struct process_words *w = &plan->words;
-	bool collective = is_program(p, "collective");
+	bool collective = bench_is(p, "program", "collective");
 
 	process_words_add(w, path);
 	process_words_number(w, "--size", bench_number(p, "size"));
 	process_words_number(w, "--messages", messages);
 	process_words_number(w, "--warmup",
 			     MIN(messages, collective ? WARMUP_COLLECTIVE : WARMUP_MAX));
-	if (is_program(p, "rate")) {
+	if (bench_is(p, "program", "rate")) {
 		process_words_number(w, "--window", bench_number(p, "window"));
 	} else {
 		const char *option = collective ? "operation" :
-				     is_program(p, "overlap") ? "progress" : "call";
+				     bench_is(p, "program", "overlap") ? "progress" : "call";
 		char text[20];
 
 		snprintf(text, sizeof(text), "--%s", option);
@@ -192,7 +294,7 @@ static bool is_there(const json_t *p, char mpirun[60], char program[60], char pa
 
 const char *mpi_lacks(const json_t *p)
 {
-	bool openmpi = !strcmp(bench_text(p, "library"), "openmpi");
+	bool openmpi = bench_is(p, "library", "openmpi");
 	char mpirun[60], program[60], path[PATH_MAX];
 
 	if (!is_there(p, mpirun, program, path))
@@ -208,27 +310,14 @@ static int find_program(const json_t *p, char path[PATH_MAX])
 	char mpirun[60], program[60];
 	bool there = is_there(p, mpirun, program, path);
 
-	if (!spawn_is_installed(mpirun)) {
+	if (!spawn_is_installed(mpirun))
 		log_warn("%s is not installed (package %s)", mpirun, mpi_lacks(p));
-		return -EOPNOTSUPP;
-	}
-	if (!there) {
+	else if (!there)
 		log_warn("%s is not in this build, which had no mpicc.%s (package lib%s-dev)",
 			 program, bench_text(p, "library"), bench_text(p, "library"));
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
-/* Absolute, as mpirun may start the program elsewhere. */
-static char *file_of(const char *dir, const char *name)
-{
-	char *path, *absolute = realpath(dir, NULL);
-
-	if (!absolute || asprintf(&path, "%s/%s", absolute, name) < 0)
-		path = NULL;
-	free(absolute);
-	return path;
+	else
+		return 0;
+	return -EOPNOTSUPP;
 }
 
 /* A file for each process. In its name '%' has a meaning, so one of the folder is doubled. */
@@ -267,19 +356,15 @@ static bool name_files(struct mpi_plan *plan, const char *dir, bool marks, bool 
 int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const char *dir)
 {
 	const struct way *way = way_of(p);
-	bool marked = own_adapter(p) && !is_program(p, "overlap");
-	bool capture = marked && json_is_true(json_object_get(p, "capture"));
-	bool counters = marked && json_is_true(json_object_get(p, "counters"));
+	bool marked = own_adapter(p) && !bench_is(p, "program", "overlap");
+	bool capture = marked && bench_flag(p, "capture");
+	bool counters = marked && bench_flag(p, "counters");
 	char path[PATH_MAX];
 	int ret;
 
 	*plan = (struct mpi_plan){ .processes = (unsigned)bench_number(p, "processes") };
-	ret = way ? find_program(p, path) : -EINVAL;
-	if (ret)
-		return ret;
-	ret = mpi_hosts_read(p, &plan->hosts);
-	if (!ret && plan->hosts.between)
-		ret = mpi_hosts_write_agent(&plan->hosts, dir);
+	ret = (way ? find_program(p, path) : -EINVAL) ?: mpi_hosts_read(p, &plan->hosts) ?:
+	      (plan->hosts.between ? write_agent(&plan->hosts, dir) : 0);
 	if (ret)
 		return ret;
 	/* Processes of other namespaces do not answer what their counters are. */
@@ -297,7 +382,7 @@ int mpi_plan_make(struct mpi_plan *plan, const json_t *p, double scale, const ch
 
 void mpi_plan_free(struct mpi_plan *plan)
 {
-	mpi_hosts_free(&plan->hosts);
+	free(plan->hosts.agent);
 	process_words_free(&plan->words);
 	free(plan->assignments);
 	free(plan->output);

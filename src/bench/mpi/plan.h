@@ -25,15 +25,6 @@ struct mpi_hosts {
 
 /* Of the parameter `between`. 0, or -EINVAL, logged. */
 int mpi_hosts_read(const json_t *parameters, struct mpi_hosts *h);
-/* Writes the script into `dir`. 0 or a negative errno, logged. */
-int mpi_hosts_write_agent(struct mpi_hosts *h, const char *dir);
-void mpi_hosts_free(struct mpi_hosts *h);
-
-/* What stands before the command, and behind mpirun. */
-void mpi_hosts_enter(const struct mpi_hosts *h, struct process_words *w);
-void mpi_hosts_options(const struct mpi_hosts *h, const char *library, unsigned processes,
-		       struct process_words *w);
-
 struct mpi_plan {
 	struct process_words words;
 	struct spawn_variable variables[MPI_VARIABLES_MAX + 1];

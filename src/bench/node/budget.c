@@ -255,12 +255,10 @@ int bench_node_budget_load(const char *dir, const struct delivery_samples *sent,
 			   struct bench_node_budget *out)
 {
 	struct bench_node_stamps source, target = { .data = NULL };
-	int ret = read_stamps(dir, "source.budget", &source);
+	int ret = read_stamps(dir, "source.budget", &source) ?:
+		  read_stamps(dir, "target.budget", &target) ?:
+		  bench_node_budget_fill(&source, &target, sent, received, out);
 
-	if (!ret)
-		ret = read_stamps(dir, "target.budget", &target);
-	if (!ret)
-		ret = bench_node_budget_fill(&source, &target, sent, received, out);
 	if (ret == -ENOMEM)
 		log_error("no memory for the budget of %zu samples", sent->count);
 	bench_node_stamps_free(&source);

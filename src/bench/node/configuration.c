@@ -9,7 +9,6 @@
 #include <sys/statvfs.h>
 
 #include "bench/kind/process.h"
-#include "bench/node/logged.h"
 #include "bench/node/medium.h"
 #include "bench/result/files.h"
 #include "bench/tune/tree.h"
@@ -136,7 +135,8 @@ static void pin(json_t *node, int cpu)
 /* The file under test, ahead of all others in the generator's path. */
 static void add_logger(const struct bench_node_settings *s, json_t *nodes, json_t *path)
 {
-	json_t *logger = bench_node_logger(s);
+	json_t *logger = json_pack("{ss ss ss s{sb}}", "type", "file", "uri", BENCH_NODE_LOGGED,
+				   "format", "csv", "out", "append", 0);
 
 	overlay(logger, NULL, s->keys);
 	overlay(logger, "out", s->out);

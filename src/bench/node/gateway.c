@@ -7,11 +7,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +22,6 @@
 #include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/spawn.h"
 
 #define READY_S 20.0
 #define END_S 3
@@ -51,7 +53,7 @@ static int enter_namespaces(void *holder)
 	return bench_node_namespaces_enter(*(const pid_t *)holder);
 }
 
-int bench_node_gateway_start(struct bench_node_gateway *g, const json_t *configuration)
+int bench_node_gateway_start(struct bench_node_gateway *g, json_t *configuration)
 {
 	char path[PATH_MAX], summary[PATH_MAX], log[PATH_MAX], program[PATH_MAX];
 	char conf[64], control[80];
@@ -64,17 +66,20 @@ int bench_node_gateway_start(struct bench_node_gateway *g, const json_t *configu
 			     .arg = &g->namespaces };
 	int ret = beside_self(program);
 
-	if (ret || access(program, X_OK))
-		return log_fail(ret ? ret : -errno, "cannot find this executable: %s",
-				strerror(ret ? -ret : errno));
 	file_name(g, "conf", path);
 	file_name(g, "json", summary);
 	file_name(g, "log", log);
 	snprintf(conf, sizeof(conf), "%s.conf", g->name);
 	snprintf(control, sizeof(control), "--control=%s.sock", g->name);
-	if (json_dump_file(configuration, path, JSON_INDENT(2)))
-		return log_fail(-EIO, "cannot write '%s'", path);
-	ret = process_start(&p);
+	if (ret || access(program, X_OK))
+		ret = log_fail(ret ?: -errno, "cannot find this executable: %s",
+			       strerror(ret ? -ret : errno));
+	else if (!configuration)
+		ret = log_fail(-ENOMEM, "no memory for a configuration");
+	else if (json_dump_file(configuration, path, JSON_INDENT(2)))
+		ret = log_fail(-EIO, "cannot write '%s'", path);
+	json_decref(configuration);
+	ret = ret ?: process_start(&p);
 	g->process = (struct process){ .pid = p.pid };
 	return ret;
 }
@@ -208,39 +213,113 @@ json_t *bench_node_gateway_summary(const struct bench_node_gateway *g)
 	return o;
 }
 
-/* ---- other work on the machine ---- */
+/* ---- requests to its control socket: busbar-ctl(1) ---- */
 
-static void spin_for_ever(void)
+static int open_socket(const struct bench_node_gateway *g)
 {
-	/* Ctrl-C is for the benchmark, which ends us. */
-	signal(SIGINT, SIG_IGN);
-	for (volatile unsigned long i = 0;; i++)
-		;
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s.sock", g->dir,
+		     g->name) >= (int)sizeof(a.sun_path))
+		return log_fail(-ENAMETOOLONG,
+				"'%s' is too long for a socket; choose another TMPDIR", g->dir);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	log_error("cannot connect to '%s': %s", a.sun_path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -ECONNREFUSED;
 }
 
-int bench_node_busy_start(pid_t *pids, unsigned count)
+/* One line, malloc()ed without its end; NULL: it did not come in time. */
+static char *read_line(int fd, double seconds)
 {
-	for (unsigned i = 0; i < count; i++) {
-		pids[i] = spawn_copy(SIGKILL);
-		if (!pids[i])
-			spin_for_ever();
-		if (pids[i] < 0) {
-			int err = errno;
+	uint64_t until = clock_monotonic_ns_slow() + (uint64_t)(seconds * 1e9);
+	size_t used = 0, size = 0;
+	char *line = NULL;
 
-			pids[i] = 0;
-			return log_fail(-err, "cannot start a process: %s", strerror(err));
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t now = clock_monotonic_ns_slow();
+		ssize_t n;
+
+		if (used + 1 >= size) {
+			char *more = realloc(line, size + 65536);
+
+			if (!more)
+				break;
+			line = more;
+			size += 65536;
 		}
+		if (now >= until || poll(&p, 1, (int)((until - now) / 1000000) + 1) < 0)
+			break;
+		n = p.revents ? read(fd, line + used, size - used - 1) : 0;
+		if (n <= 0 && p.revents)
+			break;
+		used += (size_t)n;
+		line[used] = '\0';
+		if (used && line[used - 1] == '\n')
+			return line;
 	}
-	return 0;
+	free(line);
+	return NULL;
 }
 
-void bench_node_busy_end(pid_t *pids, unsigned count)
+static json_t *body_of(const struct bench_node_gateway *g, const char *path,
+		       const char *line)
 {
-	for (unsigned i = 0; i < count; i++) {
-		if (!pids[i])
-			continue;
-		kill(pids[i], SIGKILL);
-		spawn_wait(pids[i]);
-		pids[i] = 0;
-	}
+	json_error_t err;
+	json_t *answer = line ? json_loads(line, 0, &err) : NULL, *body;
+	json_int_t status = json_integer_value(json_object_get(answer, "status"));
+
+	body = json_incref(json_object_get(answer, "body"));
+	json_decref(answer);
+	if (status == 200 && body)
+		return body;
+	log_error("the gateway of the %s %s %s%s%s", g->name,
+		  line ? "refuses" : "does not answer", path,
+		  body ? ": " : "",
+		  body ? json_string_value(json_object_get(body, "error")) : "");
+	json_decref(body);
+	return NULL;
+}
+
+json_t *bench_node_gateway_ask(const struct bench_node_gateway *g, const char *method,
+			       const char *path, double seconds)
+{
+	char request[256], *line = NULL;
+	json_t *body;
+	int fd = open_socket(g), n;
+
+	if (fd < 0)
+		return NULL;
+	n = snprintf(request, sizeof(request), "{\"method\": \"%s\", \"path\": \"%s\"}\n",
+		     method, path);
+	if (n < (int)sizeof(request) && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n)
+		line = read_line(fd, seconds);
+	close(fd);
+	body = body_of(g, path, line);
+	free(line);
+	return body;
+}
+
+int64_t bench_node_gateway_counter(const struct bench_node_gateway *g, const char *node,
+				   const char *counter)
+{
+	char path[128];
+	json_t *body, *value;
+	int64_t number = -1;
+
+	snprintf(path, sizeof(path), "/node/%s", node);
+	body = bench_node_gateway_ask(g, "GET", path, 5);
+	value = json_object_get(json_object_get(body, "stats"), counter);
+	if (value)
+		number = json_integer_value(value);
+	else if (body)
+		log_error("the gateway of the %s does not tell '%s' of node %s", g->name,
+			  counter, node);
+	json_decref(body);
+	return number;
 }

@@ -25,8 +25,9 @@ struct bench_node_gateway {
 	struct process process;
 };
 
-/* Starts it. 0 or a negative errno, logged. */
-int bench_node_gateway_start(struct bench_node_gateway *g, const json_t *configuration);
+/* Starts it; takes over the configuration, NULL: there was no memory for one. 0 or a negative errno,
+ * logged. */
+int bench_node_gateway_start(struct bench_node_gateway *g, json_t *configuration);
 
 /* Waits until its log says `text`. 0; -EINTR: `stop` is set; -ETIMEDOUT; -EIO: it has ended;
  * logged but for EINTR. */
@@ -61,12 +62,6 @@ int64_t bench_node_gateway_counter(const struct bench_node_gateway *g, const cha
 
 /* Its summary after the end; NULL after logging why. */
 json_t *bench_node_gateway_summary(const struct bench_node_gateway *g);
-
-/* Starts `count` processes that do nothing but want a processor, into pids[]. 0 or a negative
- * errno, logged. */
-int bench_node_busy_start(pid_t *pids, unsigned count);
-/* Ends those that run (not 0). */
-void bench_node_busy_end(pid_t *pids, unsigned count);
 
 /* Sleeps; true: `stop` was set. */
 bool bench_node_pause(double seconds, const atomic_bool *stop);

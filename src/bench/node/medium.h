@@ -8,6 +8,9 @@
 
 #include "bench/node/settings.h"
 
+/* What the node file under test writes, in the folder of the gateways. */
+#define BENCH_NODE_LOGGED "logged.txt"
+
 struct bench_node_medium {
 	const char *name;   /* of --node */
 	const char *type;   /* node-type; NULL: the name given is that of the node-type */
@@ -16,7 +19,7 @@ struct bench_node_medium {
 	bool both_ends;     /* one node is both ends: what is written to it is read from it */
 	bool addressed;     /* its ends reach each other by addresses of the network */
 	bool services;      /* it has service types */
-	bool logs;          /* nothing comes out of it but a file (logged.h) */
+	bool logs;          /* nothing comes out of it but a file (rows.h) */
 	bool removable;     /* it leaves an object in shared memory when it is killed */
 	const char *node;   /* the node-type of its ends; NULL: `type` */
 	/* Keys as of bench_node_keys(). With both_ends only `source`, for both directions. */

@@ -25,59 +25,55 @@
 
 /* ---- a pair of veth interfaces, by rtnetlink(7) in the namespace of the caller ---- */
 
-#define MESSAGE_BYTES 1024
+#define INTERFACE_SOURCE "busbar0"
+#define INTERFACE_TARGET "busbar1"
 
-struct message {
+/* The message that makes the cable. `info`, `data` and `peer_head` hold all that follows them. */
+struct cable {
 	struct nlmsghdr header;
 	struct ifinfomsg link;
-	char attributes[MESSAGE_BYTES];
+	struct rtattr name_head;
+	char name[8];
+	struct rtattr info, kind_head;
+	char kind[4];
+	struct rtattr data, peer_head;
+	struct ifinfomsg peer;
+	struct rtattr other_head;
+	char other[8];
+	struct rtattr pid_head;
+	uint32_t pid;
 };
 
-/* Where the next attribute begins. */
-static struct rtattr *tail(struct message *m)
+#define HEAD(type, bytes) { .rta_len = RTA_LENGTH(bytes), .rta_type = (type) }
+#define REST(type, member) { .rta_len = sizeof(struct cable) - offsetof(struct cable, member), \
+			     .rta_type = (type) }
+
+/* Makes the cable from here to the namespace of process `to`. 0 or a negative errno. */
+static int make_cable(pid_t to)
 {
-	return (struct rtattr *)((char *)m + NLMSG_ALIGN(m->header.nlmsg_len));
-}
-
-static void add(struct message *m, unsigned short type, const void *data, size_t size)
-{
-	struct rtattr *a = tail(m);
-
-	a->rta_type = type;
-	a->rta_len = (unsigned short)RTA_LENGTH(size);
-	if (size)
-		memcpy(RTA_DATA(a), data, size);
-	m->header.nlmsg_len = (uint32_t)(NLMSG_ALIGN(m->header.nlmsg_len) +
-					 RTA_ALIGN(RTA_LENGTH(size)));
-}
-
-/* What is added from now on belongs to the attribute that is returned, until close_group(). */
-static struct rtattr *open_group(struct message *m, unsigned short type)
-{
-	struct rtattr *a = tail(m);
-
-	add(m, type, NULL, 0);
-	return a;
-}
-
-static void close_group(struct message *m, struct rtattr *a)
-{
-	a->rta_len = (unsigned short)((char *)tail(m) - (char *)a);
-}
-
-static int send_message(const struct message *m)
-{
+	const struct cable m = {
+		.header = { .nlmsg_len = sizeof(m), .nlmsg_type = RTM_NEWLINK,
+			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK },
+		.link = { .ifi_family = AF_UNSPEC },
+		.name_head = HEAD(IFLA_IFNAME, sizeof(m.name)), .name = INTERFACE_SOURCE,
+		.info = REST(IFLA_LINKINFO, info),
+		.kind_head = HEAD(IFLA_INFO_KIND, sizeof(m.kind)), .kind = "veth",
+		.data = REST(IFLA_INFO_DATA, data),
+		.peer_head = REST(VETH_INFO_PEER, peer_head),
+		.other_head = HEAD(IFLA_IFNAME, sizeof(m.other)), .other = INTERFACE_TARGET,
+		.pid_head = HEAD(IFLA_NET_NS_PID, sizeof(m.pid)), .pid = (uint32_t)to,
+	};
 	struct {
 		struct nlmsghdr header;
 		struct nlmsgerr error;
-		char rest[MESSAGE_BYTES];
+		char rest[sizeof(m)];
 	} answer;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	int ret = -EIO;
 
 	if (fd < 0)
 		return -errno;
-	if (send(fd, m, m->header.nlmsg_len, 0) < 0)
+	if (send(fd, &m, sizeof(m), 0) < 0)
 		ret = -errno;
 	else if (recv(fd, &answer, sizeof(answer), 0) >=
 			 (ssize_t)(sizeof(answer.header) + sizeof(int)) &&
@@ -85,34 +81,6 @@ static int send_message(const struct message *m)
 		ret = answer.error.error;
 	close(fd);
 	return ret;
-}
-
-/* Makes the cable from here to the namespace of process `to`. 0 or a negative errno. */
-static int make_cable(const char *name, const char *other, pid_t to)
-{
-	struct message m = {
-		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(m.link)),
-			    .nlmsg_type = RTM_NEWLINK,
-			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE |
-					   NLM_F_EXCL | NLM_F_ACK },
-		.link = { .ifi_family = AF_UNSPEC },
-	};
-	struct rtattr *info, *data, *peer;
-	uint32_t pid = (uint32_t)to;
-
-	add(&m, IFLA_IFNAME, name, strlen(name) + 1);
-	info = open_group(&m, IFLA_LINKINFO);
-	add(&m, IFLA_INFO_KIND, "veth", strlen("veth"));
-	data = open_group(&m, IFLA_INFO_DATA);
-	peer = open_group(&m, VETH_INFO_PEER);
-	/* The other end has a head of its own. */
-	m.header.nlmsg_len += (uint32_t)sizeof(struct ifinfomsg);
-	add(&m, IFLA_IFNAME, other, strlen(other) + 1);
-	add(&m, IFLA_NET_NS_PID, &pid, sizeof(pid));
-	close_group(&m, peer);
-	close_group(&m, data);
-	close_group(&m, info);
-	return send_message(&m);
 }
 
 static int set_up(int fd, const char *name)
@@ -145,22 +113,14 @@ static int take_up(const char *name, const char *address)
 
 	if (fd < 0)
 		return -errno;
-	ret = set_address(fd, name, SIOCSIFADDR, address);
-	if (!ret)
-		ret = set_address(fd, name, SIOCSIFNETMASK, "255.255.255.252");
-	if (!ret)
-		ret = set_up(fd, name);
-	if (!ret)
-		ret = set_up(fd, "lo");
+	ret = set_address(fd, name, SIOCSIFADDR, address) ?:
+	      set_address(fd, name, SIOCSIFNETMASK, "255.255.255.252") ?: set_up(fd, name) ?:
+	      set_up(fd, "lo");
 	close(fd);
 	return ret;
 }
 
 /* ---- the processes that hold the namespaces ---- */
-
-static const char *const interfaces[] = { "busbar0", "busbar1" };
-static const char *const addresses[] = { BENCH_NODE_ADDRESS_SOURCE,
-					 BENCH_NODE_ADDRESS_TARGET };
 
 /* What a holder reports: its end is made, or what was refused. */
 struct report {
@@ -232,7 +192,7 @@ static void hold_target(int out, int life, int go)
 	report(out, 0, "");
 	if (read(go, &byte, 1) != 1)
 		_exit(1);
-	report(out, take_up(interfaces[1], addresses[1]),
+	report(out, take_up(INTERFACE_TARGET, BENCH_NODE_ADDRESS_TARGET),
 	       "the address of the second end");
 	hold(life);
 }
@@ -256,10 +216,10 @@ static void hold_source(int out, int life)
 	}
 	if (read(from[0], &r, sizeof(r)) != sizeof(r) || r.err)
 		report(out, -EPERM, "a second network namespace");
-	err = make_cable(interfaces[0], interfaces[1], r.pid);
+	err = make_cable(r.pid);
 	if (err)
 		report(out, err, "a pair of veth interfaces");
-	err = take_up(interfaces[0], addresses[0]);
+	err = take_up(INTERFACE_SOURCE, BENCH_NODE_ADDRESS_SOURCE);
 	if (err)
 		report(out, err, "the address of the first end");
 	if (write(go[1], "", 1) != 1 || read(from[0], &r, sizeof(r)) != sizeof(r))
@@ -309,9 +269,7 @@ int bench_node_namespaces_make(struct bench_node_namespaces *n)
 	close(out[1]);
 	close(life[0]);
 	n->pipe = life[1];
-	ret = n->holder[0] < 0 ? -errno : take_report(out[0], &r);
-	if (!ret)
-		ret = take_report(out[0], &r);
+	ret = (n->holder[0] < 0 ? -errno : take_report(out[0], &r)) ?: take_report(out[0], &r);
 	close(out[0]);
 	if (ret)
 		bench_node_namespaces_end(n);
@@ -346,7 +304,6 @@ static int enter(pid_t holder, const char *kind, int type)
 
 int bench_node_namespaces_enter(pid_t holder)
 {
-	int ret = geteuid() ? enter(holder, "user", CLONE_NEWUSER) : 0;
-
-	return ret ? ret : enter(holder, "net", CLONE_NEWNET);
+	return (geteuid() ? enter(holder, "user", CLONE_NEWUSER) : 0) ?:
+	       enter(holder, "net", CLONE_NEWNET);
 }

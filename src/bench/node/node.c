@@ -41,17 +41,15 @@ struct run {
 	struct bench_node_facts facts;
 	char dir[PATH_MAX];
 	uint64_t cpu_ns[BENCH_NODE_ENDS];
-	pid_t busy[BENCH_NODE_BESIDE_MAX];
+	struct process busy[BENCH_NODE_BESIDE_MAX];
 };
 
 static int prepare(struct run *r)
 {
 	struct bench_node_settings *s = &r->s;
 	static unsigned number;
-	int ret = bench_node_medium_is_there(s);
+	int ret = bench_node_medium_is_there(s) ?: bench_node_place_make(s, r->dir);
 
-	if (!ret)
-		ret = bench_node_place_make(s, r->dir);
 	if (ret)
 		return ret;
 	snprintf(s->tag, sizeof(s->tag), "busbar-shmem-bench-%d-%u", getpid(), number++);
@@ -65,13 +63,9 @@ static int prepare(struct run *r)
 static int start(struct run *r, enum bench_node_end end, const char *ready)
 {
 	struct bench_node_gateway *g = &r->gateway[end];
-	json_t *configuration = bench_node_configuration(&r->s, end);
 	/* The threads that write the files all the time are not pinned beside the others. */
 	bool pinned = r->s.processes == 2 && strcmp(r->s.recording, "stream");
-	int ret;
 
-	if (!configuration)
-		return log_fail(-ENOMEM, "no memory for a configuration");
 	*g = (struct bench_node_gateway){
 		.name = end == BENCH_NODE_SOURCE ? "source" : "target",
 		.dir = r->dir,
@@ -79,9 +73,8 @@ static int start(struct run *r, enum bench_node_end end, const char *ready)
 		.session = end == BENCH_NODE_SOURCE && r->s.nice,
 		.namespaces = r->namespaces.holder[end],
 	};
-	ret = bench_node_gateway_start(g, configuration);
-	json_decref(configuration);
-	return ret ? ret : bench_node_gateway_await(g, ready, r->context->stop);
+	return bench_node_gateway_start(g, bench_node_configuration(&r->s, end)) ?:
+	       bench_node_gateway_await(g, ready, r->context->stop);
 }
 
 static void take_cpu(struct run *r, bool begin)
@@ -120,8 +113,7 @@ static int wait_until(struct run *r, uint64_t began_ns, double part)
 	for (;;) {
 		double past_s = (double)(clock_monotonic_ns_slow() - began_ns) / 1e9;
 
-		if (c->progress)
-			c->progress(c, fmin(past_s / (all_s + START_S), 0.99));
+		c->progress(c, fmin(past_s / (all_s + START_S), 0.99));
 		left_s = part * all_s - past_s;
 		if (left_s <= 0)
 			return 0;
@@ -191,78 +183,68 @@ static int end_gateways(struct run *r)
 	struct bench_node_gateway *source = &r->gateway[BENCH_NODE_SOURCE];
 	struct bench_node_gateway *target = &r->gateway[BENCH_NODE_TARGET];
 	struct bench_node_gateway *last = r->s.processes == 2 ? target : source;
-	int ret;
+	int ret = last == target ? bench_node_gateway_await_end(source, END_S, r->context->stop) :
+				   await_generator(r);
 
-	if (r->s.processes == 2)
-		ret = bench_node_gateway_await_end(source, END_S, r->context->stop);
-	else
-		ret = await_generator(r);
-	if (!ret)
-		ret = drain(r, last);
-	if (!ret && last == source)
-		ret = write_recording(source, "sent");
-	if (!ret)
-		ret = write_recording(last, "received");
+	ret = ret ?: drain(r, last) ?: (last == source ? write_recording(source, "sent") : 0) ?:
+	      write_recording(last, "received");
 	if (ret)
 		return ret;
 	bench_node_gateway_stop(last);
-	ret = bench_node_gateway_judge(source);
-	return ret || last == source ? ret : bench_node_gateway_judge(target);
-}
-
-static int64_t figure(const json_t *summary, const char *node, const char *name)
-{
-	const json_t *o = json_object_get(json_object_get(summary, "nodes"), node);
-
-	return json_integer_value(json_object_get(o, name));
+	return bench_node_gateway_judge(source) ?:
+	       (last == target ? bench_node_gateway_judge(target) : 0);
 }
 
 static int read_summary(struct run *r)
 {
+	const char *node = r->s.medium->logs ? "logger" : r->s.medium->both_ends ? "peer" : "source";
 	json_t *o = bench_node_gateway_summary(&r->gateway[BENCH_NODE_SOURCE]);
+	const json_t *nodes = json_object_get(o, "nodes");
 
 	if (!o)
 		return -EIO;
-	r->facts.missed = figure(o, "generator", "missed");
-	r->facts.made_up = figure(o, "generator", "made_up");
-	r->facts.refused = figure(o, r->s.medium->logs ? "logger" :
-				     r->s.medium->both_ends ? "peer" : "source",
-				  "not_sent");
+	r->facts.missed = bench_number(json_object_get(nodes, "generator"), "missed");
+	r->facts.made_up = bench_number(json_object_get(nodes, "generator"), "made_up");
+	r->facts.refused = bench_number(json_object_get(nodes, node), "not_sent");
 	json_decref(o);
 	return 0;
 }
 
+static void spin_for_ever(void *arg)
+{
+	for (volatile unsigned long i = 0;; i++)
+		;
+}
+
 static int measure(struct run *r)
 {
-	const char *ready = r->s.medium->ready ? r->s.medium->ready : "is running";
+	const char *ready = r->s.medium->ready ?: "is running";
 	uint64_t began_ns;
-	int ret = bench_node_busy_start(r->busy, r->s.beside);
+	int ret = 0;
 
+	for (unsigned i = 0; i < r->s.beside && !ret; i++)
+		ret = process_copy(&r->busy[i], spin_for_ever, NULL);
 	if (!ret && r->s.processes == 2)
 		ret = start(r, BENCH_NODE_TARGET, ready);
-	if (!ret)
-		ret = start(r, BENCH_NODE_SOURCE, "is running");
+	ret = ret ?: start(r, BENCH_NODE_SOURCE, "is running");
 	began_ns = clock_monotonic_ns_slow();
-	if (!ret)
-		ret = wait_until(r, began_ns, CPU_FROM);
+	ret = ret ?: wait_until(r, began_ns, CPU_FROM);
 	take_cpu(r, true);
 	if (!ret && r->s.hold_ns)
 		ret = wait_until(r, began_ns, HOLD_AT);
 	if (!ret)
 		hold(r);
-	if (!ret)
-		ret = wait_until(r, began_ns, CPU_TO);
+	ret = ret ?: wait_until(r, began_ns, CPU_TO);
 	take_cpu(r, false);
-	if (!ret)
-		ret = wait_until(r, began_ns, 1);
-	return ret ? ret : end_gateways(r);
+	return ret ?: wait_until(r, began_ns, 1) ?: end_gateways(r);
 }
 
 static void clean_up(struct run *r)
 {
 	bench_node_gateway_stop(&r->gateway[BENCH_NODE_SOURCE]);
 	bench_node_gateway_stop(&r->gateway[BENCH_NODE_TARGET]);
-	bench_node_busy_end(r->busy, r->s.beside);
+	for (unsigned i = 0; i < r->s.beside; i++)
+		process_kill(&r->busy[i]);
 	bench_node_namespaces_end(&r->namespaces);
 	if (r->s.medium && r->s.medium->removable && r->s.tag[0]) {
 		static const char *const ends[] = { "", "-in", "-out" };
@@ -284,14 +266,8 @@ static int node_run(const json_t *parameters, const struct bench_context *contex
 	struct run r = { .context = context, .namespaces.pipe = -1 };
 	int ret = bench_node_settings_read(parameters, context->scale, &r.s);
 
-	if (!ret)
-		ret = prepare(&r);
-	if (!ret)
-		ret = measure(&r);
-	if (!ret)
-		ret = read_summary(&r);
-	if (!ret)
-		ret = bench_node_rows(r.dir, &r.s, &r.facts, context->result);
+	ret = ret ?: prepare(&r) ?: measure(&r) ?: read_summary(&r) ?:
+	      bench_node_rows(r.dir, &r.s, &r.facts, context->result);
 	if (ret && atomic_load(context->stop))
 		ret = -EINTR;
 	clean_up(&r);

@@ -14,26 +14,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench/delivery/load.h"
 #include "bench/node/budget.h"
-#include "bench/node/logged.h"
 #include "bench/node/medium.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
+/* Of the generator, unless the user says so. */
+#define CATCH_UP_NS 100000.0
+
 enum { SEQUENCE, PLAN, ORIGIN, RECV, COLUMNS };
 
-static int load(const char *dir, const char *name, struct delivery_samples *out)
+/* `format` as a configuration has it. */
+static int load(const char *dir, const char *name, const char *format, struct delivery_samples *out)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return delivery_load(&(struct delivery_file){ .path = path,
-						      .format = "busbar.binary",
-						      .digest = true },
-			     out);
+	return delivery_load(&(struct delivery_file){ .path = path, .format = format,
+						      .digest = true }, out);
 }
 
 static int64_t time_of(const struct delivery_sample *s, uint32_t flag,
@@ -123,12 +125,10 @@ static int write_budget(const char *dir, const struct delivery_samples *sent,
 			const struct delivery_samples *received, struct result_case *result)
 {
 	struct bench_node_budget budget = { .values = NULL };
-	int ret = bench_node_budget_load(dir, sent, received, &budget);
+	int ret = bench_node_budget_load(dir, sent, received, &budget) ?:
+		  write_rows(sent, received, &budget, result) ?:
+		  bench_node_budget_figures(&budget, result);
 
-	if (!ret)
-		ret = write_rows(sent, received, &budget, result);
-	if (!ret)
-		ret = bench_node_budget_figures(&budget, result);
 	bench_node_budget_free(&budget);
 	return ret;
 }
@@ -217,6 +217,90 @@ static int write_figures(const struct bench_node_settings *s,
 	return result_case_figures(result, figures, ARRAY_SIZE(figures));
 }
 
+/* ---- the file under test ---- */
+
+uint64_t bench_node_missed_behind(const struct delivery_samples *sent,
+				  const struct delivery_samples *received,
+				  double period_ns, double catch_up_ns)
+{
+	/* The generator leaves out no step that is late by less than a period. */
+	double bound = fmax(catch_up_ns, period_ns);
+	uint64_t behind = 0;
+
+	for (size_t i = 1; i < sent->count; i++) {
+		const struct delivery_sample *a = &sent->samples[i - 1];
+		uint64_t gap = sent->samples[i].sequence - a->sequence - 1;
+		double late_ns;
+
+		if (!gap || gap > INT64_MAX || a->match == DELIVERY_NONE)
+			continue;
+		/* How late the first missed step was when the path was done. */
+		late_ns = (double)((int64_t)timespec_to_ns(
+					   received->samples[a->match].received) -
+				   (int64_t)timespec_to_ns(a->origin)) - period_ns;
+		if (late_ns > bound)
+			behind += (uint64_t)fmin(ceil((late_ns - bound) / period_ns),
+						 (double)gap);
+	}
+	return behind;
+}
+
+/* The format as a configuration has it: what the user says, or ours. */
+static char *format_of(const struct bench_node_settings *s)
+{
+	json_t *format = json_object_get(s->out, "format");
+
+	if (!format)
+		format = json_object_get(s->keys, "format");
+	if (json_is_object(format))
+		return json_dumps(format, JSON_COMPACT);
+	return strdup(json_is_string(format) ? json_string_value(format) : "csv");
+}
+
+static int logged_figures(const struct bench_node_settings *s, const char *dir,
+			  const struct delivery_result *d, uint64_t behind,
+			  struct result_case *result)
+{
+	char path[PATH_MAX];
+	double lost = (double)(d->lost + d->before), sent = (double)d->sent, bytes;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" BENCH_NODE_LOGGED, dir);
+	bytes = stat(path, &st) ? 0 : (double)st.st_size;
+	const struct result_figure figures[] = {
+		{ "missed_by_node", "of all missed, because the path still wrote (at most)", "",
+		  (double)behind },
+		{ "file_lost", "samples that are not in the file", "", lost },
+		{ "file_lost_share", "share of the samples not in the file", "%",
+		  percent(lost, sent) },
+		{ "file_damaged", "in the file with other values", "", (double)d->values_differ },
+		{ "file_rate", "written to the file", "MiB/s",
+		  bytes / (1 << 20) / bench_node_seconds(s) },
+	};
+
+	return result_case_figures(result, figures, ARRAY_SIZE(figures));
+}
+
+/* Figures of the file. Matches `sent` anew: whoever needs its matches was before. */
+static int write_logged(const char *dir, const struct bench_node_settings *s,
+			struct delivery_samples *sent, const struct delivery_samples *received,
+			struct result_case *result)
+{
+	const struct delivery_options options = { .ignore_times = true };
+	double catch_up_ns = s->catch_up_ns < 0 ? CATCH_UP_NS : (double)s->catch_up_ns;
+	uint64_t behind = bench_node_missed_behind(sent, received, 1e9 / s->rate_hz, catch_up_ns);
+	struct delivery_samples logged = { 0 };
+	struct delivery_result d;
+	char *format = format_of(s);
+	int ret = (format ? load(dir, BENCH_NODE_LOGGED, format, &logged) : -ENOMEM) ?:
+		  delivery_match(sent, &logged, &options, &d) ?:
+		  logged_figures(s, dir, &d, behind, result);
+
+	free(format);
+	delivery_samples_free(&logged);
+	return ret;
+}
+
 int bench_node_rows(const char *dir, const struct bench_node_settings *s,
 		    const struct bench_node_facts *facts, struct result_case *result)
 {
@@ -224,34 +308,23 @@ int bench_node_rows(const char *dir, const struct bench_node_settings *s,
 	const struct delivery_options options = { .ignore_times = true };
 	struct delivery_result d;
 	double rate_hz;
-	int ret = load(dir, "sent.bin", &sent);
+	int ret = load(dir, "sent.bin", "busbar.binary", &sent) ?:
+		  load(dir, "received.bin", "busbar.binary", &received);
 
-	if (!ret)
-		ret = load(dir, "received.bin", &received);
+	if (!ret && !sent.count)
+		ret = log_fail(-EBADMSG, "the generator has made no sample");
 	if (ret)
 		goto out;
-	if (!sent.count) {
-		log_error("the generator has made no sample");
-		ret = -EBADMSG;
-		goto out;
-	}
 	rate_hz = rate_of(&received);
 	ret = delivery_match(&sent, &received, &options, &d);
-	if (ret) {
+	if (ret)
 		log_error("no memory to compare what was sent and received");
-		goto out;
-	}
-	if (!received.count) {
-		log_error("nothing has come through the node '%s'", s->node);
-		ret = -EIO;
-		goto out;
-	}
-	ret = s->budget ? write_budget(dir, &sent, &received, result) :
-			  write_rows(&sent, &received, NULL, result);
-	if (!ret)
-		ret = write_figures(s, facts, &d, &sent, rate_hz, result);
-	if (!ret && s->medium->logs)
-		ret = bench_node_logged_figures(dir, s, &sent, &received, result);
+	else if (!received.count)
+		ret = log_fail(-EIO, "nothing has come through the node '%s'", s->node);
+	ret = ret ?: (s->budget ? write_budget(dir, &sent, &received, result) :
+				  write_rows(&sent, &received, NULL, result)) ?:
+	      write_figures(s, facts, &d, &sent, rate_hz, result) ?:
+	      (s->medium->logs ? write_logged(dir, s, &sent, &received, result) : 0);
 out:
 	delivery_samples_free(&sent);
 	delivery_samples_free(&received);

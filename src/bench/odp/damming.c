@@ -17,23 +17,11 @@ struct window {
 /* Points of all intervals; the number of the first one. */
 static size_t add_sweep(struct lab *l, unsigned step_us, const char *words)
 {
-	size_t first = 0;
+	size_t first = l->count;
 
-	for (unsigned i = 0; i < STEPS; i++) {
-		size_t point = lab_point(l, "interval=%u %s", (i + 1) * step_us * 1000, words);
-
-		first = i ? first : point;
-	}
+	for (unsigned i = 0; i < STEPS; i++)
+		lab_point(l, "interval=%u %s", (i + 1) * step_us * 1000, words);
 	return first;
-}
-
-/* Of all trials, with a sleep as programs have it. */
-static size_t add_window_sweep(struct lab *l, const char *words)
-{
-	char all[100];
-
-	snprintf(all, sizeof(all), "%s " SLEEP " trials=%u", words, l->trials);
-	return add_sweep(l, STEP_US, all);
 }
 
 static struct window window_of(const struct lab *l, size_t first)
@@ -47,26 +35,44 @@ static struct window window_of(const struct lab *l, size_t first)
 		if (w.first_us > 0)
 			continue;
 		w.first_us = w.last_us;
-		w.stall_ms = lab_value(l, first + i, "time_ns") / 1e6;
+		w.stall_ms = lab_ms(l, first + i);
 	}
 	return w;
 }
 
-static void add_window(struct lab *l, const struct window *w, const char *figure,
-		       const char *what, const char *source, double first_most_us,
-		       double last_us)
-{
-	bool holds = w->first_us > 0 && w->first_us <= first_most_us &&
-		     lab_within(w->last_us, 0.85 * last_us, 1.15 * last_us);
+/* Sweeps of two READs. */
+static const struct sweep {
+	const char *words, *figure, *what, *source;
+	double last_us;    /* the end of the window; 0: there is none */
+	const char *stall; /* the time in it; NULL: not compared */
+} sweeps[] = {
+	{ "paged=server profile=connectx4", "5.4a", "intervals of two READs, pages of the server",
+	  "up to about 4500 us", 4500, "541 ms; T_tr to 4 T_tr is 268 to 1074 ms" },
+	{ "paged=client profile=connectx4", "5.4b", "intervals of two READs, pages of the client",
+	  "up to about 500 us", 500, "436 ms; T_tr to 4 T_tr is 268 to 1074 ms" },
+	{ "paged=both profile=connectx4", "5.2", "intervals of two READs, pages of both",
+	  "100 to 4500 us", 4500, NULL },
+	{ "paged=both profile=connectx6", "5.1.3", "the same on connectx6", "none", 0, NULL },
+	{ "paged=both profile=ideal", "-", "the same by profile ideal", "", 0, NULL },
+};
 
-	lab_row(l, &(struct lab_row){ figure, lab_if(holds), source, w->last_us, "us" }, what,
-		"%.0f to %.0f us", w->first_us, w->last_us);
-}
-
-static void add_none(struct lab *l, const struct window *w, const char *what)
+static void add_window(struct lab *l, const struct sweep *s, size_t first)
 {
-	lab_row(l, &(struct lab_row){ "5.1.3", lab_if(w->first_us <= 0), "none", w->last_us,
-				      "us" }, what, w->first_us > 0 ? "damming" : "none");
+	struct window w = window_of(l, first);
+	bool dams = w.first_us > 0;
+
+	if (s->last_us > 0)
+		lab_row(l, s->figure,
+			lab_if(dams && w.first_us <= 300 &&
+			       lab_within(w.last_us, 0.85 * s->last_us, 1.15 * s->last_us)),
+			s->source, w.last_us, "us", s->what, "%.0f to %.0f us", w.first_us,
+			w.last_us);
+	else
+		lab_row(l, s->figure, *s->source ? lab_if(!dams) : LAB_NOT_IN_SOURCE, s->source,
+			w.last_us, "us", s->what, dams ? "damming" : "none");
+	if (s->stall)
+		lab_row(l, "5.3", lab_if(lab_within(w.stall_ms, 268, 4 * 268)), s->stall,
+			w.stall_ms, "ms", "time in it", "%.0f ms", w.stall_ms);
 }
 
 /* Requests that damming catches, whatever they are. */
@@ -90,54 +96,32 @@ static void add_others(struct lab *l, size_t first)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		bool dams = lab_share(l, first + i, "timeouts", 0) > 0.5;
 
-		lab_row(l, &(struct lab_row){ "5.1.3", lab_if(dams == others[i].dams),
-					      others[i].source,
-					      lab_value(l, first + i, "time_ns") / 1e6, "ms" },
-			others[i].what, dams ? "lost, %.0f ms" : "not lost, %.1f ms",
-			lab_value(l, first + i, "time_ns") / 1e6);
+		lab_row(l, "5.1.3", lab_if(dams == others[i].dams), others[i].source,
+			lab_ms(l, first + i), "ms", others[i].what,
+			dams ? "lost, %.0f ms" : "not lost, %.1f ms",
+			lab_ms(l, first + i));
 	}
-}
-
-static void add_stall(struct lab *l, const char *what, const char *source, double ms)
-{
-	lab_row(l, &(struct lab_row){ "5.3", lab_if(lab_within(ms, 268, 4 * 268)), source, ms,
-				      "ms" }, what, "%.0f ms", ms);
 }
 
 int lab_damming(struct lab *l)
 {
-	size_t server = add_window_sweep(l, "paged=server profile=connectx4");
-	size_t client = add_window_sweep(l, "paged=client profile=connectx4");
-	size_t both = add_window_sweep(l, "paged=both profile=connectx4");
-	size_t x6 = add_window_sweep(l, "paged=both profile=connectx6");
-	size_t ideal = add_window_sweep(l, "paged=both profile=ideal"), other = 0;
-	struct window w;
+	size_t first[ARRAY_SIZE(sweeps)], other;
+	char words[100];
 	int ret;
 
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		size_t point = lab_point(l, "%s interval=1000000", others[i].words);
-
-		other = i ? other : point;
+	/* All trials, with a sleep as programs have it. */
+	for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
+		snprintf(words, sizeof(words), "%s " SLEEP " trials=%u", sweeps[i].words, l->trials);
+		first[i] = add_sweep(l, STEP_US, words);
 	}
+	other = l->count;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		lab_point(l, "%s interval=1000000", others[i].words);
 	ret = lab_run(l);
 	if (ret)
 		return ret;
-	w = window_of(l, server);
-	add_window(l, &w, "5.4a", "intervals of two READs, pages of the server", "up to about 4500 us",
-		   300, 4500);
-	add_stall(l, "time in it", "541 ms; T_tr to 4 T_tr is 268 to 1074 ms", w.stall_ms);
-	w = window_of(l, client);
-	add_window(l, &w, "5.4b", "intervals of two READs, pages of the client", "up to about 500 us",
-		   300, 500);
-	add_stall(l, "time in it", "436 ms; T_tr to 4 T_tr is 268 to 1074 ms", w.stall_ms);
-	w = window_of(l, both);
-	add_window(l, &w, "5.2", "intervals of two READs, pages of both", "100 to 4500 us", 300,
-		   4500);
-	w = window_of(l, x6);
-	add_none(l, &w, "the same on connectx6");
-	w = window_of(l, ideal);
-	lab_row(l, &(struct lab_row){ "-", LAB_NOT_IN_SOURCE, "", w.last_us, "us" },
-		"the same by profile ideal", w.first_us > 0 ? "damming" : "none");
+	for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++)
+		add_window(l, &sweeps[i], first[i]);
 	add_others(l, other);
 	return 0;
 }
@@ -183,8 +167,7 @@ static int over_delays(struct lab *l)
 
 		snprintf(what, sizeof(what), "longest interval, RNR code %u (%.2f ms)",
 			 delays[i].code, delays[i].nominal_ms);
-		lab_row(l, &(struct lab_row){ "5.4a", lab_if(us > before),
-					      "grows with the delay", us, "us" }, what,
+		lab_row(l, "5.4a", lab_if(us > before), "grows with the delay", us, "us", what,
 			"%.0f us", us);
 		before = us;
 	}
@@ -199,21 +182,19 @@ static void add_number(struct lab *l, unsigned count, double us, double pending_
 
 	snprintf(what, sizeof(what), "longest interval of %u READs", count);
 	snprintf(source, sizeof(source), "shorter with more; about %.0f us", expected);
-	lab_row(l, &(struct lab_row){ "5.5", lab_if(lab_within(us, 0.85 * expected,
-							       1.15 * expected)),
-				      source, us, "us" }, what, "%.0f us", us);
+	lab_row(l, "5.5", lab_if(lab_within(us, 0.85 * expected, 1.15 * expected)), source, us,
+		"us", what, "%.0f us", us);
 }
 
 static void add_train(struct lab *l, unsigned count, size_t point)
 {
-	double ms = lab_value(l, point, "time_ns") / 1e6;
+	double ms = lab_ms(l, point);
 	char what[60];
 
 	snprintf(what, sizeof(what), "%u READs, one each 1 ms", count);
 	/* The source has two to four. */
-	lab_row(l, &(struct lab_row){ "5.1.2", count > 4 ? LAB_NOT_IN_SOURCE :
-						lab_if(ms > 268), count > 4 ? "" : "a timeout",
-				      ms, "ms" }, what, "%.1f ms", ms);
+	lab_row(l, "5.1.2", count > 4 ? LAB_NOT_IN_SOURCE : lab_if(ms > 268),
+		count > 4 ? "" : "a timeout", ms, "ms", what, "%.1f ms", ms);
 }
 
 static int over_numbers(struct lab *l)
@@ -235,14 +216,12 @@ static int over_numbers(struct lab *l)
 		return ret;
 	for (unsigned count = 2; count <= 4; count++)
 		add_number(l, count, edge_us(l, first[count], STEP_US), 4500);
-	lab_row(l, &(struct lab_row){ "5.6",
-				      lab_if(lab_value(l, third, "sequence_naks") == 1 &&
-					     lab_value(l, third, "timeouts") == 0),
-				      "NAK for the gap, no timeout",
-				      lab_value(l, third, "time_ns") / 1e6, "ms" },
+	lab_row(l, "5.6",
+		lab_if(lab_value(l, third, "sequence_naks") == 1 && lab_value(l, third, "timeouts") == 0),
+		"NAK for the gap, no timeout", lab_ms(l, third), "ms",
 		"3 READs, one each 2.5 ms", "%.0f NAK, %.0f timeouts, %.1f ms",
 		lab_value(l, third, "sequence_naks"), lab_value(l, third, "timeouts"),
-		lab_value(l, third, "time_ns") / 1e6);
+		lab_ms(l, third));
 	for (unsigned count = 2; count <= 7; count++)
 		add_train(l, count, trains[count]);
 	return 0;
@@ -250,7 +229,5 @@ static int over_numbers(struct lab *l)
 
 int lab_damming_more(struct lab *l)
 {
-	int ret = over_delays(l);
-
-	return ret ? ret : over_numbers(l);
+	return over_delays(l) ?: over_numbers(l);
 }

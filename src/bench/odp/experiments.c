@@ -8,7 +8,6 @@
 
 #include "bench/kind/command.h"
 #include "bench/odp/lab.h"
-#include "bench/odp/odp.h"
 #include "bench/result/files.h"
 #include "bench/result/number.h"
 #include "util/container_of.h"

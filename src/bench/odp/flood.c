@@ -40,11 +40,6 @@ static void add_runs(struct lab *l, struct runs *r)
 	r->ideal = add_run(l, r->ops, most, "client", "ideal");
 }
 
-static double ms_of(const struct lab *l, size_t point)
-{
-	return lab_value(l, point, "time_ns") / 1e6;
-}
-
 static double packets_of(const struct lab *l, size_t point)
 {
 	return lab_value(l, point, "packets");
@@ -61,7 +56,7 @@ static void add_times(struct lab *l, const struct runs *r)
 	char source[80], what[80];
 
 	for (size_t i = 0; i < NUMBERS; i++) {
-		double ms = ms_of(l, r->client[i]);
+		double ms = lab_ms(l, r->client[i]);
 		/* What an adapter needs that has no flood: up to 10 queue pairs did. */
 		bool cheap = ms <= faults_ms(r, 1000);
 
@@ -73,16 +68,13 @@ static void add_times(struct lab *l, const struct runs *r)
 				 faults_ms(r, 1000));
 		snprintf(what, sizeof(what), "%u READs, %u queue pairs, client: time", r->ops,
 			 qps[i]);
-		lab_row(l, &(struct lab_row){ "5.7a", lab_if(cheap == (qps[i] <= 10)), source, ms,
-					      "ms" }, what, "%.0f ms", ms);
+		lab_row(l, "5.7a", lab_if(cheap == (qps[i] <= 10)), source, ms, "ms", what,
+			"%.0f ms", ms);
 	}
 	snprintf(what, sizeof(what), "the same, over the time of pinned memory");
-	lab_row(l, &(struct lab_row){
-			   "5.7a", LAB_NOT_IN_SOURCE,
-			   "up to 3000 times; its baseline is not in the text",
-			   ms_of(l, r->client[NUMBERS - 1]) / ms_of(l, r->none[NUMBERS - 1]), "" },
-		what, "%.0f times",
-		ms_of(l, r->client[NUMBERS - 1]) / ms_of(l, r->none[NUMBERS - 1]));
+	lab_row(l, "5.7a", LAB_NOT_IN_SOURCE, "up to 3000 times; its baseline is not in the text",
+		lab_ms(l, r->client[NUMBERS - 1]) / lab_ms(l, r->none[NUMBERS - 1]), "", what,
+		"%.0f times", lab_ms(l, r->client[NUMBERS - 1]) / lab_ms(l, r->none[NUMBERS - 1]));
 }
 
 static void add_packets(struct lab *l, const struct runs *r)
@@ -94,10 +86,8 @@ static void add_packets(struct lab *l, const struct runs *r)
 
 		snprintf(what, sizeof(what), "%u queue pairs, client: packets over pinned memory",
 			 qps[i]);
-		lab_row(l, &(struct lab_row){ "5.7b", most ? lab_if(times >= 100) :
-						      LAB_NOT_IN_SOURCE,
-					      most ? "hundreds of times" : "", times, "" },
-			what, "%.1f times", times);
+		lab_row(l, "5.7b", most ? lab_if(times >= 100) : LAB_NOT_IN_SOURCE,
+			most ? "hundreds of times" : "", times, "", what, "%.1f times", times);
 	}
 }
 
@@ -106,23 +96,20 @@ static void add_sides(struct lab *l, const struct runs *r)
 	double client = packets_of(l, r->client[NUMBERS - 1]);
 	double both = packets_of(l, r->both) / packets_of(l, r->none[NUMBERS - 1]);
 	double timeouts = lab_value(l, r->server, "timeouts");
-	double ideal = ms_of(l, r->ideal);
+	double ideal = lab_ms(l, r->ideal);
 
-	lab_row(l, &(struct lab_row){ "5.7b", lab_if(both >= 100), "a flood, too", both, "" },
+	lab_row(l, "5.7b", lab_if(both >= 100), "a flood, too", both, "",
 		"both sides, most queue pairs: packets over pinned memory", "%.1f times", both);
-	lab_row(l, &(struct lab_row){ "5.7b", lab_if(packets_of(l, r->server) < client / 10),
-				      "no flood", packets_of(l, r->server), "" },
-		"server, most queue pairs: packets", "%.0f, at the client %.0f",
-		packets_of(l, r->server), client);
-	lab_row(l, &(struct lab_row){ "5.7a", lab_if(timeouts > 0),
-				      "slow by timeouts of damming", timeouts, "" },
+	lab_row(l, "5.7b", lab_if(packets_of(l, r->server) < client / 10), "no flood",
+		packets_of(l, r->server), "", "server, most queue pairs: packets",
+		"%.0f, at the client %.0f", packets_of(l, r->server), client);
+	lab_row(l, "5.7a", lab_if(timeouts > 0), "slow by timeouts of damming", timeouts, "",
 		"server, most queue pairs: timeouts", "%.0f, %.0f ms", timeouts,
-		ms_of(l, r->server));
-	lab_row(l, &(struct lab_row){ "A.1", lab_if(lab_value(l, r->server_x6, "timeouts") <= 0),
-				      "none", lab_value(l, r->server_x6, "timeouts"), "" },
-		"the same on connectx6: timeouts", "%.0f, %.0f ms",
-		lab_value(l, r->server_x6, "timeouts"), ms_of(l, r->server_x6));
-	lab_row(l, &(struct lab_row){ "-", LAB_NOT_IN_SOURCE, "", ideal, "ms" },
+		lab_ms(l, r->server));
+	lab_row(l, "A.1", lab_if(lab_value(l, r->server_x6, "timeouts") <= 0), "none",
+		lab_value(l, r->server_x6, "timeouts"), "", "the same on connectx6: timeouts",
+		"%.0f, %.0f ms", lab_value(l, r->server_x6, "timeouts"), lab_ms(l, r->server_x6));
+	lab_row(l, "-", LAB_NOT_IN_SOURCE, "", ideal, "ms",
 		"client, most queue pairs, by profile ideal", "%.0f ms", ideal);
 }
 
@@ -170,14 +157,13 @@ static double stale(const struct lab *l, size_t point)
 
 static void add_page(struct lab *l, size_t point)
 {
-	double count = stale(l, point), ms = ms_of(l, point);
+	double count = stale(l, point), ms = lab_ms(l, point);
 
-	lab_row(l, &(struct lab_row){ "5.9", lab_if(lab_within(count, 20, 40)),
-				      "30 (the model is fitted to this)", count, "" },
-		"128 READs, 33 us apart: not done when the page is there", "%.0f", count);
-	lab_row(l, &(struct lab_row){ "5.9", lab_if(lab_within(ms, 4, 8)),
-				      "6 ms (the model is fitted to this)", ms, "ms" },
-		"the same: the last is done", "%.1f ms", ms);
+	lab_row(l, "5.9", lab_if(lab_within(count, 20, 40)), "30 (the model is fitted to this)",
+		count, "", "128 READs, 33 us apart: not done when the page is there", "%.0f",
+		count);
+	lab_row(l, "5.9", lab_if(lab_within(ms, 4, 8)), "6 ms (the model is fitted to this)", ms,
+		"ms", "the same: the last is done", "%.1f ms", ms);
 }
 
 int lab_stale(struct lab *l)
@@ -193,19 +179,16 @@ int lab_stale(struct lab *l)
 	if (ret)
 		return ret;
 	add_page(l, page);
-	lab_row(l, &(struct lab_row){ "-", LAB_NOT_IN_SOURCE, "", ms_of(l, dense), "ms" },
-		"128 READs, 1 us apart: the last is done", "%.1f ms", ms_of(l, dense));
-	lab_row(l, &(struct lab_row){ "5.9", lab_if(ms_of(l, pages) > 4 * ms_of(l, page)),
-				      "much longer than 128", ms_of(l, pages), "ms" },
-		"512 READs: the last is done", "%.0f ms", ms_of(l, pages));
-	lab_row(l, &(struct lab_row){ "A.2", lab_if(stale(l, x6) <= 0), "0", stale(l, x6), "" },
+	lab_row(l, "-", LAB_NOT_IN_SOURCE, "", lab_ms(l, dense), "ms",
+		"128 READs, 1 us apart: the last is done", "%.1f ms", lab_ms(l, dense));
+	lab_row(l, "5.9", lab_if(lab_ms(l, pages) > 4 * lab_ms(l, page)), "much longer than 128",
+		lab_ms(l, pages), "ms", "512 READs: the last is done", "%.0f ms", lab_ms(l, pages));
+	lab_row(l, "A.2", lab_if(stale(l, x6) <= 0), "0", stale(l, x6), "",
 		"connectx6, 128 READs: not done when the page is there", "%.0f", stale(l, x6));
-	lab_row(l, &(struct lab_row){ "A.2", lab_if(stale(l, x6_two) > 0), "some",
-				      stale(l, x6_two), "" },
+	lab_row(l, "A.2", lab_if(stale(l, x6_two) > 0), "some", stale(l, x6_two), "",
 		"connectx6, 256 READs: of the first page likewise", "%.0f", stale(l, x6_two));
-	lab_row(l, &(struct lab_row){ "A.2", lab_if(lab_within(ms_of(l, x6_four), 200, 400)),
-				      "about 300 ms (the model is fitted to this)",
-				      ms_of(l, x6_four), "ms" },
-		"connectx6, 512 READs: the last is done", "%.0f ms", ms_of(l, x6_four));
+	lab_row(l, "A.2", lab_if(lab_within(lab_ms(l, x6_four), 200, 400)),
+		"about 300 ms (the model is fitted to this)", lab_ms(l, x6_four), "ms",
+		"connectx6, 512 READs: the last is done", "%.0f ms", lab_ms(l, x6_four));
 	return 0;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kind "odp"; see odp.h. */
+/*
+ * The kind "odp" of benchmark suites: memory on demand, by the model of an adapter (BUSBAR_PAGING
+ * of busbar-adapter(7)) in virtual time. And the experiments (lab.h) that compare it with its source, T.
+ * Fukuoka, "ODP performance pitfalls of InfiniBand", University of Tokyo 2021.
+ */
 #define LOG_ROOM "bench/odp"
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +12,7 @@
 #include <unistd.h>
 
 #include "bench/kind/kind.h"
-#include "bench/odp/simulate.h"
+#include "bench/odp/lab.h"
 #include "bench/result/files.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -66,9 +70,9 @@ static int check_sizes(const json_t *p)
 		return log_fail(-EINVAL,
 				"trials %lld is not usable with %lld requests, expected 1..%lld",
 				bench_number(p, "trials"), ops, ROWS_MAX / ops);
-	if (!strcmp(bench_text(p, "mitigation"), "reissue") &&
-	    (strcmp(bench_text(p, "operation"), "read") ||
-	     (strcmp(bench_text(p, "second"), "same") && strcmp(bench_text(p, "second"), "read"))))
+	if (bench_is(p, "mitigation", "reissue") &&
+	    !(bench_is(p, "operation", "read") &&
+	      (bench_is(p, "second", "same") || bench_is(p, "second", "read"))))
 		return log_fail(-EINVAL, "mitigation reissue is not usable with other requests than READs, which "
 				"may be carried out twice");
 	if ((stride ? stride : size) * ops > BYTES_MAX)
@@ -104,10 +108,8 @@ static int check_files(const json_t *p)
 
 static int check(const json_t *p)
 {
-	int ret = check_sizes(p);
+	int ret = check_sizes(p) ?: check_files(p);
 
-	if (!ret)
-		ret = check_files(p);
 	if (!ret && !bench_number(p, "rnr_code"))
 		log_warn("rnr-code 0 is the longest delay, 655.36 ms; the shortest is 1, 0.01 ms");
 	return ret;
@@ -177,8 +179,7 @@ static int add_figures(const json_t *trials, struct result_case *c)
 /* One row for each request of each trial. */
 static int add_rows(const json_t *trials, size_t ops, struct result_case *c)
 {
-	static const struct result_latency latency = { "t_op", "post to completion", "t_post",
-						       "t_done" };
+	static const struct result_latency latency = { "t_op", "post to completion", "t_post", "t_done" };
 	size_t rows = ops * json_array_size(trials);
 	int64_t *v = calloc(4 * rows, sizeof(*v));
 	const struct result_column columns[] = {
@@ -226,30 +227,25 @@ static int look_at_data(const json_t *trials)
 	size_t i;
 	json_t *trial;
 
-	json_array_foreach(trials, i, trial) if (
-		json_integer_value(json_object_get(
-			trial, "wrong"))) return log_fail(-EIO,
-							  "requests have brought wrong bytes");
+	json_array_foreach(trials, i, trial)
+		if (bench_number(trial, "wrong"))
+			return log_fail(-EIO, "requests have brought wrong bytes");
 	return 0;
 }
 
 static int run(const json_t *p, const struct bench_context *context)
 {
+	struct result_case *result = context->result;
 	char *line = line_of(p);
 	json_t *results = NULL, *trials;
-	int ret = line ? odp_simulate(line, result_case_dir(context->result), context->stop,
-				      &results) : -ENOMEM;
+	int ret = line ? odp_simulate(line, result_case_dir(result), context->stop, &results) :
+			 -ENOMEM;
 
 	free(line);
 	trials = json_array_get(results, 0);
-	if (!ret)
-		ret = look_at_data(trials);
-	if (!ret)
-		ret = add_rows(trials, (size_t)bench_number(p, "num_ops"), context->result);
-	if (!ret)
-		ret = add_figures(trials, context->result);
-	if (!ret)
-		ret = write_recorded(trials, context->result);
+	ret = ret ?: look_at_data(trials) ?:
+	      add_rows(trials, (size_t)bench_number(p, "num_ops"), result) ?:
+	      add_figures(trials, result) ?: write_recorded(trials, result);
 	json_decref(results);
 	return ret;
 }

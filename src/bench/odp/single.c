@@ -33,7 +33,7 @@ int lab_single(struct lab *l)
 			  cases[i].paged);
 	ret = lab_run(l);
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(cases); i++) {
-		double ms = lab_value(l, i, "time_ns") / 1e6;
+		double ms = lab_ms(l, i);
 		double requests = lab_value(l, i, "requests");
 		double naks = lab_value(l, i, "rnr_naks");
 		bool alike = is_alike(ms, cases[i].source_ms) &&
@@ -42,10 +42,9 @@ int lab_single(struct lab *l)
 
 		snprintf(what, sizeof(what), "%s, page missing at the %s", cases[i].operation,
 			 cases[i].paged);
-		lab_row(l, &(struct lab_row){ cases[i].figure, lab_if(alike), cases[i].source, ms,
-					      "ms" },
-			what, "%.2f ms%s, %.0f request%s", ms, naks > 0 ? ", RNR NAK" : "",
-			requests, requests > 1 ? "s" : "");
+		lab_row(l, cases[i].figure, lab_if(alike), cases[i].source, ms, "ms", what,
+			"%.2f ms%s, %.0f request%s", ms, naks > 0 ? ", RNR NAK" : "", requests,
+			requests > 1 ? "s" : "");
 	}
 	return ret;
 }
@@ -57,7 +56,7 @@ enum { CODES = 20, RETRIES = 7 };
 /* The effective timeout, by the formula of the source. */
 static double timeout_ms(const struct lab *l, size_t point)
 {
-	return lab_value(l, point, "time_ns") / (RETRIES + 1) / 1e6;
+	return lab_ms(l, point) / (RETRIES + 1);
 }
 
 /* The largest code that has the timeout of code 1. `first` is the point of code 1. */
@@ -70,58 +69,66 @@ static unsigned floor_code(const struct lab *l, size_t first)
 	return code;
 }
 
-static size_t add_survey(struct lab *l, const char *profile)
-{
-	size_t first = 0;
+static const struct profile {
+	const char *name, *source_ms;
+	double least_ms, most_ms;
+	const char *source_code;
+	unsigned source_floor;
+} profiles[] = {
+	{ "connectx4", "about 500 ms", 400, 600, "16", 16 },
+	{ "connectx5", "about 30 ms", 25, 35, "12", 12 },
+	{ "connectx6", "about 500 ms", 400, 600, "16", 16 },
+};
 
-	for (unsigned code = 1; code <= CODES; code++) {
-		size_t point = lab_point(l, "profile=%s num_ops=1 answers=off retry=%u "
-					 "ack_code=%u", profile, RETRIES, code);
-
-		first = code == 1 ? point : first;
-	}
-	return first;
-}
-
-static void add_floors(struct lab *l, const char *profile, size_t first, const char *source_ms,
-		       double least_ms, double most_ms, const char *source_code,
-		       unsigned source_floor)
+static void add_floors(struct lab *l, const struct profile *p, size_t first)
 {
 	double ms = timeout_ms(l, first);
 	unsigned code = floor_code(l, first);
 	char what[100];
 
-	snprintf(what, sizeof(what), "%s: time until the error / 8, code 1", profile);
-	lab_row(l, &(struct lab_row){ "4.5", lab_if(lab_within(ms, least_ms, most_ms)),
-				      source_ms, ms, "ms" }, what, "%.0f ms", ms);
-	snprintf(what, sizeof(what), "%s: codes up to this one make no difference", profile);
-	lab_row(l, &(struct lab_row){ "4.5", lab_if(code == source_floor), source_code, code,
-				      "" }, what, "%u", code);
+	snprintf(what, sizeof(what), "%s: time until the error / 8, code 1", p->name);
+	lab_row(l, "4.5", lab_if(lab_within(ms, p->least_ms, p->most_ms)), p->source_ms, ms, "ms",
+		what, "%.0f ms", ms);
+	snprintf(what, sizeof(what), "%s: codes up to this one make no difference", p->name);
+	lab_row(l, "4.5", lab_if(code == p->source_floor), p->source_code, code, "", what, "%u",
+		code);
 }
+
+/* The time until the error with one code. */
+static const struct {
+	unsigned profile, code;
+	const char *figure, *source;
+	double least_s, most_s;
+	int digits;
+} errors[] = {
+	{ 0, 18, "4.3", "13 s by figure 6.2; 8.6 to 34 s by the rule", 8 * 1.0737, 32 * 1.0737, 1 },
+	{ 2, 14, "2026", "3.50 to 3.76 s (public, 2026)", 3.5, 3.76, 2 },
+	{ 2, 20, "2026", "58.5 to 59.8 s (public, 2026)", 58.5, 59.8, 1 },
+};
 
 int lab_timeouts(struct lab *l)
 {
-	size_t x4 = add_survey(l, "connectx4"), x5 = add_survey(l, "connectx5");
-	size_t x6 = add_survey(l, "connectx6");
-	int ret = lab_run(l);
-	double s;
+	char what[100];
+	int ret;
 
+	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++)
+		for (unsigned code = 1; code <= CODES; code++)
+			lab_point(l, "profile=%s num_ops=1 answers=off retry=%u ack_code=%u",
+				  profiles[i].name, RETRIES, code);
+	ret = lab_run(l);
 	if (ret)
 		return ret;
-	add_floors(l, "connectx4", x4, "about 500 ms", 400, 600, "16", 16);
-	add_floors(l, "connectx5", x5, "about 30 ms", 25, 35, "12", 12);
-	add_floors(l, "connectx6", x6, "about 500 ms", 400, 600, "16", 16);
-	s = lab_value(l, x4 + 17, "time_ns") / 1e9;
-	lab_row(l, &(struct lab_row){ "4.3", lab_if(lab_within(s, 8 * 1.0737, 32 * 1.0737)),
-				      "13 s by figure 6.2; 8.6 to 34 s by the rule", s, "s" },
-		"connectx4, code 18: time until the error", "%.1f s", s);
-	s = lab_value(l, x6 + 13, "time_ns") / 1e9;
-	lab_row(l, &(struct lab_row){ "2026", lab_if(lab_within(s, 3.5, 3.76)),
-				      "3.50 to 3.76 s (public, 2026)", s, "s" },
-		"connectx6, code 14: time until the error", "%.2f s", s);
-	s = lab_value(l, x6 + 19, "time_ns") / 1e9;
-	lab_row(l, &(struct lab_row){ "2026", lab_if(lab_within(s, 58.5, 59.8)),
-				      "58.5 to 59.8 s (public, 2026)", s, "s" },
-		"connectx6, code 20: time until the error", "%.1f s", s);
+	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++)
+		add_floors(l, &profiles[i], i * CODES);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		const char *name = profiles[errors[i].profile].name;
+		double s = lab_ms(l, errors[i].profile * CODES + errors[i].code - 1) / 1e3;
+
+		snprintf(what, sizeof(what), "%s, code %u: time until the error", name,
+			 errors[i].code);
+		lab_row(l, errors[i].figure,
+			lab_if(lab_within(s, errors[i].least_s, errors[i].most_s)),
+			errors[i].source, s, "s", what, "%.*f s", errors[i].digits, s);
+	}
 	return 0;
 }

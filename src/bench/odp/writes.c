@@ -38,12 +38,10 @@ static void add_amplification(struct lab *l, const char *figure, const char *nam
 
 	snprintf(what, sizeof(what), "%s, %.0f WRITEs of %.0f bytes: requests", name, writes, size);
 	snprintf(source, sizeof(source), "N (M + 1) / 2 = %.0f", expected(writes, size));
-	lab_row(l, &(struct lab_row){ figure,
-				      lab_if(lab_within(requests, 0.8 * expected(writes, size),
-							1.3 * expected(writes, size))),
-				      source, requests, "" },
-		what, "%.0f, %.0f times as many; %.0f packets", requests, requests / writes,
-		packets);
+	lab_row(l, figure,
+		lab_if(lab_within(requests, 0.8 * expected(writes, size), 1.3 * expected(writes, size))),
+		source, requests, "", what, "%.0f, %.0f times as many; %.0f packets", requests,
+		requests / writes, packets);
 }
 
 /* How the figure grows with the number of WRITEs: 1 linearly, 2 quadratically. */
@@ -58,10 +56,9 @@ static void add_growth(struct lab *l, const char *figure, size_t small, size_t l
 	double packets = exponent(l, small, large, "requests", 4);
 	double time = exponent(l, small, large, "time_ns", 4);
 
-	lab_row(l, &(struct lab_row){ figure, lab_if(packets > 1.7), "as N M, quadratic", packets,
-				      "" },
+	lab_row(l, figure, lab_if(packets > 1.7), "as N M, quadratic", packets, "",
 		"requests grow with N to the power of", "%.2f", packets);
-	lab_row(l, &(struct lab_row){ figure, lab_if(time > 1.7), "quadratic", time, "" },
+	lab_row(l, figure, lab_if(time > 1.7), "quadratic", time, "",
 		"the time grows with N to the power of", "%.2f: packets take no time here", time);
 }
 
@@ -71,10 +68,9 @@ static void add_both(struct lab *l, size_t server, size_t both, size_t none)
 	double one = lab_value(l, server, "requests") / pinned;
 	double two = lab_value(l, both, "requests") / pinned;
 
-	lab_row(l, &(struct lab_row){ "5.10", lab_if(two < one / 2),
-				      "both sides: far fewer than the server alone", two, "" },
-		"200 queue pairs: requests over pinned memory", "both %.2f times, server %.2f",
-		two, one);
+	lab_row(l, "5.10", lab_if(two < one / 2), "both sides: far fewer than the server alone",
+		two, "", "200 queue pairs: requests over pinned memory",
+		"both %.2f times, server %.2f", two, one);
 }
 
 int lab_writes(struct lab *l)
@@ -96,9 +92,8 @@ int lab_writes(struct lab *l)
 	if (ret)
 		return ret;
 	add_amplification(l, "5.10b", "connectx4", x4, many, 100);
-	lab_row(l, &(struct lab_row){ "5.2.4", lab_if(lab_value(l, reads, "requests") < 2 * many),
-				      "some more for each page",
-				      lab_value(l, reads, "requests") / many, "" },
+	lab_row(l, "5.2.4", lab_if(lab_value(l, reads, "requests") < 2 * many),
+		"some more for each page", lab_value(l, reads, "requests") / many, "",
 		"the same number of READs: requests", "%.0f, %.2f times as many",
 		lab_value(l, reads, "requests"), lab_value(l, reads, "requests") / many);
 	add_amplification(l, "5.12", "connectx4", large, last, 32);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "bench/ripc/ripc.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "web/client.h"
 #include "web/server.h"
@@ -154,16 +155,16 @@ static int round_trip(struct ripc_bench *b, void *arg, uint64_t number)
 	struct ripc_message m;
 	int ret;
 
-	memcpy(e->payload, &number, b->size < sizeof(number) ? b->size : sizeof(number));
+	memcpy(e->payload, &number, MIN(b->size, sizeof(number)));
 	ret = send_one(e);
 	if (ret)
 		return fail("sending", ret);
 	while ((ret = ripc_receive(e->s, &m, WAIT_MS)) == -EAGAIN) {
-		uint64_t now = ripc_bench_now();
+		uint64_t now = clock_monotonic_ns_slow();
 
 		if (atomic_load(&b->stop))
 			return -EINTR;
-		until = until ? until : now + LOST_NS;
+		until = until ?: now + LOST_NS;
 		if (now > until)
 			return log_fail(-ETIMEDOUT, "message %llu did not come back",
 					(unsigned long long)number);
@@ -171,10 +172,8 @@ static int round_trip(struct ripc_bench *b, void *arg, uint64_t number)
 	if (ret)
 		return fail("receiving", ret);
 	if (m.count != 1 || m.items[0].bytes != b->size ||
-	    memcmp(m.items[0].data, e->payload, b->size < 16 ? b->size : 16)) {
-		log_error("message %llu came back changed", (unsigned long long)number);
-		ret = -EIO;
-	}
+	    memcmp(m.items[0].data, e->payload, MIN(b->size, 16u)))
+		ret = log_fail(-EIO, "message %llu came back changed", (unsigned long long)number);
 	b->returned += number >= b->warmup && m.returned & 1;
 	ripc_release(&m);
 	return ret;
@@ -186,13 +185,11 @@ static int fetch(struct ripc_bench *b, void *arg, uint64_t number)
 	struct client_answer a;
 	int ret = client_ask(&e->client, "GET", RIPC_BENCH_FILE, "", &a);
 
-	(void)number;
 	if (ret)
 		return ret == -EINTR ? ret : fail("fetching", ret);
-	if (a.head.status != 200 || a.bytes != b->size) {
-		log_error("the file came as %zu bytes with status %u", a.bytes, a.head.status);
-		ret = -EIO;
-	}
+	if (a.head.status != 200 || a.bytes != b->size)
+		ret = log_fail(-EIO, "the file came as %zu bytes with status %u", a.bytes,
+			       a.head.status);
 	client_release(&a);
 	return ret;
 }

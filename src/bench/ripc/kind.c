@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/kind/process.h"
 #include "gateway/plugin/plugin.h"
-#include "util/container_of.h"
+#include "util/clock.h"
 #include "util/log.h"
-#include "util/spawn.h"
 
 #define START_SECONDS 0.1
 #define PATIENCE_NS UINT64_C(5000000000) /* of the processes, once they are to stop */
-#define LOOK_NS 5000000
+#define READY_NS 1000000
 #define MESSAGES_MIN 20
 #define FETCHES_MIN 3
 
@@ -40,16 +39,16 @@ static const struct bench_parameter parameters[] = {
 
 static bool fetches(const json_t *p)
 {
-	return !strcmp(bench_text(p, "mode"), "fetch");
+	return bench_is(p, "mode", "fetch");
 }
 
 static int check(const json_t *p)
 {
 	const char *by = bench_text(p, "by");
 
-	if (fetches(p) && strcmp(by, "long") && strcmp(by, "tcp"))
+	if (fetches(p) && !bench_is(p, "by", "long") && !bench_is(p, "by", "tcp"))
 		return log_fail(-EINVAL, "by '%s' is not usable, files come long or by tcp", by);
-	if (!strcmp(by, "tcp") && strcmp(bench_text(p, "transport"), "any"))
+	if (bench_is(p, "by", "tcp") && !bench_is(p, "transport", "any"))
 		return log_fail(-EINVAL, "transport '%s' is not usable, tcp has none",
 				bench_text(p, "transport"));
 	if (bench_number(p, "poll") < 0 || bench_number(p, "poll") > INT64_C(1000000000))
@@ -59,13 +58,7 @@ static int check(const json_t *p)
 
 static uint64_t scaled(const json_t *p, const char *name, double scale)
 {
-	uint64_t n = (uint64_t)((double)bench_number(p, name) * scale);
-	uint64_t least = fetches(p) ? FETCHES_MIN : MESSAGES_MIN;
-	uint64_t all = (uint64_t)bench_number(p, name);
-
-	if (n < least)
-		n = least;
-	return n < all ? n : all;
+	return bench_scaled(p, name, scale, fetches(p) ? FETCHES_MIN : MESSAGES_MIN);
 }
 
 /* Guesses: a round trip over packets, and a byte there and back. */
@@ -79,46 +72,34 @@ static double seconds(const json_t *p, double scale)
 
 /* ---- the processes ---- */
 
-static void run_child(struct ripc_bench *b, enum ripc_side side, const char *transport)
-{
-	ripc_bench_end *end = bench_ripc_tcp;
-
-	/* The parent tells them to end. */
-	signal(SIGINT, SIG_IGN);
-	if (strcmp(transport, "any"))
-		setenv("BUSBAR_TRANSPORTS", transport, 1);
-	if (!b->tcp)
-		end = (ripc_bench_end *)plugin_symbol("bench_ripc", "bench_ripc_end");
-	b->error[side] = end ? end(b, side) : -EOPNOTSUPP;
-	_exit(0);
-}
-
-struct process_pair {
-	pid_t pid[2]; /* by side; 0: has ended */
+struct end {
+	struct ripc_bench *b;
+	enum ripc_side side;
+	const char *transport;
+	struct process process;
 };
 
-static int start(struct process_pair *all, struct ripc_bench *b, enum ripc_side side,
-		 const char *transport)
+static void run_child(void *arg)
 {
-	pid_t pid = spawn_copy(SIGKILL);
+	struct end *e = arg;
+	ripc_bench_end *end = bench_ripc_tcp;
 
-	if (pid < 0)
-		return log_fail(-errno, "cannot start a process: %s", strerror(errno));
-	if (!pid)
-		run_child(b, side, transport);
-	all->pid[side] = pid;
-	return 0;
+	if (strcmp(e->transport, "any"))
+		setenv("BUSBAR_TRANSPORTS", e->transport, 1);
+	if (!e->b->tcp)
+		end = (ripc_bench_end *)plugin_symbol("bench_ripc", "bench_ripc_end");
+	e->b->error[e->side] = end ? end(e->b, e->side) : -EOPNOTSUPP;
 }
 
-static void reap(struct process_pair *all, struct ripc_bench *b)
+/* Does an end still run? */
+static bool reap(struct end ends[2], struct ripc_bench *b)
 {
 	for (int side = 0; side < 2; side++) {
-		int status;
+		struct process *p = &ends[side].process;
 
-		if (!all->pid[side] || !spawn_has_ended(all->pid[side], 0, &status))
+		if (!p->pid || !process_has_ended(p))
 			continue;
-		all->pid[side] = 0;
-		if (status) {
+		if (p->status) {
 			log_error("the process that %s died", side ? "answers" : "asks");
 			b->error[side] = -EIO;
 		}
@@ -126,46 +107,39 @@ static void reap(struct process_pair *all, struct ripc_bench *b)
 		if (side == RIPC_ASKS || b->error[side])
 			atomic_store(&b->stop, true);
 	}
-}
-
-static void kill_all(const struct process_pair *all)
-{
-	for (int side = 0; side < 2; side++)
-		if (all->pid[side])
-			kill(all->pid[side], SIGKILL);
+	return ends[0].process.pid || ends[1].process.pid;
 }
 
 /* Until both have ended. */
-static void look_after(struct process_pair *all, struct ripc_bench *b,
+static void look_after(struct end ends[2], struct ripc_bench *b,
 		       const struct bench_context *context)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	uint64_t stopped = 0;
 
-	while (reap(all, b), all->pid[0] || all->pid[1]) {
-		nanosleep(&pause, NULL);
-		if (context->stop && atomic_load(context->stop))
+	while (reap(ends, b)) {
+		process_pause();
+		if (atomic_load(context->stop))
 			atomic_store(&b->stop, true);
 		if (atomic_load(&b->stop) && !stopped)
-			stopped = ripc_bench_now();
-		if (stopped && ripc_bench_now() - stopped > PATIENCE_NS)
-			kill_all(all);
-		if (context->progress)
-			context->progress(context, (double)atomic_load(&b->done) /
-						   (double)(b->count + b->warmup));
+			stopped = clock_monotonic_ns_slow();
+		for (int side = 0; side < 2; side++)
+			if (stopped && clock_monotonic_ns_slow() - stopped > PATIENCE_NS)
+				process_kill(&ends[side].process);
+		context->progress(context, (double)atomic_load(&b->done) /
+					   (double)(b->count + b->warmup));
 	}
 }
 
-static int await_ready(struct process_pair *all, struct ripc_bench *b,
+static int await_ready(struct end ends[2], struct ripc_bench *b,
 		       const struct bench_context *context)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS / 5 };
+	const struct timespec pause = { .tv_nsec = READY_NS };
 
 	while (!atomic_load(&b->ready)) {
-		reap(all, b);
-		if (!all->pid[RIPC_ANSWERS])
-			return b->error[RIPC_ANSWERS] ? b->error[RIPC_ANSWERS] : -EIO;
-		if (context->stop && atomic_load(context->stop))
+		reap(ends, b);
+		if (!ends[RIPC_ANSWERS].process.pid)
+			return b->error[RIPC_ANSWERS] ?: -EIO;
+		if (atomic_load(context->stop))
 			return -EINTR;
 		nanosleep(&pause, NULL);
 	}
@@ -175,21 +149,18 @@ static int await_ready(struct process_pair *all, struct ripc_bench *b,
 static int run_pair(struct ripc_bench *b, const char *transport,
 		    const struct bench_context *context)
 {
-	struct process_pair all = { { 0, 0 } };
-	int ret = start(&all, b, RIPC_ANSWERS, transport);
+	struct end ends[2] = { { b, RIPC_ASKS, transport, { .pid = 0 } },
+			       { b, RIPC_ANSWERS, transport, { .pid = 0 } } };
+	struct end *asks = &ends[RIPC_ASKS], *answers = &ends[RIPC_ANSWERS];
+	int ret = process_copy(&answers->process, run_child, answers) ?:
+		  await_ready(ends, b, context) ?: process_copy(&asks->process, run_child, asks);
 
-	if (!ret)
-		ret = await_ready(&all, b, context);
-	if (!ret)
-		ret = start(&all, b, RIPC_ASKS, transport);
 	if (ret)
 		atomic_store(&b->stop, true);
-	look_after(&all, b, context);
-	if (!ret && context->stop && atomic_load(context->stop))
+	look_after(ends, b, context);
+	if (!ret && atomic_load(context->stop))
 		ret = -EINTR;
-	if (!ret)
-		ret = b->error[RIPC_ASKS] ? b->error[RIPC_ASKS] : b->error[RIPC_ANSWERS];
-	return ret;
+	return ret ?: b->error[RIPC_ASKS] ?: b->error[RIPC_ANSWERS];
 }
 
 /* ---- a case ---- */
@@ -199,13 +170,12 @@ static int make_file(const struct ripc_bench *b, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), ret = 0;
 	size_t left = b->size;
+	char bytes[65536];
 
 	if (fd < 0)
 		ret = -errno;
 	while (!ret && left) {
-		char bytes[65536];
-		size_t n = left < sizeof(bytes) ? left : sizeof(bytes);
-		ssize_t got = getrandom(bytes, n, 0);
+		ssize_t got = getrandom(bytes, MIN(left, sizeof(bytes)), 0);
 
 		if (got > 0)
 			got = write(fd, bytes, (size_t)got);
@@ -228,7 +198,6 @@ static int file(const struct ripc_bench *b, struct result_case *result)
 	const struct result_column columns[] = {
 		{ "sent", "ns", b->times }, { "received", "ns", b->times + b->count } };
 	double sum = 0;
-	int ret = result_case_rows(result, columns, 2, b->count, &latency, 1);
 
 	for (uint64_t i = 0; i < b->count; i++)
 		sum += (double)(b->times[b->count + i] - b->times[i]);
@@ -241,16 +210,17 @@ static int file(const struct ripc_bench *b, struct result_case *result)
 		  (double)b->size * 1e3 / sum },
 		{ b->tcp ? NULL : "registrations", "registrations of memory behind the warm-up", "",
 		  (double)(b->registrations + b->server_registrations - b->server_warm) },
-		{ b->pushed ? "returned" : NULL, "answers that came in return buffers", "", (double)b->returned },
+		{ b->pushed ? "returned" : NULL, "answers that came in return buffers", "",
+		  (double)b->returned },
 	};
 
-	return ret ? ret : result_case_figures(result, figures, ARRAY_SIZE(figures));
+	return result_case_rows(result, columns, 2, b->count, &latency, 1) ?:
+	       result_case_figures(result, figures, ARRAY_SIZE(figures));
 }
 
 static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)
 {
 	uint64_t count = scaled(p, "repetitions", scale);
-	const char *by = bench_text(p, "by");
 	struct ripc_bench *b;
 
 	*bytes = sizeof(*b) + 2 * count * sizeof(b->times[0]);
@@ -259,16 +229,14 @@ static struct ripc_bench *make(const json_t *p, double scale, size_t *bytes)
 	if (b == MAP_FAILED)
 		return NULL;
 	b->fetch = fetches(p);
-	b->tcp = !strcmp(by, "tcp");
-	b->pushed = !strcmp(by, "pushed");
-	b->is_long = b->pushed || !strcmp(by, "long");
-	b->datagram = !strcmp(by, "datagram");
+	b->tcp = bench_is(p, "by", "tcp");
+	b->pushed = bench_is(p, "by", "pushed");
+	b->is_long = b->pushed || bench_is(p, "by", "long");
+	b->datagram = bench_is(p, "by", "datagram");
 	b->size = (size_t)bench_number(p, "size");
 	b->count = count;
 	b->warmup = scaled(p, "warmup", scale);
-	b->poll_us = (unsigned)(bench_number(p, "poll") / 1000);
-	if (!b->poll_us)
-		b->poll_us = 1; /* 0 is the library's default */
+	b->poll_us = (unsigned)(bench_number(p, "poll") / 1000) ?: 1; /* 0: the library's default */
 	return b;
 }
 
@@ -290,10 +258,7 @@ static int run(const json_t *p, const struct bench_context *context)
 		ret = make_file(b, path);
 		nanosleep(&pause, NULL);
 	}
-	if (!ret)
-		ret = run_pair(b, bench_text(p, "transport"), context);
-	if (!ret)
-		ret = file(b, context->result);
+	ret = ret ?: run_pair(b, bench_text(p, "transport"), context) ?: file(b, context->result);
 	if (b->fetch && !b->tcp)
 		unlink(path);
 	munmap(b, bytes);

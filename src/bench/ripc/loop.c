@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop of who asks, over whatever. */
-#include <errno.h>
-#include <time.h>
-
 #include "bench/ripc/ripc.h"
 
-uint64_t ripc_bench_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "util/clock.h"
 
 int ripc_bench_loop(struct ripc_bench *b, ripc_bench_once *once, void *arg,
 		    void (*warm)(struct ripc_bench *b, void *arg))
@@ -22,9 +13,9 @@ int ripc_bench_loop(struct ripc_bench *b, ripc_bench_once *once, void *arg,
 
 		if (i == b->warmup && warm)
 			warm(b, arg);
-		begin = ripc_bench_now();
+		begin = clock_monotonic_ns_slow();
 		ret = once(b, arg, i);
-		end = ripc_bench_now();
+		end = clock_monotonic_ns_slow();
 		if (ret)
 			return ret;
 		if (!i)

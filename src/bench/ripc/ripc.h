@@ -51,8 +51,6 @@ ripc_bench_end bench_ripc_end;
 /* Plain sockets: tcp.c. */
 ripc_bench_end bench_ripc_tcp;
 
-uint64_t ripc_bench_now(void);
-
 /* One round trip or fetch of who asks. 0; -EINTR: `stop`. */
 typedef int ripc_bench_once(struct ripc_bench *b, void *arg, uint64_t number);
 /* All of them, with their times. `warm` is called behind the warm-up. */

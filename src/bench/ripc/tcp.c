@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/ripc/ripc.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define WAIT_MS 50
@@ -64,8 +65,8 @@ static int move(struct tcp *t, char *at, size_t bytes, bool receive)
 			return -EPIPE;
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		now = ripc_bench_now();
-		idle_ns = idle_ns ? idle_ns : now;
+		now = clock_monotonic_ns_slow();
+		idle_ns = idle_ns ?: now;
 		if (now - idle_ns >= t->b->poll_us * UINT64_C(1000)) {
 			int ret = wait_for(t, t->fd, receive ? POLLIN : POLLOUT);
 
@@ -76,16 +77,23 @@ static int move(struct tcp *t, char *at, size_t bytes, bool receive)
 	return 0;
 }
 
+static void no_delay(const struct tcp *t)
+{
+	const int one = 1;
+
+	setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 static int answer_all(struct tcp *t)
 {
 	size_t head = t->b->fetch ? HEAD_BYTES : 0;
+	size_t request = t->b->fetch ? sizeof(REQUEST) - 1 : t->b->size;
 	int ret = 0;
 
-	while (!ret) {
-		ret = move(t, t->buffer, t->b->fetch ? sizeof(REQUEST) - 1 : t->b->size, true);
-		if (!ret)
-			ret = move(t, t->buffer, head + t->b->size, false);
-	}
+	no_delay(t);
+	while (!ret)
+		ret = move(t, t->buffer, request, true) ?:
+		      move(t, t->buffer, head + t->b->size, false);
 	/* The other side ends when it has enough. */
 	return ret == -EPIPE || ret == -ECONNRESET || ret == -EINTR ? 0 : ret;
 }
@@ -96,7 +104,6 @@ static int answer(struct tcp *t)
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t bytes = sizeof(a);
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ret = 0;
-	const int one = 1;
 
 	if (listener < 0 || bind(listener, (struct sockaddr *)&a, bytes) || listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)&a, &bytes))
@@ -108,11 +115,7 @@ static int answer(struct tcp *t)
 	}
 	if (!ret) {
 		t->fd = accept(listener, NULL, NULL);
-		ret = t->fd < 0 ? -errno : 0;
-	}
-	if (!ret) {
-		setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		ret = answer_all(t);
+		ret = t->fd < 0 ? -errno : answer_all(t);
 	}
 	if (listener >= 0)
 		close(listener);
@@ -123,22 +126,19 @@ static int once(struct ripc_bench *b, void *arg, uint64_t number)
 {
 	struct tcp *t = arg;
 	char request[] = REQUEST;
-	int ret = 0;
 
-	(void)number;
 	if (t->fd < 0) { /* the first one connects, as with ripc */
 		struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = b->port,
 					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-		const int one = 1;
 
 		t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (t->fd < 0 || connect(t->fd, (struct sockaddr *)&a, sizeof(a)))
 			return -errno;
-		setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		no_delay(t);
 	}
-	ret = b->fetch ? move(t, request, sizeof(request) - 1, false) :
-			 move(t, t->buffer, b->size, false);
-	return ret ? ret : move(t, t->buffer, (b->fetch ? HEAD_BYTES : 0) + b->size, true);
+	return (b->fetch ? move(t, request, sizeof(request) - 1, false) :
+			   move(t, t->buffer, b->size, false)) ?:
+	       move(t, t->buffer, (b->fetch ? HEAD_BYTES : 0) + b->size, true);
 }
 
 int bench_ripc_tcp(struct ripc_bench *b, enum ripc_side side)

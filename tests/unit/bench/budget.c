@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "bench/node/budget.h"
-#include "bench/node/logged.h"
+#include "bench/node/rows.h"
 #include "util/clock.h"
 
 #define HZ 2000000000 /* two ticks a nanosecond */

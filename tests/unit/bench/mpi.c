@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "bench/mpi/launch.h"
-#include "bench/mpi/packets.h"
 
 static int times_of(const char *text, struct mpi_times *t)
 {
