@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/delivery/load.h"
+#include "bench/delivery/match.h"
 #include "util/log.h"
 #include "util/options.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `busbar bench floor`: the table of measurements, what is the same in all of them, and their results
- * as a table or as JSON. */
+/* `busbar bench floor`: the table of measurements, what is the same in all of them, and their
+ * results as a table or as JSON. */
 #define LOG_ROOM "bench"
 #include "bench/floor/floor_method.h"
 
@@ -207,8 +207,8 @@ static int take_hosts(const struct option_given *g)
 {
 	if (floor_hosts_parse(g->value, option_member(g)))
 		return OPTIONS_GO_ON;
-	return options_refuse(g, "expected two network namespaces with an IPv4 address of each, such as "
-			      "A=10.77.0.1,B=10.77.0.2");
+	return options_refuse(g, "expected two network namespaces with an IPv4 address of each, "
+			      "such as A=10.77.0.1,B=10.77.0.2");
 }
 
 static void print_names(void)

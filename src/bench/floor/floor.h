@@ -76,7 +76,7 @@ void floor_measure_run(const struct floor_measure *m,
 		       const struct floor_setting *setting, struct floor_result *r);
 
 /* Results in the order of floor_measures as an object of { "median", "best", "p50", "p99" } or
- * { "error" }; those that were not asked for have -ECANCELED and are left out. NULL without memory. */
+ * { "error" }; those that were not asked for have -ECANCELED and are left out. NULL: no memory. */
 json_t *floor_json(const struct floor_cpus *cpus, const struct floor_result *results);
 
 /* `busbar bench floor`. */

@@ -99,7 +99,8 @@ static int time_copies(const struct floor_measure *m, const struct floor_setting
 		memset(c.to, 1, bytes);
 		memset(c.from, 2, bytes);
 		for (unsigned i = 0; i < FLOOR_ROUNDS; i++) /* B/ns = GB/s */
-			rounds->value[i] = (double)bytes / time_op(op_memcpy, &c, setting->round_ns);
+			rounds->value[i] = (double)bytes /
+					   time_op(op_memcpy, &c, setting->round_ns);
 	}
 	free(c.to);
 	free(c.from);

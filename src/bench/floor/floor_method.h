@@ -9,7 +9,6 @@
 #include "bench/floor/floor.h"
 #include "util/clock.h"
 #include "util/container_of.h"
-#include "util/udp_offload.h"
 
 struct pair;
 
@@ -26,19 +25,20 @@ struct floor_method {
 	bool sleeps;                            /* both sides, until something comes */
 };
 
-/* floor_local.c; floor_pair.c; floor_sockets.c */
+/* floor_local.c; floor_pair.c; floor_trips.c */
 extern const struct floor_method floor_clock_gettime, floor_clock_ticks, floor_system_call,
 	floor_memcpy, floor_paced, floor_paced_busy;
 extern const struct floor_method floor_cacheline, floor_eventfd, floor_vm_writev, floor_vm_readv;
 /* Round trips; udp_packets: with what a packet of RoCE v2 needs: sockets that are not connected,
- * addresses with each packet, an acknowledgement as a second segment, and what a receiver is told. */
+ * addresses with each packet, an acknowledgement as a second segment, and what a receiver is
+ * told. */
 extern const struct floor_method floor_udp, floor_udp_packets, floor_tcp, floor_udp_sleeping,
 	floor_tcp_sleeping;
 /* One way, as fast as it goes. `size_bytes`: of a segment; of what one call sends. */
 extern const struct floor_method floor_udp_stream, floor_tcp_stream;
 
-/* ---- floor_pair.c: two processes that answer each other. The partner is forked and pinned, and ends
- * on request or when its parent dies. Every wait has a deadline. ---- */
+/* ---- floor_pair.c: two processes that answer each other. The partner is forked and pinned, and
+ * ends on request or when its parent dies. Every wait has a deadline. ---- */
 
 #define WAIT_MAX_NS NSEC_PER_SEC
 
@@ -78,17 +78,5 @@ void pair_stop(struct pair *p);
  * errno; -ETIMEDOUT: the machine gave the partner no time; -ENODEV: there is one CPU. */
 int pair_measure(struct pair *p, const struct floor_method *method,
 		 const struct floor_setting *setting, struct floor_rounds *rounds);
-
-/* ---- floor_sockets.c: two sockets that are connected to each other, one for each process of a pair.
- * A host may be a network namespace. ---- */
-
-/* All fill fd[]; 0 or a negative errno; fd[i] is -1, or has to be closed also after an error. A call
- * that sleeps in one gives up after a second. */
-int floor_sockets_udp(const struct floor_host hosts[2], int fd[2]);
-int floor_sockets_tcp(const struct floor_host hosts[2], int fd[2]);
-/* Not connected: source and destination stand with each packet; and what receivers are told of
- * each is asked for. They do not sleep. */
-int floor_sockets_packet(const struct floor_host hosts[2], int fd[2]);
-void floor_sockets_close(const int fd[2]);
 
 #endif

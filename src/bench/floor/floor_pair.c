@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "util/clock.h"
-#include "util/container_of.h"
 #include "util/hist.h"
 #include "util/spawn.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `busbar bench formats`: how fast each format of the registry writes and reads samples in memory, in
- * the processor time of one thread, and as a ratio to memcpy() of the same bytes in the same run.
+ * `busbar bench formats`: how fast each format of the registry writes and reads samples in memory,
+ * in the processor time of one thread, and as a ratio to memcpy() of the same bytes in the same run.
  * Files, nodes and paths are not measured.
  */
 #define LOG_ROOM "bench/formats"

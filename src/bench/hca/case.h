@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/types.h>
 
 #include "bench/kind/kind.h"
 #include "util/container_of.h"

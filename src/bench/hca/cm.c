@@ -14,7 +14,6 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/hca/end.h"

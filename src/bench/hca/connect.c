@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The adapter of an end: its context, port, GID, queues; making the queue pair; and connecting without
- * connection management (connect = plain). */
+/* The adapter of an end: its context, port, GID, queues; making the queue pair; and connecting
+ * without connection management (connect = plain). */
 #define LOG_ROOM "bench/hca"
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -216,7 +216,8 @@ static int change(struct hca_end *e, struct ibv_qp_attr *attr, int mask, const c
 {
 	int err = ibv_modify_qp(e->qp, attr, mask);
 
-	return err ? log_fail(-err, "cannot move the queue pair to %s: %s", state, strerror(err)) : 0;
+	return err ? log_fail(-err, "cannot move the queue pair to %s: %s", state, strerror(err)) :
+		     0;
 }
 
 static int to_init(struct hca_end *e)

@@ -36,6 +36,13 @@ struct hca_watched_cq {
 	uint64_t events;
 };
 
+/* A thread beside that of the end. */
+struct hca_thread {
+	pthread_t id;
+	bool runs;
+	atomic_bool stop;
+};
+
 /* What the ends tell each other before they begin; little-endian. */
 struct hca_hello {
 	uint32_t magic, qpn, psn, rkey;
@@ -92,12 +99,8 @@ struct hca_end {
 	/* Of the receive queue. */
 	uint64_t recv_posted, recv_taken;
 
-	pthread_t completions; /* serves the send queue; poll_send = event or mixed */
-	bool completions_run;
-	atomic_bool completions_stop;
-	pthread_t stamper;
-	bool stamper_runs;
-	atomic_bool stamper_stop;
+	struct hca_thread completions; /* serves the send queue; poll_send = event or mixed */
+	struct hca_thread stamper;
 	atomic_int failed;     /* negative errno of the completion thread */
 	uint32_t highest_seq;
 };
@@ -133,6 +136,19 @@ static inline void hca_end_pin(pthread_t thread, int cpu)
 	err = cpu < 0 ? 0 : pthread_setaffinity_np(thread, sizeof(set), &set);
 	if (err)
 		log_warn("cannot run on CPU %d: %s", cpu, strerror(err));
+}
+
+/* On this CPU; -1: on any that this thread may use. */
+static inline int hca_thread_start(struct hca_thread *t, void *(*run)(void *end),
+				   struct hca_end *e, int cpu)
+{
+	int err = pthread_create(&t->id, NULL, run, e);
+
+	if (err)
+		return log_fail(-err, "cannot start a thread: %s", strerror(err));
+	t->runs = true;
+	hca_end_pin(t->id, cpu);
+	return 0;
 }
 
 /* The row of a message, or -1: it belongs to the warm-up, or to nothing. */

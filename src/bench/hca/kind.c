@@ -20,23 +20,6 @@
  * thread which overwrites it did not run. */
 #define STALE_NS 1000
 
-static void add_figure(struct hca_outcome *o, const char *name, const char *label,
-		       const char *unit, double value)
-{
-	if (o->figure_count < HCA_OUTCOME_FIGURES)
-		o->figures[o->figure_count++] = (struct result_figure){
-			.name = name, .label = label, .unit = unit, .value = value,
-		};
-}
-
-static void add_latency(struct hca_outcome *o, const char *name, const char *label,
-			const char *from, const char *to)
-{
-	o->latencies[o->latency_count++] = (struct result_latency){
-		.name = name, .label = label, .from = from, .to = to,
-	};
-}
-
 static int64_t *add_column(struct hca_outcome *o, const char *name, const char *unit)
 {
 	int64_t *values = o->values + o->column_count * o->rows;
@@ -53,41 +36,6 @@ static void add_times(struct hca_outcome *o, const char *name, const uint64_t *t
 
 	for (size_t i = 0; i < o->rows; i++)
 		values[i] = times[i] ? (int64_t)times[i] : RESULT_ABSENT;
-}
-
-static void add_counters(const struct hca_case *c, struct hca_outcome *o)
-{
-	uint32_t burst = c->mode == HCA_THROUGHPUT ? 1 : c->burst;
-	int64_t *run = add_column(o, "run", ""), *id = add_column(o, "id", "");
-
-	for (size_t i = 0; i < o->rows; i++) {
-		run[i] = (int64_t)(i / burst);
-		id[i] = (int64_t)(i % burst);
-	}
-}
-
-/* What the messages carried: of stamp = send the times, else a check. */
-static void add_carried(const struct hca_case *c, const struct hca_shared *s,
-			struct hca_outcome *o)
-{
-	const uint64_t *subm = s->column[HCA_T_SUBM], *sent = s->column[HCA_T_SENT];
-	int64_t *values = c->stamp_send ? add_column(o, "t_send", "ns") : NULL;
-	size_t stale = 0, damaged = 0;
-
-	for (size_t i = 0; i < o->rows; i++) {
-		bool came = s->column[HCA_T_RECV][i];
-		bool old = sent[i] + STALE_NS < subm[i];
-
-		damaged += came && sent[i] != subm[i];
-		stale += came && old;
-		if (values)
-			values[i] = came && !old ? (int64_t)sent[i] : RESULT_ABSENT;
-	}
-	if (c->stamp_send)
-		add_figure(o, "stale", "times that nobody had overwritten", "", (double)stale);
-	/* A write may come before the one before it in the same buffer was looked at. */
-	else if (c->op == HCA_SEND || s->end[HCA_RECEIVER].buffers >= c->burst)
-		add_figure(o, "damaged", "messages with another content", "", (double)damaged);
 }
 
 /* Median over the bursts of messages per second, from the first post to the last receipt: what
@@ -175,107 +123,141 @@ static int check_losses(const struct hca_case *c, const struct hca_shared *s)
 			(unsigned long long)sent, (unsigned long long)came);
 }
 
-static void add_losses(const struct hca_case *c, const struct hca_shared *s,
-		       struct hca_outcome *o)
+/* The times of each mode. */
+static const struct {
+	enum hca_mode mode;
+	const char *name;
+	enum hca_column from;
+} times[] = {
+	{ HCA_ONEWAY, "t_subm", HCA_T_SUBM },      { HCA_ONEWAY, "t_recv", HCA_T_RECV },
+	{ HCA_ONEWAY, "t_comp", HCA_T_COMP },      { HCA_ROUNDTRIP, "t_subm", HCA_T_SUBM },
+	{ HCA_ROUNDTRIP, "t_recv", HCA_T_RECV },   { HCA_ROUNDTRIP, "t_back", HCA_T_BACK },
+	{ HCA_ROUNDTRIP, "t_comp", HCA_T_COMP },   { HCA_THROUGHPUT, "t_first", HCA_T_SUBM },
+	{ HCA_THROUGHPUT, "t_last", HCA_T_RECV },
+};
+
+/* What the messages carried: of stamp = send the times that were written in time, in a column. */
+struct carried {
+	size_t stale, damaged;
+};
+
+static struct carried add_columns(const struct hca_case *c, const struct hca_shared *s,
+				  struct hca_outcome *o)
 {
-	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
+	uint32_t burst = c->mode == HCA_THROUGHPUT ? 1 : c->burst;
+	int64_t *run = add_column(o, "run", ""), *id = add_column(o, "id", ""), *sent;
+	struct carried carried = { 0 };
 
-	add_figure(o, "sent", "messages sent", "", (double)tx->sent);
-	add_figure(o, "lost", "messages lost", "",
-		   (double)tx->sent - (double)arrived(c, s));
-	if (c->mode == HCA_THROUGHPUT)
-		return;
-	add_figure(o, "duplicates", "messages that came twice", "",
-		   (double)(rx->duplicates + tx->duplicates));
-	if (c->mode == HCA_ONEWAY)
-		add_figure(o, "reordered", "messages behind a later one", "",
-			   (double)rx->reordered);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (times[i].mode == c->mode)
+			add_times(o, times[i].name, s->column[times[i].from]);
+	sent = c->stamp_send ? add_column(o, "t_send", "ns") : NULL;
+	for (size_t i = 0; i < o->rows; i++) {
+		uint64_t subm = s->column[HCA_T_SUBM][i], at = s->column[HCA_T_SENT][i];
+		bool came = s->column[HCA_T_RECV][i], old = at + STALE_NS < subm;
 
-static void add_costs(const struct hca_case *c, const struct hca_shared *s,
-		      struct hca_outcome *o)
-{
-	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
-	const struct hca_report *here = c->remote && !tx->tid && !tx->wall_ns ? rx : tx;
-
-	add_figure(o, "cpu_send", "processor time of the sender", "%",
-		   tx->wall_ns ? 100.0 * (double)tx->cpu_ns / (double)tx->wall_ns : NAN);
-	add_figure(o, "cpu_recv", "processor time of the receiver", "%",
-		   rx->wall_ns ? 100.0 * (double)rx->cpu_ns / (double)rx->wall_ns : NAN);
-	/* What the tool itself takes, in a loop that does nothing else. */
-	add_figure(o, "own_send", "own cost of a time stamp, sender", "ns",
-		   (double)tx->own_ns);
-	add_figure(o, "own_recv", "own cost of a time stamp, receiver", "ns",
-		   (double)rx->own_ns);
-	add_figure(o, "events", "events that woke a thread", "",
-		   (double)(tx->events + rx->events));
-	add_figure(o, "depth", "requests that the send queue holds", "", here->depth);
-	add_figure(o, "buffers", "message buffers of each side", "", here->buffers);
-	add_figure(o, "locked", "memory is locked", "", here->locked);
-	add_figure(o, "huge", "memory lies in huge pages", "",
-		   s->huge && here->huge);
-}
-
-static void add_modes(const struct hca_case *c, const struct hca_shared *s,
-		      struct hca_outcome *o)
-{
-	double rate = rate_of(c, s);
-
-	switch (c->mode) {
-	case HCA_ONEWAY:
-		add_times(o, "t_subm", s->column[HCA_T_SUBM]);
-		add_times(o, "t_recv", s->column[HCA_T_RECV]);
-		add_times(o, "t_comp", s->column[HCA_T_COMP]);
-		add_carried(c, s, o);
-		add_latency(o, "t_lat", "one-way latency", "t_subm", "t_recv");
-		if (c->stamp_send)
-			add_latency(o, "t_lat_send", "latency from the adapter's reading",
-				    "t_send", "t_recv");
-		add_latency(o, "t_lat_comp", "until the completion", "t_subm", "t_comp");
-		break;
-	case HCA_ROUNDTRIP:
-		add_times(o, "t_subm", s->column[HCA_T_SUBM]);
-		add_times(o, "t_recv", s->column[HCA_T_RECV]);
-		add_times(o, "t_back", s->column[HCA_T_BACK]);
-		add_times(o, "t_comp", s->column[HCA_T_COMP]);
-		add_latency(o, "t_rtt", "round trip", "t_subm", "t_back");
-		if (!c->remote)
-			add_latency(o, "t_lat", "one-way latency, there", "t_subm", "t_recv");
-		break;
-	case HCA_THROUGHPUT:
-		add_times(o, "t_first", s->column[HCA_T_SUBM]);
-		add_times(o, "t_last", s->column[HCA_T_RECV]);
-		if (!c->remote)
-			add_latency(o, "t_burst", "time of a burst", "t_first", "t_last");
-		break;
+		run[i] = (int64_t)(i / burst);
+		id[i] = (int64_t)(i % burst);
+		carried.damaged += came && at != subm;
+		carried.stale += came && old;
+		if (sent)
+			sent[i] = came && !old ? (int64_t)at : RESULT_ABSENT;
 	}
-	if (!isnan(rate)) {
-		add_figure(o, "rate", rate_label(c), "1/s", rate);
-		add_figure(o, "bandwidth", "payload", "MB/s", rate * c->size / 1e6);
-	}
+	return carried;
 }
 
-static void add_half(const struct hca_shared *s, struct hca_outcome *o)
+static void add_latencies(const struct hca_case *c, struct hca_outcome *o)
+{
+	const struct {
+		bool is_there;
+		struct result_latency latency;
+	} all[] = {
+		{ c->mode == HCA_ROUNDTRIP, { "t_rtt", "round trip", "t_subm", "t_back" } },
+		{ c->mode == HCA_ROUNDTRIP && !c->remote,
+		  { "t_lat", "one-way latency, there", "t_subm", "t_recv" } },
+		{ c->mode == HCA_ONEWAY, { "t_lat", "one-way latency", "t_subm", "t_recv" } },
+		{ c->stamp_send,
+		  { "t_lat_send", "latency from the adapter's reading", "t_send", "t_recv" } },
+		{ c->mode == HCA_ONEWAY,
+		  { "t_lat_comp", "until the completion", "t_subm", "t_comp" } },
+		{ c->mode == HCA_THROUGHPUT && !c->remote,
+		  { "t_burst", "time of a burst", "t_first", "t_last" } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].is_there)
+			o->latencies[o->latency_count++] = all[i].latency;
+}
+
+/* Half of the median round trip; NAN: there is none. */
+static double half_of_trip(const struct hca_case *c, const struct hca_shared *s)
 {
 	const uint64_t *subm = s->column[HCA_T_SUBM], *back = s->column[HCA_T_BACK];
-	int64_t *trips = calloc(o->rows, sizeof(*trips));
+	int64_t *trips = c->mode == HCA_ROUNDTRIP ? calloc(s->rows, sizeof(*trips)) : NULL;
 	struct statistics st;
 	size_t n = 0;
 
-	for (size_t i = 0; trips && i < o->rows; i++)
+	for (size_t i = 0; trips && i < s->rows; i++)
 		if (subm[i] && back[i])
 			trips[n++] = (int64_t)(back[i] - subm[i]);
-	if (n) {
+	if (n)
 		statistics_of(trips, n, 0, &st);
-		add_figure(o, "half_rtt", "half of the median round trip", "ns",
-			   (double)st.percentile[2] / 2);
-	}
 	free(trips);
+	return n ? (double)st.percentile[2] / 2 : NAN;
+}
+
+static double percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : NAN;
+}
+
+static void add_figures(const struct hca_case *c, const struct hca_shared *s,
+			const struct carried *carried, struct hca_outcome *o)
+{
+	const struct hca_report *tx = &s->end[HCA_SENDER], *rx = &s->end[HCA_RECEIVER];
+	const struct hca_report *here = c->remote && !tx->tid && !tx->wall_ns ? rx : tx;
+	const double rate = rate_of(c, s), half = half_of_trip(c, s);
+	const bool oneway = c->mode == HCA_ONEWAY, single = c->mode != HCA_THROUGHPUT;
+	/* A write may come before the one before it in the same buffer was looked at. */
+	const bool looked = c->op == HCA_SEND || rx->buffers >= c->burst;
+	const struct result_figure figures[] = {
+		{ c->stamp_send ? "stale" : NULL, "times that nobody had overwritten", "",
+		  (double)carried->stale },
+		{ oneway && !c->stamp_send && looked ? "damaged" : NULL,
+		  "messages with another content", "", (double)carried->damaged },
+		{ isnan(rate) ? NULL : "rate", rate_label(c), "1/s", rate },
+		{ isnan(rate) ? NULL : "bandwidth", "payload", "MB/s", rate * c->size / 1e6 },
+		{ isnan(half) ? NULL : "half_rtt", "half of the median round trip", "ns", half },
+		{ "sent", "messages sent", "", (double)tx->sent },
+		{ "lost", "messages lost", "", (double)tx->sent - (double)arrived(c, s) },
+		{ single ? "duplicates" : NULL, "messages that came twice", "",
+		  (double)(rx->duplicates + tx->duplicates) },
+		{ oneway ? "reordered" : NULL, "messages behind a later one", "",
+		  (double)rx->reordered },
+		{ "cpu_send", "processor time of the sender", "%",
+		  percent(tx->cpu_ns, tx->wall_ns) },
+		{ "cpu_recv", "processor time of the receiver", "%",
+		  percent(rx->cpu_ns, rx->wall_ns) },
+		/* What the tool itself takes, in a loop that does nothing else. */
+		{ "own_send", "own cost of a time stamp, sender", "ns", (double)tx->own_ns },
+		{ "own_recv", "own cost of a time stamp, receiver", "ns", (double)rx->own_ns },
+		{ "events", "events that woke a thread", "", (double)(tx->events + rx->events) },
+		{ "depth", "requests that the send queue holds", "", here->depth },
+		{ "buffers", "message buffers of each side", "", here->buffers },
+		{ "locked", "memory is locked", "", here->locked },
+		{ "huge", "memory lies in huge pages", "", s->huge && here->huge },
+	};
+
+	_Static_assert(ARRAY_SIZE(figures) <= HCA_OUTCOME_FIGURES, "room in the outcome");
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		if (figures[i].name)
+			o->figures[o->figure_count++] = figures[i];
 }
 
 int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 		     struct hca_outcome *o)
 {
+	struct carried carried;
 	int ret = check_losses(c, s);
 
 	if (ret)
@@ -284,12 +266,9 @@ int hca_outcome_make(const struct hca_case *c, const struct hca_shared *s,
 	o->values = calloc(HCA_OUTCOME_COLUMNS * s->rows, sizeof(*o->values));
 	if (!o->values)
 		return log_fail(-ENOMEM, "no memory for the times of %zu messages", s->rows);
-	add_counters(c, o);
-	add_modes(c, s, o);
-	if (c->mode == HCA_ROUNDTRIP)
-		add_half(s, o);
-	add_losses(c, s, o);
-	add_costs(c, s, o);
+	carried = add_columns(c, s, o);
+	add_latencies(c, o);
+	add_figures(c, s, &carried, o);
 	return 0;
 }
 

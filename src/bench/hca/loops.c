@@ -86,9 +86,9 @@ int hca_loop_pause(struct hca_end *e, uint64_t until_ns)
 	while ((now_ns = hca_end_now(e)) < until_ns && ret >= 0) {
 		bool open = e->posted - e->unsignaled_run > atomic_load(&e->completed);
 
-		if (until_ns - now_ns > SLEEP_MIN_NS && (e->completions_run || !open))
+		if (until_ns - now_ns > SLEEP_MIN_NS && (e->completions.runs || !open))
 			ret = sleep_until(e, until_ns);
-		else if (e->completions_run)
+		else if (e->completions.runs)
 			let_others_run(until_ns - now_ns);
 		else if (open)
 			ret = hca_queue_harvest(e);
@@ -163,31 +163,24 @@ static void *overwrite(void *arg)
 {
 	struct hca_end *e = arg;
 
-	while (!atomic_load_explicit(&e->stamper_stop, memory_order_relaxed))
+	while (!atomic_load_explicit(&e->stamper.stop, memory_order_relaxed))
 		hca_stamp(e);
 	return NULL;
 }
 
 int hca_stamper_start(struct hca_end *e)
 {
-	int err;
-
 	/* Without a CPU for it the receiver does it between two polls. */
 	if (!e->c->stamp_send || e->side != HCA_SENDER || e->c->cpu[2] < 0)
 		return 0;
-	err = pthread_create(&e->stamper, NULL, overwrite, e);
-	if (err)
-		return log_fail(-err, "cannot start a thread: %s", strerror(err));
-	e->stamper_runs = true;
-	hca_end_pin(e->stamper, e->c->cpu[2]);
-	return 0;
+	return hca_thread_start(&e->stamper, overwrite, e, e->c->cpu[2]);
 }
 
 void hca_stamper_stop(struct hca_end *e)
 {
-	if (!e->stamper_runs)
+	if (!e->stamper.runs)
 		return;
-	atomic_store(&e->stamper_stop, true);
-	pthread_join(e->stamper, NULL);
-	e->stamper_runs = false;
+	atomic_store(&e->stamper.stop, true);
+	pthread_join(e->stamper.id, NULL);
+	e->stamper.runs = false;
 }

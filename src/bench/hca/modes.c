@@ -47,7 +47,7 @@ static int send_burst(struct hca_end *e, unsigned number, uint64_t first, uint32
 		if (ret < 0)
 			return ret;
 		next_ns = t_ns + e->c->pause_ns;
-		if (!e->completions_run && e->unsignaled_run == 0)
+		if (!e->completions.runs && e->unsignaled_run == 0)
 			ret = hca_queue_harvest(e);
 		if (ret < 0)
 			return ret;
@@ -288,7 +288,7 @@ static int ask_burst(struct hca_end *e, unsigned number, uint64_t first, uint32_
 		/* A late reply to an earlier message may have taken a receive too. */
 		if (ret >= 0)
 			ret = hca_queue_fill(e, HCA_REFILL);
-		if (ret >= 0 && !e->completions_run && e->unsignaled_run == 0)
+		if (ret >= 0 && !e->completions.runs && e->unsignaled_run == 0)
 			ret = hca_queue_harvest(e);
 		if (ret >= 0 && e->c->pause_ns && counts)
 			ret = hca_loop_pause(e, t_ns + e->c->pause_ns);
@@ -319,7 +319,8 @@ static int learn_peer(struct hca_end *e, struct ibv_wc *wc)
 	return 0;
 }
 
-static int answer(struct hca_end *e, struct ibv_wc *wc, uint64_t first, uint32_t count, uint64_t t_ns)
+static int answer(struct hca_end *e, struct ibv_wc *wc, uint64_t first, uint32_t count,
+		  uint64_t t_ns)
 {
 	uint32_t seq = hca_queue_seq(wc, e->recv_taken - 1);
 	int64_t row = hca_end_row(e, seq);
@@ -332,7 +333,7 @@ static int answer(struct hca_end *e, struct ibv_wc *wc, uint64_t first, uint32_t
 		e->report->received++;
 	}
 	ret = ret ?: hca_queue_fill(e, 1);
-	if (!ret && !e->completions_run && e->unsignaled_run == 0)
+	if (!ret && !e->completions.runs && e->unsignaled_run == 0)
 		ret = hca_queue_harvest(e);
 	return ret < 0 ? ret : seq >= first;
 }

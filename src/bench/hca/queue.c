@@ -187,7 +187,7 @@ static int wait_completion(struct hca_end *e, unsigned *tries)
 		return failed;
 	if (++*tries % 1024 == 0 && hca_end_stopped(e))
 		return -EINTR;
-	if (!e->completions_run)
+	if (!e->completions.runs)
 		return hca_queue_harvest(e);
 	spin_sleep();
 	return 0;
@@ -221,7 +221,7 @@ static void *serve(void *arg)
 	struct hca_end *e = arg;
 	int ret = 0;
 
-	while (!atomic_load(&e->completions_stop) && ret >= 0) {
+	while (!atomic_load(&e->completions.stop) && ret >= 0) {
 		ret = hca_queue_harvest(e);
 		if (ret == 0) {
 			ret = hca_queue_wait(e, &e->send);
@@ -237,30 +237,22 @@ static void *serve(void *arg)
 
 int hca_queue_serve(struct hca_end *e)
 {
-	int err;
-
 	if (e->send.polling == HCA_BUSY)
 		return 0;
-	err = pthread_create(&e->completions, NULL, serve, e);
-	if (err)
-		return log_fail(-err, "cannot start a thread: %s", strerror(err));
-	e->completions_run = true;
-	/* Else it shares the CPU of this thread, which lets it run in pauses. */
-	if (e->c->cpu[2] >= 0 && !e->c->stamp_send)
-		hca_end_pin(e->completions, e->c->cpu[2]);
-	return 0;
+	/* Without a CPU it shares that of this thread, which lets it run in pauses. */
+	return hca_thread_start(&e->completions, serve, e, e->c->stamp_send ? -1 : e->c->cpu[2]);
 }
 
 void hca_queue_serve_end(struct hca_end *e)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 
-	if (!e->completions_run)
+	if (!e->completions.runs)
 		return;
-	atomic_store(&e->completions_stop, true);
+	atomic_store(&e->completions.stop, true);
 	/* Again and again: it may be about to wait. */
-	while (pthread_kill(e->completions, SIGUSR1) == 0 &&
-	       pthread_tryjoin_np(e->completions, NULL) == EBUSY)
+	while (pthread_kill(e->completions.id, SIGUSR1) == 0 &&
+	       pthread_tryjoin_np(e->completions.id, NULL) == EBUSY)
 		nanosleep(&pause, NULL);
-	e->completions_run = false;
+	e->completions.runs = false;
 }

@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ struct bench_context {
 	struct result_case *result;
 	double scale;                /* of sample counts: 1 is the source's, CI less */
 	const atomic_bool *stop;     /* Ctrl-C: leave soon, return -EINTR; never NULL */
-	/* Share of the case that is done, 0 to 1; may be called often, from one thread; never NULL. */
+	/* Share of the case that is done, 0 to 1; may be called often, from one thread. */
 	void (*progress)(const struct bench_context *context, double share);
 };
 

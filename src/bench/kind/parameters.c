@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "util/container_of.h"
-#include "util/log.h"
 #include "util/nearest.h"
 #include "util/num.h"
 
@@ -154,49 +153,31 @@ static int wrong_type(const struct bench_parameter *p, const json_t *given, char
 	return -EINVAL;
 }
 
-static int integer_value(const struct bench_parameter *p, const json_t *given,
-			 json_t **out, char *why)
-{
-	const char *text = json_string_value(given);
-	int64_t value = json_integer_value(given);
-	char shown[30];
-
-	if (text && p->type == 'd') {
-		if (!duration_parse(text, &value))
-			return wrong_type(p, given, why);
-	} else if (text) {
-		const char *end = text + strlen(text);
-
-		if (num_parse_i64(text, end, &value) != end)
-			return wrong_type(p, given, why);
-	} else if (!json_is_integer(given)) {
-		return wrong_type(p, given, why);
-	}
-	if (p->type == 'd' && value < 0)
-		return wrong_type(p, given, why);
-	snprintf(shown, sizeof(shown), "%lld%s", (long long)value,
-		 p->type == 'd' ? " ns" : "");
-	if (check_number(p, (double)value, shown, why))
-		return -EINVAL;
-	*out = json_integer(value);
-	return *out ? 0 : -ENOMEM;
-}
-
-static int real_value(const struct bench_parameter *p, const json_t *given, json_t **out,
-		      char *why)
+static int number_value(const struct bench_parameter *p, const json_t *given, json_t **out,
+			char *why)
 {
 	const char *text = json_string_value(given), *end = text ? text + strlen(text) : NULL;
-	double value = json_number_value(given);
+	bool duration = p->type == 'd', whole = duration || p->type == 'i', usable;
+	int64_t value = json_integer_value(given);
+	double real = json_number_value(given);
 	char shown[40];
 
-	if (text ? num_parse_double(text, end, &value) != end : !json_is_number(given))
+	if (!text)
+		usable = whole ? json_is_integer(given) : json_is_number(given);
+	else if (duration)
+		usable = duration_parse(text, &value);
+	else
+		usable = (whole ? num_parse_i64(text, end, &value) :
+				  num_parse_double(text, end, &real)) == end;
+	if (!usable || (duration && value < 0) || (!whole && !isfinite(real)))
 		return wrong_type(p, given, why);
-	if (!isfinite(value))
-		return wrong_type(p, given, why);
-	snprintf(shown, sizeof(shown), "%g", value);
-	if (check_number(p, value, shown, why))
+	if (whole)
+		snprintf(shown, sizeof(shown), "%lld%s", (long long)value, duration ? " ns" : "");
+	else
+		snprintf(shown, sizeof(shown), "%g", real);
+	if (check_number(p, whole ? (double)value : real, shown, why))
 		return -EINVAL;
-	*out = json_real(value);
+	*out = whole ? json_integer(value) : json_real(real);
 	return *out ? 0 : -ENOMEM;
 }
 
@@ -240,15 +221,9 @@ int parameter_value(const struct bench_parameter *p, const json_t *given, json_t
 		    char *why)
 {
 	switch (p->type) {
-	case 'i':
-	case 'd':
-		return integer_value(p, given, out, why);
-	case 'f':
-		return real_value(p, given, out, why);
-	case 'b':
-		return boolean_value(p, given, out, why);
-	default:
-		return text_value(p, given, out, why);
+	case 'b': return boolean_value(p, given, out, why);
+	case 's': return text_value(p, given, out, why);
+	default: return number_value(p, given, out, why);
 	}
 }
 

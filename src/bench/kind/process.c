@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See process.h. */
+/* See process.h; and what the commands have in common: Ctrl-C, and their command line. */
 #define LOG_ROOM "bench/program"
 #include "bench/kind/process.h"
 
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/kind/command.h"
 #include "util/beside.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -260,4 +261,38 @@ int process_free_ports(unsigned *ports, size_t count)
 		if (fd[open] >= 0)
 			close(fd[open]);
 	return ret;
+}
+
+/* ---- commands ---- */
+
+static atomic_bool asked;
+
+static void on_signal(int number)
+{
+	atomic_store(&asked, true);
+}
+
+const atomic_bool *bench_catch_signals(void)
+{
+	/* Without SA_RESTART: what waits in a system call comes out of it. */
+	struct sigaction action = { .sa_handler = on_signal,
+				    .sa_flags = (int)SA_RESETHAND };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	return &asked;
+}
+
+char **bench_command(int argc, char **argv)
+{
+	char **all = calloc((size_t)argc + 3, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all[0] = (char *)"busbar";
+	all[1] = (char *)"bench";
+	memcpy(all + 2, argv, (size_t)argc * sizeof(*argv));
+	return all;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads what the programs of examples/mpi write: a table of results, and a file of times. Files
- * are named in errors: -EBADMSG when they are not what they have to be. And counts the packets of RDMA
- * in captures of `busbar exec --capture` by what they do.
+ * are named in errors: -EBADMSG when they are not what they have to be. And counts the packets of
+ * RDMA in captures of `busbar exec --capture` by what they do.
  */
 #ifndef BENCH_MPI_OUTPUT_H
 #define BENCH_MPI_OUTPUT_H

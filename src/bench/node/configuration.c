@@ -144,54 +144,39 @@ static void add_logger(const struct bench_node_settings *s, json_t *nodes, json_
 	json_array_insert_new(json_object_get(path, "out"), 0, json_string("logger"));
 }
 
-/* Both ends in one gateway: the threads are pinned by their nodes. */
-static void add_both(const struct bench_node_settings *s, json_t *nodes, json_t *paths)
-{
-	const char *out = s->medium->both_ends ? "peer" : "source";
-	const char *in = s->medium->both_ends ? "peer" : "target";
-
-	json_object_set_new(nodes, "sent", recording(s, "sent.bin"));
-	json_object_set_new(nodes, "received", recording(s, "received.bin"));
-	json_object_set_new(nodes, out, medium_end(s, BENCH_NODE_SOURCE));
-	if (!s->medium->both_ends)
-		json_object_set_new(nodes, in, medium_end(s, BENCH_NODE_TARGET));
-	/* The last one to start, because its steps begin then. */
-	json_object_set_new(nodes, "generator", generator(s));
-	pin(json_object_get(nodes, "generator"), s->cpus[BENCH_NODE_SOURCE]);
-	/* Who marks the end of the way runs in the generator's thread, if nobody pins it. */
-	if (!s->medium->logs)
-		pin(json_object_get(nodes, in), s->cpus[BENCH_NODE_TARGET]);
-	json_array_append_new(paths, json_pack("{ss s[ss]}", "in", "generator",
-					       "out", out, "sent"));
-	if (s->medium->logs)
-		add_logger(s, nodes, json_array_get(paths, 0));
-	json_array_append_new(paths, json_pack("{ss ss}", "in", in, "out",
-					       "received"));
-}
-
 json_t *bench_node_configuration(const struct bench_node_settings *s,
 				 enum bench_node_end end)
 {
+	const struct bench_node_medium *m = s->medium;
+	const char *out = m->both_ends ? "peer" : "source", *in = m->both_ends ? "peer" : "target";
 	json_t *nodes = json_object(), *paths = json_array();
-	bool source = end == BENCH_NODE_SOURCE;
+	bool source = end == BENCH_NODE_SOURCE, one = s->processes == 1;
+	bool sends = source || one, receives = !source || one;
 
-	if (s->processes == 1) {
-		add_both(s, nodes, paths);
-	} else if (source) {
+	if (sends)
 		json_object_set_new(nodes, "sent", recording(s, "sent.bin"));
-		json_object_set_new(nodes, "source", medium_end(s, end));
-		json_object_set_new(nodes, "generator", generator(s));
-		json_array_append_new(paths, json_pack("{ss s[ss]}", "in",
-						       "generator", "out",
-						       "source", "sent"));
-	} else {
+	if (receives)
 		json_object_set_new(nodes, "received", recording(s, "received.bin"));
-		json_object_set_new(nodes, "target", medium_end(s, end));
-		json_array_append_new(paths, json_pack("{ss ss}", "in", "target",
-						       "out", "received"));
+	if (sends)
+		json_object_set_new(nodes, out, medium_end(s, BENCH_NODE_SOURCE));
+	if (receives && !m->both_ends)
+		json_object_set_new(nodes, in, medium_end(s, BENCH_NODE_TARGET));
+	if (sends) {
+		/* The last one to start, because its steps begin then. */
+		json_object_set_new(nodes, "generator", generator(s));
+		json_array_append_new(paths, json_pack("{ss s[ss]}", "in", "generator", "out", out,
+						       "sent"));
 	}
-	if (s->processes == 2 && !strcmp(s->recording, "stream"))
-		pin(json_object_get(nodes, source ? "generator" : "target"), s->cpus[end]);
+	if (one && m->logs)
+		add_logger(s, nodes, json_array_get(paths, 0));
+	if (receives)
+		json_array_append_new(paths, json_pack("{ss ss}", "in", in, "out", "received"));
+	/* The threads of one gateway are pinned by their nodes. The mark behind a file runs in the
+	 * generator's thread, as its node is not pinned. */
+	if (one || (source && !strcmp(s->recording, "stream")))
+		pin(json_object_get(nodes, "generator"), s->cpus[BENCH_NODE_SOURCE]);
+	if (one ? !m->logs : !source && !strcmp(s->recording, "stream"))
+		pin(json_object_get(nodes, in), s->cpus[BENCH_NODE_TARGET]);
 	return json_pack("{sb si si so so}", "idle_stop",
 			 source && s->processes == 2, "priority", s->priority,
 			 "nice", source ? s->nice : 0, "nodes", nodes, "paths", paths);

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/kind/kind.h"
 #include "bench/node/namespaces.h"
 #include "util/beside.h"
 #include "util/clock.h"
@@ -84,14 +84,14 @@ int bench_node_gateway_start(struct bench_node_gateway *g, json_t *configuration
 	return ret;
 }
 
-static char *read_text(const struct bench_node_gateway *g, const char *suffix)
+char *bench_node_gateway_log(const struct bench_node_gateway *g)
 {
 	char path[PATH_MAX], *text = NULL;
 	struct stat st;
 	ssize_t n = 0;
 	int fd;
 
-	file_name(g, suffix, path);
+	file_name(g, "log", path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
@@ -105,14 +105,9 @@ static char *read_text(const struct bench_node_gateway *g, const char *suffix)
 	return text;
 }
 
-char *bench_node_gateway_log(const struct bench_node_gateway *g)
-{
-	return read_text(g, "log");
-}
-
 static void show_log(const struct bench_node_gateway *g)
 {
-	char *text = read_text(g, "log");
+	char *text = bench_node_gateway_log(g);
 	size_t len = text ? strlen(text) : 0;
 	const char *from = text;
 
@@ -132,7 +127,7 @@ int bench_node_gateway_await(struct bench_node_gateway *g, const char *text,
 
 	for (;;) {
 		bool ended = process_has_ended(&g->process);
-		char *log = read_text(g, "log");
+		char *log = bench_node_gateway_log(g);
 		bool found = log && strstr(log, text);
 
 		free(log);
@@ -203,13 +198,13 @@ uint64_t bench_node_gateway_cpu_ns(const struct bench_node_gateway *g)
 
 json_t *bench_node_gateway_summary(const struct bench_node_gateway *g)
 {
-	json_error_t err;
-	char *text = read_text(g, "json");
-	json_t *o = text ? json_loads(text, 0, &err) : NULL;
+	char path[PATH_MAX];
+	json_t *o;
 
+	file_name(g, "json", path);
+	o = json_load_file(path, 0, NULL);
 	if (!o)
 		log_error("the gateway of the %s has left no summary", g->name);
-	free(text);
 	return o;
 }
 
@@ -233,75 +228,45 @@ static int open_socket(const struct bench_node_gateway *g)
 	return -ECONNREFUSED;
 }
 
-/* One line, malloc()ed without its end; NULL: it did not come in time. */
-static char *read_line(int fd, double seconds)
+/* The answer to a request; NULL: it did not come in time. Closes the socket. */
+static json_t *answer_of(int fd, const char *method, const char *path, double seconds)
 {
-	uint64_t until = clock_monotonic_ns_slow() + (uint64_t)(seconds * 1e9);
-	size_t used = 0, size = 0;
-	char *line = NULL;
+	const struct timeval limit = { .tv_sec = (time_t)seconds };
+	char request[256];
+	int n = snprintf(request, sizeof(request), "{\"method\": \"%s\", \"path\": \"%s\"}\n",
+			 method, path);
+	bool sent = n < (int)sizeof(request) && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n;
+	FILE *f = fdopen(fd, "r");
+	json_t *answer;
 
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		uint64_t now = clock_monotonic_ns_slow();
-		ssize_t n;
-
-		if (used + 1 >= size) {
-			char *more = realloc(line, size + 65536);
-
-			if (!more)
-				break;
-			line = more;
-			size += 65536;
-		}
-		if (now >= until || poll(&p, 1, (int)((until - now) / 1000000) + 1) < 0)
-			break;
-		n = p.revents ? read(fd, line + used, size - used - 1) : 0;
-		if (n <= 0 && p.revents)
-			break;
-		used += (size_t)n;
-		line[used] = '\0';
-		if (used && line[used - 1] == '\n')
-			return line;
+	if (!f) {
+		close(fd);
+		return NULL;
 	}
-	free(line);
-	return NULL;
-}
-
-static json_t *body_of(const struct bench_node_gateway *g, const char *path,
-		       const char *line)
-{
-	json_error_t err;
-	json_t *answer = line ? json_loads(line, 0, &err) : NULL, *body;
-	json_int_t status = json_integer_value(json_object_get(answer, "status"));
-
-	body = json_incref(json_object_get(answer, "body"));
-	json_decref(answer);
-	if (status == 200 && body)
-		return body;
-	log_error("the gateway of the %s %s %s%s%s", g->name,
-		  line ? "refuses" : "does not answer", path,
-		  body ? ": " : "",
-		  body ? json_string_value(json_object_get(body, "error")) : "");
-	json_decref(body);
-	return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	answer = sent ? json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	fclose(f);
+	return answer;
 }
 
 json_t *bench_node_gateway_ask(const struct bench_node_gateway *g, const char *method,
 			       const char *path, double seconds)
 {
-	char request[256], *line = NULL;
-	json_t *body;
-	int fd = open_socket(g), n;
+	int fd = open_socket(g);
+	json_t *answer, *body;
 
 	if (fd < 0)
 		return NULL;
-	n = snprintf(request, sizeof(request), "{\"method\": \"%s\", \"path\": \"%s\"}\n",
-		     method, path);
-	if (n < (int)sizeof(request) && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n)
-		line = read_line(fd, seconds);
-	close(fd);
-	body = body_of(g, path, line);
-	free(line);
+	answer = answer_of(fd, method, path, seconds);
+	body = json_incref(json_object_get(answer, "body"));
+	if (!body || bench_number(answer, "status") != 200) {
+		log_error("the gateway of the %s %s %s%s%s", g->name,
+			  answer ? "refuses" : "does not answer", path, body ? ": " : "",
+			  body ? bench_text(body, "error") : "");
+		json_decref(body);
+		body = NULL;
+	}
+	json_decref(answer);
 	return body;
 }
 

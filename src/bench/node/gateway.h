@@ -25,8 +25,8 @@ struct bench_node_gateway {
 	struct process process;
 };
 
-/* Starts it; takes over the configuration, NULL: there was no memory for one. 0 or a negative errno,
- * logged. */
+/* Starts it; takes over the configuration, NULL: there was no memory for one. 0 or a negative
+ * errno, logged. */
 int bench_node_gateway_start(struct bench_node_gateway *g, json_t *configuration);
 
 /* Waits until its log says `text`. 0; -EINTR: `stop` is set; -ETIMEDOUT; -EIO: it has ended;

@@ -161,31 +161,31 @@ json_t *bench_node_keys(const struct bench_node_settings *s, const char *type, c
 
 /* ---- by name ---- */
 
-const struct bench_node_medium *bench_node_medium_find(const char *name)
+static const struct bench_node_medium *in_table(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(media); i++)
 		if (!strcmp(media[i].name, name))
 			return &media[i];
-	return plugin_is_there(node_plugins, name) ? &any : NULL;
+	return NULL;
+}
+
+const struct bench_node_medium *bench_node_medium_find(const char *name)
+{
+	return in_table(name) ?: (plugin_is_there(node_plugins, name) ? &any : NULL);
 }
 
 void bench_node_medium_list(char *text, size_t size)
 {
-	size_t used = 0;
+	FILE *f = fmemopen(text, size - 1, "w");
 
-	text[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(media) && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 i ? " " : "", media[i].name);
-	for (const struct plugin *p = node_plugins; p->name && used < size; p++) {
-		bool known = false;
-
-		for (size_t i = 0; i < ARRAY_SIZE(media); i++)
-			known |= !strcmp(media[i].name, p->name);
-		if (!known)
-			used += (size_t)snprintf(text + used, size - used, " %s",
-						 p->name);
-	}
+	text[size - 1] = '\0';
+	for (size_t i = 0; f && i < ARRAY_SIZE(media); i++)
+		fprintf(f, "%s%s", i ? " " : "", media[i].name);
+	for (const struct plugin *p = node_plugins; f && p->name; p++)
+		if (!in_table(p->name))
+			fprintf(f, " %s", p->name);
+	if (f)
+		fclose(f);
 }
 
 int bench_node_medium_is_there(const struct bench_node_settings *s)

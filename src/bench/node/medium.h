@@ -4,7 +4,6 @@
 #define BENCH_NODE_MEDIUM_H
 
 #include <limits.h>
-#include <stdio.h>
 
 #include "bench/node/settings.h"
 

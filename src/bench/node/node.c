@@ -197,7 +197,8 @@ static int end_gateways(struct run *r)
 
 static int read_summary(struct run *r)
 {
-	const char *node = r->s.medium->logs ? "logger" : r->s.medium->both_ends ? "peer" : "source";
+	const struct bench_node_medium *m = r->s.medium;
+	const char *node = m->logs ? "logger" : m->both_ends ? "peer" : "source";
 	json_t *o = bench_node_gateway_summary(&r->gateway[BENCH_NODE_SOURCE]);
 	const json_t *nodes = json_object_get(o, "nodes");
 

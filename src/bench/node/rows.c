@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench/delivery/load.h"
+#include "bench/delivery/match.h"
 #include "bench/node/budget.h"
 #include "bench/node/medium.h"
 #include "util/clock.h"
@@ -113,9 +113,7 @@ static int write_rows(const struct delivery_samples *sent,
 		return log_fail(-ENOMEM, "no memory for %zu rows", sent->count);
 	for (size_t c = 0; c < COLUMNS; c++)
 		column[c] = values + c * sent->count;
-	ret = fill(sent, received, column);
-	if (!ret)
-		ret = write_columns(column, sent->count, budget, result);
+	ret = fill(sent, received, column) ?: write_columns(column, sent->count, budget, result);
 	free(values);
 	return ret;
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/floor/floor.h"
@@ -134,7 +133,7 @@ static int read_address(const json_t *parameters, struct bench_node_settings *s)
 static uint64_t steps(const json_t *parameters, double rate_hz, double scale)
 {
 	double all = (double)bench_number(parameters, "samples");
-	double seconds = json_number_value(json_object_get(parameters, "seconds"));
+	double seconds = bench_real(parameters, "seconds");
 	double n = scale > 1 ? all * scale : fmin(all, fmax(SAMPLES_MIN, all * scale));
 
 	if (seconds > 0)
@@ -186,9 +185,9 @@ int bench_node_settings_read(const json_t *parameters, double scale,
 		.recording = bench_text(parameters, "recording"),
 		.simulator = bench_text(parameters, "simulator"),
 		.values = (unsigned)bench_number(parameters, "values"),
-		.rate_hz = json_number_value(json_object_get(parameters, "rate")),
-		.namespaces = json_is_true(json_object_get(parameters, "namespaces")),
-		.budget = json_is_true(json_object_get(parameters, "budget")),
+		.rate_hz = bench_real(parameters, "rate"),
+		.namespaces = bench_flag(parameters, "namespaces"),
+		.budget = bench_flag(parameters, "budget"),
 		.hold_ns = bench_number(parameters, "hold"),
 		.priority = (int)bench_number(parameters, "priority"),
 		.nice = (int)bench_number(parameters, "nice"),

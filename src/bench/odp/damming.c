@@ -111,7 +111,8 @@ int lab_damming(struct lab *l)
 
 	/* All trials, with a sleep as programs have it. */
 	for (size_t i = 0; i < ARRAY_SIZE(sweeps); i++) {
-		snprintf(words, sizeof(words), "%s " SLEEP " trials=%u", sweeps[i].words, l->trials);
+		snprintf(words, sizeof(words), "%s " SLEEP " trials=%u", sweeps[i].words,
+			 l->trials);
 		first[i] = add_sweep(l, STEP_US, words);
 	}
 	other = l->count;
@@ -217,7 +218,8 @@ static int over_numbers(struct lab *l)
 	for (unsigned count = 2; count <= 4; count++)
 		add_number(l, count, edge_us(l, first[count], STEP_US), 4500);
 	lab_row(l, "5.6",
-		lab_if(lab_value(l, third, "sequence_naks") == 1 && lab_value(l, third, "timeouts") == 0),
+		lab_if(lab_value(l, third, "sequence_naks") == 1 &&
+		       lab_value(l, third, "timeouts") == 0),
 		"NAK for the gap, no timeout", lab_ms(l, third), "ms",
 		"3 READs, one each 2.5 ms", "%.0f NAK, %.0f timeouts, %.1f ms",
 		lab_value(l, third, "sequence_naks"), lab_value(l, third, "timeouts"),

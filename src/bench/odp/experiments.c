@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `busbar bench odp --experiment NAME|all`: the experiments and how they are printed. */
 #define LOG_ROOM "bench/odp"
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

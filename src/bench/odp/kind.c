@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The kind "odp" of benchmark suites: memory on demand, by the model of an adapter (BUSBAR_PAGING
- * of busbar-adapter(7)) in virtual time. And the experiments (lab.h) that compare it with its source, T.
- * Fukuoka, "ODP performance pitfalls of InfiniBand", University of Tokyo 2021.
+ * of busbar-adapter(7)) in virtual time. And the experiments (lab.h) that compare it with its source,
+ * T. Fukuoka, "ODP performance pitfalls of InfiniBand", University of Tokyo 2021.
  */
 #define LOG_ROOM "bench/odp"
 #include <errno.h>
@@ -179,7 +179,8 @@ static int add_figures(const json_t *trials, struct result_case *c)
 /* One row for each request of each trial. */
 static int add_rows(const json_t *trials, size_t ops, struct result_case *c)
 {
-	static const struct result_latency latency = { "t_op", "post to completion", "t_post", "t_done" };
+	static const struct result_latency latency = {
+		"t_op", "post to completion", "t_post", "t_done" };
 	size_t rows = ops * json_array_size(trials);
 	int64_t *v = calloc(4 * rows, sizeof(*v));
 	const struct result_column columns[] = {

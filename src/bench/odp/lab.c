@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "bench/kind/process.h"
-#include "bench/result/files.h"
 #include "util/beside.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -163,11 +162,9 @@ int lab_run(struct lab *l)
 	l->results = NULL;
 	l->points = NULL;
 	ret = written ? odp_simulate(l->text, l->dir, l->stop, &l->results) : -ENOMEM;
-	if (!ret && json_array_size(l->results) != l->count) {
-		log_error("the simulation has run %zu of %zu points",
-			  json_array_size(l->results), l->count);
-		ret = -EIO;
-	}
+	if (!ret && json_array_size(l->results) != l->count)
+		ret = log_fail(-EIO, "the simulation has run %zu of %zu points",
+			       json_array_size(l->results), l->count);
 	free(l->text);
 	l->text = NULL;
 	l->count = 0;

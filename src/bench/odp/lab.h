@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Points that busbar-odp-sim runs, which has the adapter in virtual time, and what they give. And what
- * experiments have in common: points that run together, their results, and rows that hold a figure of
- * ours beside the source's. An experiment adds points, runs them, and adds rows.
+ * Points that busbar-odp-sim runs, which has the adapter in virtual time, and what they give. And
+ * what experiments have in common: points that run together, their results, and rows that hold a
+ * figure of ours beside the source's. An experiment adds points, runs them, and adds rows.
  */
 #ifndef BENCH_ODP_LAB_H
 #define BENCH_ODP_LAB_H
@@ -42,8 +42,8 @@ struct lab {
 	json_t *results;          /* of those that ran last */
 };
 
-/* Words of a point (odp_simulate()); further ones are those of the source: two READs of 100 bytes on
- * one queue pair, RNR NAK delay 1.28 ms, ACK timeout code 1, 7 retries. Returns its number. */
+/* Words of a point (odp_simulate()); further ones are those of the source: two READs of 100 bytes
+ * on one queue pair, RNR NAK delay 1.28 ms, ACK timeout code 1, 7 retries. Returns its number. */
 size_t lab_point(struct lab *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Runs the points since the last call. 0 or a negative errno. */
 int lab_run(struct lab *l);
@@ -70,8 +70,8 @@ static inline bool lab_within(double value, double least, double most)
 	return value >= least && value <= most;
 }
 
-/* Adds a row: `figure` of the source, and `source`, its value or shape; `value` is ours as one number
- * of this unit; `what` is measured; the text of ours follows. */
+/* Adds a row: `figure` of the source, and `source`, its value or shape; `value` is ours as one
+ * number of this unit; `what` is measured; the text of ours follows. */
 void lab_row(struct lab *l, const char *figure, enum lab_verdict verdict, const char *source,
 	     double value, const char *unit, const char *what, const char *fmt, ...)
 	__attribute__((format(printf, 8, 9)));

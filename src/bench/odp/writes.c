@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "util/container_of.h"
-
 enum { WRITES = 8192, PAGE = 4096, QPS = 200 };
 #define COMMON "operation=write ack_code=18 interval=0 "
 
@@ -39,7 +37,8 @@ static void add_amplification(struct lab *l, const char *figure, const char *nam
 	snprintf(what, sizeof(what), "%s, %.0f WRITEs of %.0f bytes: requests", name, writes, size);
 	snprintf(source, sizeof(source), "N (M + 1) / 2 = %.0f", expected(writes, size));
 	lab_row(l, figure,
-		lab_if(lab_within(requests, 0.8 * expected(writes, size), 1.3 * expected(writes, size))),
+		lab_if(lab_within(requests, 0.8 * expected(writes, size),
+				  1.3 * expected(writes, size))),
 		source, requests, "", what, "%.0f, %.0f times as many; %.0f packets", requests,
 		requests / writes, packets);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/delivery/load.h"
+#include "bench/delivery/match.h"
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"

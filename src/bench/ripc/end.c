@@ -4,13 +4,11 @@
 #include <busbar/ripc.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "bench/ripc/ripc.h"
-#include "util/clock.h"
 #include "util/log.h"
 #include "web/client.h"
 #include "web/server.h"

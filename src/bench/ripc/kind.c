@@ -15,7 +15,6 @@
 
 #include "bench/kind/process.h"
 #include "gateway/plugin/plugin.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 #define START_SECONDS 0.1

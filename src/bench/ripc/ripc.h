@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "bench/kind/kind.h"
+#include "util/clock.h"
 
 #define RIPC_BENCH_FILE "content" /* in `folder`: what is fetched */
 
@@ -54,7 +55,29 @@ ripc_bench_end bench_ripc_tcp;
 /* One round trip or fetch of who asks. 0; -EINTR: `stop`. */
 typedef int ripc_bench_once(struct ripc_bench *b, void *arg, uint64_t number);
 /* All of them, with their times. `warm` is called behind the warm-up. */
-int ripc_bench_loop(struct ripc_bench *b, ripc_bench_once *once, void *arg,
-		    void (*warm)(struct ripc_bench *b, void *arg));
+static inline int ripc_bench_loop(struct ripc_bench *b, ripc_bench_once *once, void *arg,
+				  void (*warm)(struct ripc_bench *b, void *arg))
+{
+	for (uint64_t i = 0; i < b->warmup + b->count; i++) {
+		uint64_t begin, end;
+		int ret;
+
+		if (i == b->warmup && warm)
+			warm(b, arg);
+		begin = clock_monotonic_ns_slow();
+		ret = once(b, arg, i);
+		end = clock_monotonic_ns_slow();
+		if (ret)
+			return ret;
+		if (!i)
+			b->first_ns = end - begin;
+		if (i >= b->warmup) {
+			b->times[i - b->warmup] = (int64_t)begin;
+			b->times[b->count + i - b->warmup] = (int64_t)end;
+		}
+		atomic_store_explicit(&b->done, i + 1, memory_order_relaxed);
+	}
+	return 0;
+}
 
 #endif

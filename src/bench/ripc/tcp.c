@@ -8,14 +8,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "bench/ripc/ripc.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 #define WAIT_MS 50
