@@ -66,6 +66,16 @@ bool node_is_running(struct node *n)
 	}
 }
 
+void node_tell_connected(struct node *n, enum node_state *told, bool connected)
+{
+	enum node_state state = connected ? NODE_CONNECTED : NODE_PENDING_CONNECT;
+
+	if (*told == state || !node_is_running(n))
+		return;
+	*told = state;
+	node_set_state(n, state);
+}
+
 void node_rearm_nothing(struct node *n)
 {
 }

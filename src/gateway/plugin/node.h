@@ -341,6 +341,10 @@ void node_set_state(struct node *n, enum node_state s);
 /* STARTED, PENDING_CONNECT or CONNECTED. */
 bool node_is_running(struct node *n);
 
+/* Sets the state CONNECTED or PENDING_CONNECT of a node that is running, when that has changed:
+ * *told is the state that was set last, 0 before the first call that had an effect. */
+void node_tell_connected(struct node *n, enum node_state *told, bool connected);
+
 /* rearm() for a node-type whose interrupt() ends the present call only. */
 void node_rearm_nothing(struct node *n);
 

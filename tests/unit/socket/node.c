@@ -680,10 +680,10 @@ static void wait_for_places(struct made_node *m, unsigned count)
 	struct socket_node *s = m->node.private_data;
 	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
 
-	while (atomic_load(&s->tcp->connected) != count &&
+	while (atomic_load(&s->tcp->table.count) != count &&
 	       clock_now_ns() < end_ns)
 		poll(NULL, 0, 1);
-	assert_int_equal(atomic_load(&s->tcp->connected), count);
+	assert_int_equal(atomic_load(&s->tcp->table.count), count);
 }
 
 static void a_slow_client_is_parted_with_and_a_good_one_misses_nothing(void **state)

@@ -53,7 +53,8 @@ struct c37_client {
 	uint8_t *datagram;        /* C37_FRAME_MAX */
 	struct backoff retry;
 	bool up, broken, said_unreachable, said_cut;
-	bool runs, shown, was;
+	bool runs;
+	enum node_state told;
 };
 
 static const char *name_of(const struct c37_client *l)
@@ -366,7 +367,7 @@ static void turn(struct c37_client *l)
 		give_up(l, l->session.why);
 		return;
 	}
-	if (!l->shown)
+	if (!l->told)
 		next_ns = MIN(next_ns, clock_now_ns() + STATE_NS);
 	wait_for(l, fds, 3, next_ns);
 	if (fds[1].revents & POLLOUT && stream_flush(&l->tcp, NULL))
@@ -395,7 +396,7 @@ static void tell(struct c37_client *l)
 {
 	struct c37_node *c = l->node;
 
-	c37_node_tell(c, false, atomic_load(&c->running) == c->stream_count, &l->shown, &l->was);
+	node_tell_connected(c->node, &l->told, atomic_load(&c->running) == c->stream_count);
 }
 
 static void *run(void *arg)

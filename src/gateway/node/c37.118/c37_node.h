@@ -73,10 +73,6 @@ struct c37_node {
 	struct c37_server *server;
 };
 
-/* c37_state.c: sets the state of the node when `connected` has changed (*shown, *was); of the server's thread or
- * the client's. */
-void c37_node_tell(struct c37_node *c, bool server, bool connected, bool *shown, bool *was);
-
 /* c37_client.c */
 int c37_client_start(struct c37_stream *s);
 void c37_client_stop(struct c37_stream *s);

@@ -17,10 +17,9 @@
 #include "gateway/base/ending.h"
 #include "gateway/base/thread.h"
 #include "gateway/node/c37.118/c37_udp.h"
-#include "gateway/part/listener.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/sample/time.h"
-#include "gateway/stream/stream.h"
+#include "gateway/stream/stream_server.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/wakeup.h"
@@ -39,13 +38,10 @@
 enum { WAKE = 1 << 16, LISTENER, DATAGRAMS };
 
 struct client {
-	struct stream stream;      /* fd -1: a free place */
+	struct stream_client base; /* first; it stays while it has asked for data */
 	struct stream_buffer rx;   /* of its commands */
 	int data_fd;               /* data go there by UDP; -1: over the connection */
-	struct socket_address from;
-	bool sends;                /* it has asked for data */
 	bool waits;                /* for room, so the thread looks for it */
-	uint64_t heard_ns;         /* when it connected or sent something last */
 	bool broken;               /* the thread is to close it ... */
 	const char *why;           /* ... for this reason */
 	uint64_t behind;           /* frames that it did not get */
@@ -55,21 +51,27 @@ struct c37_server {
 	struct c37_node *node;
 	pthread_t thread;
 	bool has_thread;
-	int epoll_fd, wake_fd, listener;
+	int epoll_fd, wake_fd;
 	atomic_bool stop;
 	pthread_mutex_t lock;      /* of what follows */
 	pthread_cond_t changed;    /* somebody asks for data, or a write is to end */
 	unsigned interrupts;
+	struct stream_server server; /* of `clients` */
 	struct client *clients;
-	unsigned client_max, client_count, sending;
+	unsigned sending;
 	struct c37_udp udp;
 	uint8_t *answer;           /* C37_ANSWER_MAX; of the thread */
 
 	/* Of the writer. */
 	uint8_t *frame;            /* C37_FRAME_MAX */
 	struct c37_gate gate;
-	bool shown, was;           /* of the thread */
+	enum node_state told;      /* of the thread */
 };
+
+static bool is_open(const struct client *k)
+{
+	return k->base.stream.fd >= 0;
+}
 
 static const char *name_of(const struct c37_server *v)
 {
@@ -87,8 +89,8 @@ static int watch(struct c37_server *v, int op, int fd, uint32_t events, uint32_t
 
 static void set_sends(struct c37_server *v, struct client *k, bool sends)
 {
-	v->sending += (unsigned)sends - (unsigned)k->sends;
-	k->sends = sends;
+	v->sending += (unsigned)sends - (unsigned)k->base.stays;
+	k->base.stays = sends;
 	if (sends)
 		pthread_cond_broadcast(&v->changed);
 }
@@ -106,22 +108,22 @@ static void break_client(struct c37_server *v, struct client *k, const char *why
 static void flush(struct c37_server *v, struct client *k)
 {
 	bool waits;
-	int ret = stream_flush(&k->stream, NULL);
+	int ret = stream_flush(&k->base.stream, NULL);
 
 	if (ret) {
 		break_client(v, k, strerror(-ret));
 		return;
 	}
-	waits = stream_buffer_filled(&k->stream.out);
+	waits = stream_buffer_filled(&k->base.stream.out);
 	if (waits != k->waits)
-		watch(v, EPOLL_CTL_MOD, k->stream.fd, EPOLLIN | (waits ? EPOLLOUT : 0u),
+		watch(v, EPOLL_CTL_MOD, k->base.stream.fd, EPOLLIN | (waits ? EPOLLOUT : 0u),
 		      (uint32_t)(k - v->clients));
 	k->waits = waits;
 }
 
 static void put(struct c37_server *v, struct client *k, const uint8_t *data, size_t len)
 {
-	if (stream_buffer_put(&k->stream.out, data, len))
+	if (stream_buffer_put(&k->base.stream.out, data, len))
 		break_client(v, k, strerror(ENOMEM));
 	else
 		flush(v, k);
@@ -131,20 +133,16 @@ static void close_client(struct c37_server *v, struct client *k)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
-	socket_address_print(&k->from, text);
-	if (fault_may_log(&v->node->faults))
-		log_info("node %s: %s is gone: %s", name_of(v), text, k->why);
 	if (k->behind && fault_may_log(&v->node->faults))
 		log_warn("node %s: %s lost %ju frames, because it took them too slowly", name_of(v),
-			 text, (uintmax_t)k->behind);
+			 socket_address_print(&k->base.peer, text), (uintmax_t)k->behind);
 	set_sends(v, k, false);
-	epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, k->stream.fd, NULL);
-	stream_close(&k->stream);
+	epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, k->base.stream.fd, NULL);
+	stream_server_close(&v->server, &k->base, k->why);
 	stream_buffer_free(&k->rx);
 	if (k->data_fd >= 0)
 		close(k->data_fd);
-	*k = (struct client){ .stream.fd = -1, .data_fd = -1 };
-	node_figure_set(v->node->node, C37_CLIENTS, --v->client_count);
+	*k = (struct client){ .base.stream.fd = -1, .data_fd = -1 };
 }
 
 /* ---- commands ---- */
@@ -153,7 +151,7 @@ static void close_client(struct c37_server *v, struct client *k)
 static void put_answer(struct c37_server *v, struct client *k, size_t len)
 {
 	/* One that asks and does not read. */
-	if (stream_buffer_filled(&k->stream.out) > (size_t)v->node->out.queue_bytes + C37_FRAME_MAX)
+	if (stream_buffer_filled(&k->base.stream.out) > (size_t)v->node->out.queue_bytes + C37_FRAME_MAX)
 		break_client(v, k, "it asks and does not take the answers");
 	else
 		put(v, k, v->answer, len);
@@ -176,7 +174,7 @@ static void take_command(struct c37_server *v, struct client *k, const struct c3
 	}
 	node_figure_add(v->node->node, C37_COMMANDS, 1);
 	pthread_mutex_lock(&v->lock);
-	if (!k->broken && a.sends != k->sends)
+	if (!k->broken && a.sends != k->base.stays)
 		set_sends(v, k, a.sends);
 	if (!k->broken && a.len)
 		put_answer(v, k, a.len);
@@ -190,7 +188,7 @@ static bool look_at(struct c37_server *v, const struct client *k, bool *sends)
 
 	pthread_mutex_lock(&v->lock);
 	works = !k->broken;
-	*sends = k->sends;
+	*sends = k->base.stays;
 	pthread_mutex_unlock(&v->lock);
 	return works;
 }
@@ -226,7 +224,7 @@ static size_t read_some(struct c37_server *v, struct client *k)
 
 	pthread_mutex_lock(&v->lock);
 	if (n > 0)
-		n = k->broken ? -EAGAIN : stream_recv(&k->stream, k->rx.at + k->rx.end, READ_BYTES);
+		n = k->broken ? -EAGAIN : stream_recv(&k->base.stream, k->rx.at + k->rx.end, READ_BYTES);
 	if (n <= 0 && n != -EAGAIN)
 		break_client(v, k, n ? strerror((int)-n) : "it has closed the connection");
 	pthread_mutex_unlock(&v->lock);
@@ -241,83 +239,46 @@ static void receive(struct c37_server *v, struct client *k)
 		if (!n)
 			return;
 		k->rx.end += n;
-		k->heard_ns = clock_now_ns();
+		k->base.heard_ns = clock_now_ns();
 		take_commands(v, k);
 	}
 }
 
 /* ---- the thread ---- */
 
-/* A place, perhaps that of the client that has been idle longest; client_max: there is none. */
-static unsigned find_place(struct c37_server *v)
+static void clear_away(struct c37_server *v)
 {
-	uint64_t before_ns = clock_now_ns() - IDLE_NS;
-	unsigned idle = v->client_max;
-
-	for (unsigned i = 0; i < v->client_max; i++) {
-		struct client *k = &v->clients[i];
-
-		if (k->stream.fd < 0)
-			return i;
-		if (k->broken || (!k->sends && k->heard_ns < before_ns)) {
-			before_ns = k->broken ? 0 : k->heard_ns;
-			idle = i;
-		}
-	}
-	if (idle < v->client_max) {
-		break_client(v, &v->clients[idle],
-			     "it asks for nothing, and another client needs the place (out.max_clients)");
-		close_client(v, &v->clients[idle]);
-	}
-	return idle;
+	for (unsigned i = 0; i < v->server.max; i++)
+		if (is_open(&v->clients[i]) && v->clients[i].broken)
+			close_client(v, &v->clients[i]);
 }
 
-static void adopt(struct c37_server *v, int fd, const struct socket_address *from)
+static void give_way(struct stream_server *s, struct stream_client *base)
 {
-	char text[SOCKET_ADDRESS_MAX];
-	unsigned i;
+	struct c37_server *v = container_of(s, struct c37_server, server);
+	struct client *k = container_of(base, struct client, base);
 
-	socket_address_print(from, text);
-	if (!peers_have(&v->node->out.peers, &from->sa)) {
-		close(fd);
-		fault_note(&v->node->faults, FAULT_FOREIGN, 1,
-			   "%s is turned away, out.peers does not have it", text);
-		return;
-	}
-	i = find_place(v);
-	if (i == v->client_max) {
-		close(fd);
-		fault_note(&v->node->faults, FAULT_DROPPED, 1,
-			   "%s is turned away, there are %u clients already (out.max_clients)", text,
-			   v->client_max);
-		return;
-	}
-	listener_watch_peer(fd, name_of(v));
-	v->clients[i].from = *from;
-	v->clients[i].heard_ns = clock_now_ns();
-	stream_init(&v->clients[i].stream, fd);
-	/* The host has shown by its connection that the address is its own. */
-	if (v->node->out.data_port)
-		v->clients[i].data_fd = c37_udp_connect(from, (uint16_t)v->node->out.data_port);
-	watch(v, EPOLL_CTL_ADD, fd, EPOLLIN, i);
-	node_figure_set(v->node->node, C37_CLIENTS, ++v->client_count);
-	if (fault_may_log(&v->node->faults))
-		log_info("node %s: %s has connected", name_of(v), text);
+	break_client(v, k,
+		     "it asks for nothing, and another client needs the place (out.max_clients)");
+	close_client(v, k);
 }
 
+/* With the lock. */
 static void accept_one(struct c37_server *v)
 {
-	const struct timespec pause = { .tv_nsec = LISTENER_PAUSE_NS };
-	struct socket_address from;
-	int fd = listener_accept(v->listener, &from, &v->node->faults);
+	struct stream_client *base;
+	struct client *k;
 
-	if (fd >= 0) {
-		pthread_mutex_lock(&v->lock);
-		adopt(v, fd, &from);
-		pthread_mutex_unlock(&v->lock);
-	} else if (fd != -EAGAIN) {
-		nanosleep(&pause, NULL);
-	}
+	clear_away(v);
+	base = stream_server_accept(&v->server, clock_now_ns());
+	if (!base)
+		return;
+	k = container_of(base, struct client, base);
+	stream_server_watch_peer(base->stream.fd, name_of(v));
+	/* The host has shown by its connection that the address is its own. */
+	if (v->node->out.data_port)
+		k->data_fd = c37_udp_connect(&base->peer, (uint16_t)v->node->out.data_port);
+	watch(v, EPOLL_CTL_ADD, base->stream.fd, EPOLLIN, (uint32_t)(k - v->clients));
 }
 
 static unsigned receivers(const struct c37_server *v)
@@ -344,7 +305,10 @@ static void handle(struct c37_server *v, const struct epoll_event *e)
 		return;
 	}
 	if (e->data.u32 == LISTENER) {
+		pthread_mutex_lock(&v->lock);
 		accept_one(v);
+		pthread_mutex_unlock(&v->lock);
+		stream_server_pause(&v->server);
 		return;
 	}
 	if (e->data.u32 == DATAGRAMS) {
@@ -353,25 +317,18 @@ static void handle(struct c37_server *v, const struct epoll_event *e)
 	}
 	pthread_mutex_lock(&v->lock);
 	k = &v->clients[e->data.u32];
-	if (k->stream.fd >= 0 && !k->broken && e->events & EPOLLOUT)
+	if (is_open(k) && !k->broken && e->events & EPOLLOUT)
 		flush(v, k);
-	works = k->stream.fd >= 0 && !k->broken;
+	works = is_open(k) && !k->broken;
 	pthread_mutex_unlock(&v->lock);
 	if (works && e->events & ~(uint32_t)EPOLLOUT)
 		receive(v, k);
 }
 
-static unsigned clear_away(struct c37_server *v)
+/* With the lock, or at the end of the thread. How many clients are left. */
+static unsigned clients_left(struct c37_server *v)
 {
-	unsigned left;
-
-	pthread_mutex_lock(&v->lock);
-	for (unsigned i = 0; i < v->client_max; i++)
-		if (v->clients[i].stream.fd >= 0 && v->clients[i].broken)
-			close_client(v, &v->clients[i]);
-	left = v->client_count + c37_udp_receivers(&v->udp);
-	pthread_mutex_unlock(&v->lock);
-	return left;
+	return v->server.count + c37_udp_receivers(&v->udp);
 }
 
 /* What was written goes to those that take it in time. */
@@ -384,10 +341,10 @@ static void part(struct c37_server *v)
 	while (waits && clock_now_ns() < end_ns) {
 		waits = false;
 		pthread_mutex_lock(&v->lock);
-		for (unsigned i = 0; i < v->client_max; i++) {
+		for (unsigned i = 0; i < v->server.max; i++) {
 			struct client *k = &v->clients[i];
 
-			if (k->stream.fd >= 0 && !k->broken && k->waits) {
+			if (is_open(k) && !k->broken && k->waits) {
 				flush(v, k);
 				waits |= k->waits;
 			}
@@ -397,13 +354,13 @@ static void part(struct c37_server *v)
 			nanosleep(&pause, NULL);
 	}
 	pthread_mutex_lock(&v->lock);
-	for (unsigned i = 0; i < v->client_max; i++)
-		if (v->clients[i].stream.fd >= 0) {
-			stream_shut(&v->clients[i].stream);
+	for (unsigned i = 0; i < v->server.max; i++)
+		if (is_open(&v->clients[i])) {
+			stream_shut(&v->clients[i].base.stream);
 			break_client(v, &v->clients[i], "the node stops");
 		}
-	pthread_mutex_unlock(&v->lock);
 	clear_away(v);
+	pthread_mutex_unlock(&v->lock);
 }
 
 /* Sends what is due by UDP. */
@@ -414,7 +371,7 @@ static int wait_ms(struct c37_server *v)
 	pthread_mutex_lock(&v->lock);
 	due = c37_udp_tick(&v->udp, now, v->answer);
 	pthread_mutex_unlock(&v->lock);
-	if (!v->shown)
+	if (!v->told)
 		return STATE_MS;
 	return due == UINT64_MAX ? -1 : (int)((due - now) / 1000000 + 1);
 }
@@ -423,13 +380,22 @@ static void *run(void *arg)
 {
 	struct c37_server *v = arg;
 	struct epoll_event events[EVENTS];
+	unsigned left;
 
 	while (!atomic_load(&v->stop)) {
 		int n = epoll_wait(v->epoll_fd, events, EVENTS, wait_ms(v));
 
 		for (int i = 0; i < n; i++)
 			handle(v, &events[i]);
-		c37_node_tell(v->node, true, clear_away(v), &v->shown, &v->was);
+		pthread_mutex_lock(&v->lock);
+		clear_away(v);
+		left = clients_left(v);
+		pthread_mutex_unlock(&v->lock);
+		/* Of a node that does both, the device counts. */
+		if (v->node->reads && v->node->node->is_source)
+			v->told = NODE_CONNECTED;
+		else
+			node_tell_connected(v->node->node, &v->told, left);
 	}
 	part(v);
 	return NULL;
@@ -439,36 +405,23 @@ static void *run(void *arg)
 
 static int open_listener(struct c37_server *v)
 {
-	const char *address = v->node->out.full_address;
-	struct socket_address at;
-	char why[SOCKET_WHY_MAX];
-	int ret = socket_address_resolve(LAYER_TCP_SERVER, address, AF_UNSPEC, &at, why);
+	int ret = stream_server_listen_at(&v->server, v->node->out.full_address, 0, "out.address");
 
-	if (ret) {
-		log_error("node %s: out.address: %s", name_of(v), why);
-		return ret;
-	}
-	v->listener = listener_open(&at, name_of(v), "out.address", NULL, NULL);
-	if (v->listener < 0)
-		return v->listener;
-	log_info("node %s: listening on %s", name_of(v), socket_address_print(&at, why));
-	return watch(v, EPOLL_CTL_ADD, v->listener, EPOLLIN, LISTENER);
+	return ret ?: watch(v, EPOLL_CTL_ADD, v->server.listener, EPOLLIN, LISTENER);
 }
 
 static int make(struct c37_server *v)
 {
-	int ret;
+	int ret = stream_server_init(&v->server, (unsigned)v->node->out.max_clients,
+				     sizeof(*v->clients));
 
-	v->client_max = (unsigned)v->node->out.max_clients;
-	v->clients = calloc(v->client_max, sizeof(*v->clients));
 	v->answer = malloc(C37_ANSWER_MAX);
 	v->frame = malloc(C37_FRAME_MAX);
-	if (!v->clients || !v->answer || !v->frame) {
-		v->client_max = 0;
+	if (ret || !v->answer || !v->frame)
 		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < v->client_max; i++)
-		v->clients[i] = (struct client){ .stream.fd = -1, .data_fd = -1 };
+	v->clients = v->server.clients;
+	for (unsigned i = 0; i < v->server.max; i++)
+		v->clients[i].data_fd = -1;
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0)
 		return -errno;
@@ -490,7 +443,18 @@ int c37_server_start(struct c37_node *c)
 		return -ENOMEM;
 	c->server = v;
 	v->node = c;
-	v->epoll_fd = v->wake_fd = v->listener = v->udp.fd = -1;
+	v->server = (struct stream_server){
+		.node = c->node,
+		.faults = &c->faults,
+		.peers = &c->out.peers,
+		.peers_key = "out.peers",
+		.max_key = "out.max_clients",
+		.clients_figure = C37_CLIENTS,
+		.give_way = give_way,
+		.idle_ns = IDLE_NS,
+		.listener = -1,
+	};
+	v->epoll_fd = v->wake_fd = v->udp.fd = -1;
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
 	ret = make(v);
@@ -511,8 +475,8 @@ void c37_server_stop(struct c37_node *c)
 		wakeup_post(v->wake_fd);
 		pthread_join(v->thread, NULL);
 	}
-	for (unsigned i = 0; i < 3; i++) {
-		const int fds[] = { v->epoll_fd, v->wake_fd, v->listener };
+	for (unsigned i = 0; i < 2; i++) {
+		const int fds[] = { v->epoll_fd, v->wake_fd };
 
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -520,7 +484,7 @@ void c37_server_stop(struct c37_node *c)
 	c37_udp_close(&v->udp);
 	pthread_cond_destroy(&v->changed);
 	pthread_mutex_destroy(&v->lock);
-	free(v->clients);
+	stream_server_free(&v->server);
 	free(v->answer);
 	free(v->frame);
 	free(v);
@@ -557,16 +521,16 @@ static void send_frame(struct c37_server *v, size_t len)
 {
 	size_t max = (size_t)v->node->out.queue_bytes;
 
-	for (unsigned i = 0; i < v->client_max; i++) {
+	for (unsigned i = 0; i < v->server.max; i++) {
 		struct client *k = &v->clients[i];
 
-		if (!k->sends)
+		if (!k->base.stays)
 			continue;
 		if (k->data_fd >= 0) {
 			c37_udp_send_to(v->node, k->data_fd, v->frame, len);
 			continue;
 		}
-		if (stream_buffer_filled(&k->stream.out) + len > max) {
+		if (stream_buffer_filled(&k->base.stream.out) + len > max) {
 			fall_behind(v, k);
 			continue;
 		}

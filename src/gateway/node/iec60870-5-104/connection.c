@@ -24,7 +24,7 @@ static void link_send(void *arg, const uint8_t *frame, size_t len)
 {
 	struct station_connection *c = arg;
 
-	if (stream_buffer_put(&c->stream.out, frame, len))
+	if (stream_buffer_put(&c->base.stream.out, frame, len))
 		c->link.why = "no memory";
 }
 
@@ -54,7 +54,7 @@ static void link_changed(void *arg)
 	node_figure_set(s->node, STATION_STARTED, s->started);
 	if (fault_may_log(&s->faults))
 		log_info("%s: %s: the data transfer has %s", s->node->name,
-			 socket_address_print(&c->peer, text), started ? "started" : "stopped");
+			 socket_address_print(&c->base.peer, text), started ? "started" : "stopped");
 	if (!started)
 		station_flow_stopped(&c->flow);
 	else if (station_flow_started(&c->flow))
@@ -76,18 +76,28 @@ int station_connections_new(struct station *s)
 	unsigned count = s->mode == STATION_MASTER ? s->remote_count : (unsigned)s->clients_max;
 	/* An interrogation is answered at once, with its confirmation and its end. */
 	unsigned high = MAX((unsigned)s->high_size, 2 * (s->out.chunk_count + 4));
-	int ret = 0;
+	int ret;
 
 	if (s->mode == STATION_MASTER)
 		high = MAX(high, s->out.count + POINT_GROUPS + 2 * POINT_COUNTER_GROUPS + 8);
-	s->connections = calloc(count, sizeof(*s->connections));
-	for (unsigned i = 0; s->connections && i < count && !ret; i++) {
+	s->server = (struct stream_server){
+		.node = s->node,
+		.faults = &s->faults,
+		.peers = &s->peers,
+		.peers_key = "peers",
+		.max_key = "max_clients",
+		.clients_figure = STATION_CONNECTIONS,
+		.turned_away_figure = STATION_TURNED_AWAY,
+		.events = station_connection_events,
+		.listener = -1,
+	};
+	ret = stream_server_init(&s->server, count, sizeof(*s->connections));
+	s->connections = s->server.clients;
+	for (unsigned i = 0; i < count && !ret; i++) {
 		struct station_connection *c = &s->connections[i];
 
-		s->connection_count++;
 		c->station = s;
 		c->remote = s->mode == STATION_MASTER ? &s->remotes[i] : NULL;
-		stream_init(&c->stream, -1);
 		c->sent_ns = calloc((size_t)s->k, sizeof(*c->sent_ns));
 		c->selected = calloc(s->in.count + 1, sizeof(*c->selected));
 		ret = station_flow_init(&c->flow, &c->link, (unsigned)s->low_size, high,
@@ -95,24 +105,23 @@ int station_connections_new(struct station *s)
 		if (!c->sent_ns || !c->selected)
 			ret = -ENOMEM;
 	}
-	if (!s->connections || ret)
+	if (ret)
 		log_error("%s: no memory for %u connections", s->node->name, count);
-	return s->connections ? ret : -ENOMEM;
+	return ret;
 }
 
 void station_connections_free(struct station *s)
 {
-	for (unsigned i = 0; i < s->connection_count; i++) {
+	for (unsigned i = 0; i < s->server.max; i++) {
 		struct station_connection *c = &s->connections[i];
 
-		stream_close(&c->stream);
+		stream_close(&c->base.stream);
 		free(c->sent_ns);
 		free(c->selected);
 		station_flow_free(&c->flow);
 	}
-	free(s->connections);
+	stream_server_free(&s->server);
 	s->connections = NULL;
-	s->connection_count = 0;
 }
 
 static struct station_group *group_of(struct station *s, const struct socket_address *peer)
@@ -128,12 +137,10 @@ void station_connection_begin(struct station_connection *c, uint64_t now_ns)
 	struct station *s = c->station;
 
 	c->connecting = c->shut = false;
-	station_flow_begin(&c->flow, group_of(s, &c->peer));
+	station_flow_begin(&c->flow, group_of(s, &c->base.peer));
 	memset(c->selected, 0, (s->in.count + 1) * sizeof(*c->selected));
 	iec104_link_begin(&c->link, s->mode == STATION_MASTER, &s->link, c->sent_ns, &link_ops, c,
 			  now_ns);
-	s->open++;
-	node_figure_set(s->node, STATION_CONNECTIONS, s->open);
 	node_figure_add(s->node, STATION_CONNECTED, 1);
 }
 
@@ -146,13 +153,11 @@ void station_connection_end(struct station_connection *c, const char *why)
 
 	if (c->link.why)
 		node_figure_add(s->node, STATION_BREACHES, 1);
-	socket_address_print(&c->peer, text);
+	socket_address_print(&c->base.peer, text);
 	if (fault_may_log(&s->faults))
 		LOG_AT(c->link.why ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s", s->node->name, text,
 		       why ? why : "the node has ended the connection");
-	stream_close(&c->stream);
-	s->open--;
-	node_figure_set(s->node, STATION_CONNECTIONS, s->open);
+	stream_server_leave(&s->server, &c->base);
 	if (c->link.state == IEC104_STARTED) {
 		c->link.state = IEC104_STOPPED;
 		s->started--;
@@ -168,17 +173,17 @@ void station_connection_end(struct station_connection *c, const char *why)
 
 bool station_connection_is_empty(const struct station_connection *c)
 {
-	return !station_flow_waits(&c->flow) && !stream_buffer_filled(&c->stream.out);
+	return !station_flow_waits(&c->flow) && !stream_buffer_filled(&c->base.stream.out);
 }
 
 bool station_connection_reads(const struct station_connection *c)
 {
-	return c->shut || stream_buffer_filled(&c->stream.out) < OUT_MAX;
+	return c->shut || stream_buffer_filled(&c->base.stream.out) < OUT_MAX;
 }
 
 static void send_waiting(struct station_connection *c, uint64_t now_ns)
 {
-	while (stream_buffer_filled(&c->stream.out) < OUT_MAX && station_flow_send(&c->flow, now_ns))
+	while (stream_buffer_filled(&c->base.stream.out) < OUT_MAX && station_flow_send(&c->flow, now_ns))
 		node_figure_add(c->station->node, STATION_SENT, 1);
 }
 
@@ -188,7 +193,7 @@ static bool receive(struct station_connection *c, uint64_t now_ns, const char **
 	uint8_t bytes[READ_BYTES];
 
 	for (unsigned i = 0; i < READS && station_connection_reads(c); i++) {
-		ssize_t n = stream_recv(&c->stream, bytes, sizeof(bytes));
+		ssize_t n = stream_recv(&c->base.stream, bytes, sizeof(bytes));
 
 		if (n == -EAGAIN)
 			return true;
@@ -221,7 +226,7 @@ bool station_connection_turn(struct station_connection *c, bool readable, uint64
 	iec104_link_tick(&c->link, now_ns);
 	send_waiting(c, now_ns);
 	*why = c->link.why;
-	ret = stream_flush(&c->stream, NULL);
+	ret = stream_flush(&c->base.stream, NULL);
 	if (!*why && ret)
 		*why = strerrordesc_np(-ret);
 	return !*why;

@@ -19,7 +19,7 @@ enum step { STEP_DONE, STEP_SELECT, STEP_EXECUTE };
 /* The connection whose data transfer is started; the first one if none is. */
 static struct station_connection *active(struct station *s)
 {
-	for (unsigned i = 1; i < s->connection_count; i++)
+	for (unsigned i = 1; i < s->server.max; i++)
 		if (station_connection_is_started(&s->connections[i]))
 			return &s->connections[i];
 	return &s->connections[0];
@@ -39,7 +39,7 @@ static bool send_one(struct station *s, unsigned type, const struct iec104_objec
 
 static bool is_usable(const struct station_connection *c)
 {
-	return c->stream.fd >= 0 && !c->connecting && !c->shut && !c->link.why;
+	return c->base.stream.fd >= 0 && !c->connecting && !c->shut && !c->link.why;
 }
 
 void station_master_choose(struct station *s, uint64_t now_ns)
@@ -48,7 +48,7 @@ void station_master_choose(struct station *s, uint64_t now_ns)
 
 	if (s->ending)
 		return;
-	for (unsigned i = 0; i < s->connection_count; i++) {
+	for (unsigned i = 0; i < s->server.max; i++) {
 		struct station_connection *c = &s->connections[i];
 
 		if (is_usable(c) && c->link.state != IEC104_STOPPED)

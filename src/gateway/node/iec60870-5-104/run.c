@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "gateway/node/iec60870-5-104/station.h"
-#include "gateway/part/listener.h"
 #include "gateway/part/socket_option.h"
 #include "util/clock.h"
 #include "util/container_of.h"
@@ -23,68 +22,16 @@
 /* What waits is sent until so long after the node was asked to stop. */
 #define END_NS NSEC_PER_SEC
 
-enum { FD_WAKE, FD_LISTENER, FD_CONNECTIONS };
-
 /* ---- connections ---- */
-
-int station_listen(struct station *s)
-{
-	char text[SOCKET_ADDRESS_MAX + 32], shown[SOCKET_ADDRESS_MAX], why[SOCKET_WHY_MAX];
-	struct socket_address own;
-	int ret;
-
-	snprintf(text, sizeof(text), strchr(s->address, ':') ? "[%s]:%lld" : "%s:%lld", s->address,
-		 (long long)s->port);
-	ret = socket_address_resolve(LAYER_TCP_SERVER, text, AF_UNSPEC, &own, why);
-	if (ret) {
-		log_error("%s: address: %s", s->node->name, why);
-		return ret;
-	}
-	s->listener = listener_open(&own, s->node->name, "address", NULL, NULL);
-	if (s->listener < 0)
-		return s->listener;
-	log_info("%s: listening on %s%s", s->node->name, socket_address_print(&own, shown),
-		 !peers_are_all(&s->peers) ? "" : ", for every host that reaches it (peers)");
-	return 0;
-}
-
-static struct station_connection *free_connection(struct station *s)
-{
-	for (unsigned i = 0; i < s->connection_count; i++)
-		if (s->connections[i].stream.fd < 0)
-			return &s->connections[i];
-	return NULL;
-}
 
 static void accept_one(struct station *s, uint64_t now_ns)
 {
-	struct socket_address peer;
-	struct station_connection *c = free_connection(s);
-	char text[SOCKET_ADDRESS_MAX];
-	int fd = listener_accept(s->listener, &peer, &s->faults);
-	bool allowed;
+	struct stream_client *k = stream_server_accept(&s->server, now_ns);
 
-	if (fd < 0) {
-		if (fd != -EAGAIN)
-			s->accept_ns = now_ns + LISTENER_PAUSE_NS;
+	if (!k)
 		return;
-	}
-	allowed = peers_have(&s->peers, &peer.sa);
-	if (!allowed || !c) {
-		node_figure_add(s->node, STATION_TURNED_AWAY, 1);
-		fault_note(&s->faults, allowed ? FAULT_DROPPED : FAULT_FOREIGN, 1,
-			   allowed ? "%s is turned away, there are max_clients connections" :
-				     "%s is turned away, peers does not have it",
-			   socket_address_print(&peer, text));
-		close(fd);
-		return;
-	}
-	socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, s->node->name, "TCP_NODELAY");
-	stream_init(&c->stream, fd);
-	c->peer = peer;
-	if (fault_may_log(&s->faults))
-		log_info("%s: %s has connected", s->node->name, socket_address_print(&peer, text));
-	station_connection_begin(c, now_ns);
+	socket_option_try(k->stream.fd, IPPROTO_TCP, TCP_NODELAY, 1, s->node->name, "TCP_NODELAY");
+	station_connection_begin(container_of(k, struct station_connection, base), now_ns);
 }
 
 /* ---- a master connects ---- */
@@ -94,7 +41,7 @@ static void cannot_reach(struct station_connection *c, const char *why, uint64_t
 	struct station *s = c->station;
 	struct station_remote *r = c->remote;
 
-	stream_close(&c->stream);
+	stream_close(&c->base.stream);
 	c->connecting = false;
 	if (!r->said_unreachable)
 		log_info("%s: cannot reach %s: %s; trying again every %g s at least", s->node->name,
@@ -115,7 +62,8 @@ static void connected(struct station_connection *c, uint64_t now_ns)
 	c->remote->said_unreachable = false;
 	if (fault_may_log(&s->faults))
 		log_info("%s: connected to %s", s->node->name,
-			 socket_address_print(&c->peer, text));
+			 socket_address_print(&c->base.peer, text));
+	stream_server_enter(&s->server, &c->base, now_ns);
 	station_connection_begin(c, now_ns);
 	station_master_choose(s, now_ns);
 }
@@ -140,13 +88,13 @@ static void attempt(struct station_connection *c)
 		cannot_reach(c, why, clock_now_ns());
 		return;
 	}
-	c->peer = r->targets[r->target_next];
-	fd = socket(c->peer.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	stream_init(&c->stream, fd);
+	c->base.peer = r->targets[r->target_next];
+	fd = socket(c->base.peer.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	stream_init(&c->base.stream, fd);
 	c->until_ns = clock_now_ns() + (uint64_t)(s->t0_s * 1e9);
 	if (fd >= 0)
 		socket_option_try(fd, IPPROTO_TCP, TCP_NODELAY, 1, s->node->name, "TCP_NODELAY");
-	if (fd >= 0 && !connect(fd, &c->peer.sa, c->peer.len))
+	if (fd >= 0 && !connect(fd, &c->base.peer.sa, c->base.peer.len))
 		connected(c, clock_now_ns());
 	else if (fd >= 0 && errno == EINPROGRESS)
 		c->connecting = true;
@@ -159,7 +107,7 @@ static void attempts(struct station *s, uint64_t now_ns)
 	for (unsigned i = 0; i < s->remote_count && !s->ending; i++) {
 		struct station_connection *c = &s->connections[i];
 
-		if (c->stream.fd < 0 && backoff_is_due(&c->remote->retry, now_ns))
+		if (c->base.stream.fd < 0 && backoff_is_due(&c->remote->retry, now_ns))
 			attempt(c);
 	}
 }
@@ -170,7 +118,7 @@ static void connecting(struct station_connection *c, bool ready, uint64_t now_ns
 	int err = 0;
 
 	if (ready) {
-		if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		if (getsockopt(c->base.stream.fd, SOL_SOCKET, SO_ERROR, &err, &len))
 			err = errno;
 		if (err)
 			cannot_reach(c, strerror(err), now_ns);
@@ -182,16 +130,6 @@ static void connecting(struct station_connection *c, bool ready, uint64_t now_ns
 }
 
 /* ---- turns ---- */
-
-static void tell_state(struct station *s)
-{
-	enum node_state state = s->started ? NODE_CONNECTED : NODE_PENDING_CONNECT;
-
-	if (s->shown == state || !node_is_running(s->node))
-		return;
-	s->shown = state;
-	node_set_state(s->node, state);
-}
 
 /* The node is to stop: ends the connection when all is sent. */
 static void end_if_empty(struct station *s, struct station_connection *c, uint64_t now_ns)
@@ -205,7 +143,7 @@ static void end_if_empty(struct station *s, struct station_connection *c, uint64
 		if (c->link.state != IEC104_STOPPED)
 			return;
 	}
-	stream_shut(&c->stream);
+	stream_shut(&c->base.stream);
 	c->shut = true;
 }
 
@@ -213,7 +151,7 @@ static void turn(struct station *s, struct station_connection *c, short revents,
 {
 	const char *why;
 
-	if (c->stream.fd < 0)
+	if (c->base.stream.fd < 0)
 		return;
 	if (c->connecting) {
 		connecting(c, revents, now_ns);
@@ -230,7 +168,7 @@ static void turn(struct station *s, struct station_connection *c, short revents,
 	if (s->end_ns)
 		end_if_empty(s, c, now_ns);
 	/* The link may have more to send, such as the request to stop. */
-	if (stream_buffer_filled(&c->stream.out) &&
+	if (stream_buffer_filled(&c->base.stream.out) &&
 	    !station_connection_turn(c, false, now_ns, &why))
 		station_connection_end(c, why);
 }
@@ -244,69 +182,53 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 	if (s->end_ns)
 		due = MIN(due, s->end_ns);
 	for (unsigned i = 0; i < s->remote_count && !s->end_ns; i++)
-		if (s->connections[i].stream.fd < 0 && s->remotes[i].retry.at_ns)
+		if (s->connections[i].base.stream.fd < 0 && s->remotes[i].retry.at_ns)
 			due = MIN(due, s->remotes[i].retry.at_ns);
-	if (s->accept_ns > now_ns)
-		due = MIN(due, s->accept_ns);
-	for (unsigned i = 0; i < s->connection_count; i++) {
+	if (s->server.accept_ns > now_ns)
+		due = MIN(due, s->server.accept_ns);
+	for (unsigned i = 0; i < s->server.max; i++) {
 		const struct station_connection *c = &s->connections[i];
 
-		if (c->stream.fd >= 0)
+		if (c->base.stream.fd >= 0)
 			due = MIN(due, c->connecting ? c->until_ns : c->shut ? IEC104_NEVER :
 									      iec104_link_due_ns(&c->link));
 	}
 	return due;
 }
 
-/* Descriptors of who wakes the thread, of the listener and of the connections. Returns the number
- * up to the last one that is used: poll() refuses more than the process may open. */
-static unsigned fill(const struct station *s, struct pollfd *fds, uint64_t now_ns)
+short station_connection_events(const struct stream_client *k)
 {
-	unsigned count = FD_CONNECTIONS;
+	const struct station_connection *c =
+		container_of((struct stream_client *)k, struct station_connection, base);
 
-	fds[FD_WAKE] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
-	fds[FD_LISTENER] = (struct pollfd){ .fd = s->accept_ns > now_ns ? -1 : s->listener,
-					    .events = POLLIN };
-	for (unsigned i = 0; i < s->connection_count; i++) {
-		const struct station_connection *c = &s->connections[i];
-		struct pollfd *p = &fds[FD_CONNECTIONS + i];
-
-		*p = (struct pollfd){ .fd = c->stream.fd, .events = POLLOUT };
-		if (c->stream.fd < 0)
-			continue;
-		if (!c->connecting)
-			p->events = stream_events(&c->stream, station_connection_reads(c), false);
-		count = FD_CONNECTIONS + i + 1;
-	}
-	return count;
+	return c->connecting ? POLLOUT :
+			       stream_events(&k->stream, station_connection_reads(c), false);
 }
 
 /* The node was asked to stop: no master comes any more. */
 static void begin_end(struct station *s, uint64_t now_ns)
 {
 	s->end_ns = now_ns + END_NS;
-	if (s->listener >= 0)
-		close(s->listener);
-	s->listener = -1;
+	stream_server_close_listener(&s->server);
 }
 
 static bool is_over(const struct station *s, uint64_t now_ns)
 {
 	if (!s->end_ns)
 		return false;
-	for (unsigned i = 0; i < s->connection_count; i++)
-		if (s->connections[i].stream.fd >= 0 && !s->connections[i].connecting)
+	for (unsigned i = 0; i < s->server.max; i++)
+		if (s->connections[i].base.stream.fd >= 0 && !s->connections[i].connecting)
 			return now_ns >= s->end_ns;
 	return true;
 }
 
-static void wait_for_events(struct station *s, struct pollfd *fds, uint64_t until_ns)
+static void wait_for_events(struct station *s, uint64_t until_ns)
 {
-	unsigned count = fill(s, fds, clock_now_ns());
+	unsigned count = stream_server_fill(&s->server, s->wake_fd, clock_now_ns());
 
 	s->asleep = true;
 	pthread_mutex_unlock(&s->lock);
-	wakeup_poll(fds, count, until_ns);
+	wakeup_poll(s->server.fds, count, until_ns);
 	pthread_mutex_lock(&s->lock);
 	s->asleep = false;
 }
@@ -314,12 +236,12 @@ static void wait_for_events(struct station *s, struct pollfd *fds, uint64_t unti
 /* Closes what is left. With the lock. */
 static void finish(struct station *s)
 {
-	for (unsigned i = 0; i < s->connection_count; i++) {
+	for (unsigned i = 0; i < s->server.max; i++) {
 		struct station_connection *c = &s->connections[i];
 
-		if (c->stream.fd >= 0 && c->connecting)
-			stream_close(&c->stream);
-		else if (c->stream.fd >= 0)
+		if (c->base.stream.fd >= 0 && c->connecting)
+			stream_close(&c->base.stream);
+		else if (c->base.stream.fd >= 0)
 			station_connection_end(c, "it has not taken all before the node stopped");
 	}
 	station_master_forget(s, "the node has stopped");
@@ -328,34 +250,30 @@ static void finish(struct station *s)
 void *station_run(void *station)
 {
 	struct station *s = station;
-	unsigned n = s->connection_count;
-	struct pollfd *fds = calloc(FD_CONNECTIONS + n, sizeof(*fds));
+	const struct pollfd *fds = s->server.fds;
 	uint64_t now = clock_now_ns();
 
 	pthread_mutex_lock(&s->lock);
-	if (!fds)
-		log_error("%s: no memory", s->node->name);
 	for (unsigned i = 0; i < s->remote_count; i++)
 		s->remotes[i].retry.at_ns = now;
-	while (fds) {
+	for (;;) {
 		uint64_t role_ns = s->role->tick(s, now);
 
-		for (unsigned i = 0; i < n; i++)
-			turn(s, &s->connections[i], fds[FD_CONNECTIONS + i].revents, now);
-		if (fds[FD_LISTENER].revents && s->listener >= 0)
+		for (unsigned i = 0; i < s->server.max; i++)
+			turn(s, &s->connections[i], fds[STREAM_SERVER_CLIENTS + i].revents, now);
+		if (fds[STREAM_SERVER_LISTENER].revents && s->server.listener >= 0)
 			accept_one(s, now);
 		attempts(s, now);
-		tell_state(s);
+		node_tell_connected(s->node, &s->shown, s->started);
 		if (is_over(s, now))
 			break;
 		/* An answer may have begun the next commands. */
-		wait_for_events(s, fds, MIN(due_ns(s, role_ns, now), s->role->tick(s, now)));
+		wait_for_events(s, MIN(due_ns(s, role_ns, now), s->role->tick(s, now)));
 		now = clock_now_ns();
 		if (s->ending && !s->end_ns)
 			begin_end(s, now);
 	}
 	finish(s);
 	pthread_mutex_unlock(&s->lock);
-	free(fds);
 	return NULL;
 }

@@ -437,12 +437,12 @@ static bool queue_for_connections(struct station *s)
 	char text[SOCKET_ADDRESS_MAX];
 	bool any = false;
 
-	for (unsigned i = 0; i < s->connection_count && s->started; i++) {
+	for (unsigned i = 0; i < s->server.max && s->started; i++) {
 		struct station_connection *c = &s->connections[i];
 
 		if (c->flow.group || !station_connection_is_started(c))
 			continue;
-		queue_sample(s, &c->flow.own, socket_address_print(&c->peer, text));
+		queue_sample(s, &c->flow.own, socket_address_print(&c->base.peer, text));
 		any = true;
 	}
 	return any;

@@ -124,7 +124,7 @@ static int station_init(struct node *n)
 	s->node = n;
 	s->inbox.event_fd = -1;
 	s->faults.node = n;
-	s->wake_fd = s->listener = -1;
+	s->wake_fd = s->server.listener = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	return 0;
 }
@@ -384,11 +384,9 @@ static int station_stop(struct node *n)
 	s->has_thread = false;
 	station_connections_free(s);
 	groups_end(s);
-	if (s->listener >= 0)
-		close(s->listener);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
-	s->listener = s->wake_fd = -1;
+	s->wake_fd = -1;
 	free(s->last);
 	free(s->counters);
 	free(s->readings);
@@ -455,8 +453,8 @@ static int station_start(struct node *n)
 	s->faults.node = n;
 	s->ending = s->asleep = false;
 	s->was_active = NULL;
-	s->open = s->started = s->seen_count = 0;
-	s->end_ns = s->accept_ns = 0;
+	s->started = s->seen_count = 0;
+	s->end_ns = 0;
 	s->counters_ns = IEC104_NEVER;
 	s->shown = 0;
 	for (unsigned i = 0; i < s->remote_count; i++) {
@@ -472,7 +470,7 @@ static int station_start(struct node *n)
 		log_error("%s: no event descriptor: %s", n->name, strerror(-ret));
 	ret = ret ?: allocate(s) ?: station_connections_new(s) ?: groups_begin(s);
 	if (!ret && s->mode == STATION_SLAVE)
-		ret = station_listen(s);
+		ret = stream_server_listen_at(&s->server, s->address, (unsigned)s->port, "address");
 	if (!ret) {
 		ret = thread_start(&s->thread, "iec104", THREAD_NORMAL, station_run, s);
 		s->has_thread = !ret;

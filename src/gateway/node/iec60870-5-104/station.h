@@ -26,7 +26,7 @@
 #include "gateway/part/peers.h"
 #include "gateway/part/socket_address.h"
 #include "gateway/plugin/node.h"
-#include "gateway/stream/stream.h"
+#include "gateway/stream/stream_server.h"
 #include "wire/grid/iec104_link.h"
 
 enum station_mode { STATION_SLAVE, STATION_MASTER };
@@ -71,13 +71,12 @@ struct station_remote {
 };
 
 struct station_connection {
+	struct stream_client base; /* first */
 	struct station *station;
 	struct station_remote *remote; /* of a master */
-	struct stream stream;
 	bool connecting;        /* a master's, until until_ns */
 	uint64_t until_ns;
 	bool shut;              /* nothing more is sent; the peer is to close */
-	struct socket_address peer;
 	struct iec104_link link;
 	uint64_t *sent_ns;      /* of the link */
 	struct station_flow flow;
@@ -145,8 +144,9 @@ struct station {
 	struct inbox inbox;
 
 	pthread_mutex_t lock;   /* with those below */
+	struct stream_server server; /* its clients are these connections */
 	struct station_connection *connections;
-	unsigned connection_count, open, started;
+	unsigned started;
 	struct station_remote *remotes; /* master: of each connection */
 	unsigned remote_count;
 	struct station_connection *was_active; /* master: that was started last */
@@ -165,9 +165,8 @@ struct station {
 	pthread_t thread;
 	bool has_thread;
 	enum node_state shown;
-	int wake_fd, listener;
+	int wake_fd;
 	uint64_t end_ns;        /* when it gives up what waits; 0: the node is not to stop */
-	uint64_t accept_ns;     /* no connection is accepted before */
 };
 
 /* connection.c; with the lock */
@@ -192,7 +191,7 @@ bool station_deliver(struct station *s, const struct timespec *origin);
 
 static inline bool station_connection_is_started(const struct station_connection *c)
 {
-	return c->stream.fd >= 0 && !c->connecting && !c->link.why &&
+	return c->base.stream.fd >= 0 && !c->connecting && !c->link.why &&
 	       c->link.state == IEC104_STARTED;
 }
 
@@ -206,7 +205,8 @@ void station_master_forget(struct station *s, const char *why);
 void station_master_choose(struct station *s, uint64_t now_ns);
 
 /* run.c */
-int station_listen(struct station *s); /* logs */
+/* What poll() waits for. */
+short station_connection_events(const struct stream_client *k);
 void *station_run(void *station);
 
 #endif

@@ -16,9 +16,8 @@
 #include "gateway/base/thread.h"
 #include "gateway/format/part/text.h"
 #include "gateway/node/modbus/modbus.h"
-#include "gateway/part/listener.h"
 #include "gateway/sample/signals.h"
-#include "gateway/stream/stream.h"
+#include "gateway/stream/stream_server.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/wakeup.h"
@@ -35,15 +34,10 @@
 #define SILENCE_BITS 39
 #define SILENCE_NS (20 * MS)
 
-/* Places in modbus_server.fds; a source is the listener or the line. */
-enum { FD_WAKE, FD_SOURCE, FD_CLIENTS };
-
 struct client {
-	struct stream stream;   /* fd -1: a free place */
-	struct socket_address from;
+	struct stream_client base; /* first */
 	uint8_t in[IN_BYTES];
 	size_t filled;
-	uint64_t heard_ns;      /* when it connected or had a request last */
 };
 
 struct modbus_server {
@@ -59,12 +53,9 @@ struct modbus_server {
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool stop;
-	int wake_fd, listener;
-	struct client *clients;
-	unsigned client_max, client_count;
-	struct pollfd *fds;
-	bool told, was_told;    /* the state of the node that is shown */
-	uint64_t accept_ns;     /* no connection is accepted before */
+	int wake_fd;
+	struct stream_server clients; /* of struct client */
+	enum node_state told;   /* the state of the node that is shown */
 
 	/* The serial line. */
 	int line;               /* -1: it is not open */
@@ -204,19 +195,12 @@ static size_t answer(struct modbus_server *v, const struct modbus_frame *f,
 
 /* ---- clients ---- */
 
-static void close_client(struct modbus_server *v, struct client *k, const char *why)
+static struct client *client_at(struct modbus_server *v, unsigned i)
 {
-	char text[SOCKET_ADDRESS_MAX];
-
-	if (fault_may_log(&v->faults))
-		log_info("%s: %s is gone: %s", v->m->outside.node->name,
-			 socket_address_print(&k->from, text), why);
-	stream_close(&k->stream);
-	k->filled = 0;
-	node_figure_set(v->m->outside.node, MODBUS_CLIENTS, --v->client_count);
+	return container_of(stream_server_at(&v->clients, i), struct client, base);
 }
 
-static bool takes_requests(const struct client *k)
+static bool takes_requests(const struct stream_client *k)
 {
 	return stream_buffer_filled(&k->stream.out) < OUT_MAX;
 }
@@ -237,14 +221,14 @@ static bool serve(struct modbus_server *v, struct client *k)
 			break;
 		len = answer(v, &f, bytes + MODBUS_TCP_HEAD);
 		len = modbus_tcp_encode(f.transaction, f.unit, len, bytes);
-		if (stream_buffer_put(&k->stream.out, bytes, len))
+		if (stream_buffer_put(&k->base.stream.out, bytes, len))
 			why = strerrordesc_np(ENOMEM);
 		at += (size_t)n;
-		k->heard_ns = clock_now_ns();
+		k->base.heard_ns = clock_now_ns();
 	}
 	if (why) {
 		fault_note(&v->faults, FAULT_MALFORMED, 1, "%s", why);
-		close_client(v, k, why);
+		stream_server_close(&v->clients, &k->base, why);
 		return false;
 	}
 	k->filled -= at;
@@ -255,7 +239,7 @@ static bool serve(struct modbus_server *v, struct client *k)
 /* One read, so that a client cannot keep out the others. False: the client was closed. */
 static bool receive(struct modbus_server *v, struct client *k)
 {
-	ssize_t n = stream_recv(&k->stream, k->in + k->filled, sizeof(k->in) - k->filled);
+	ssize_t n = stream_recv(&k->base.stream, k->in + k->filled, sizeof(k->in) - k->filled);
 
 	if (n > 0) {
 		k->filled += (size_t)n;
@@ -263,7 +247,8 @@ static bool receive(struct modbus_server *v, struct client *k)
 	}
 	if (n == -EAGAIN)
 		return true;
-	close_client(v, k, n ? strerrordesc_np((int)-n) : "it has closed the connection");
+	stream_server_close(&v->clients, &k->base,
+			    n ? strerrordesc_np((int)-n) : "it has closed the connection");
 	return false;
 }
 
@@ -271,76 +256,34 @@ static void turn(struct modbus_server *v, struct client *k, short revents)
 {
 	int ret;
 
-	if (k->stream.fd < 0 || !revents)
+	if (k->base.stream.fd < 0 || !revents)
 		return;
-	if (revents & ~POLLOUT && takes_requests(k) && (!receive(v, k) || !serve(v, k)))
+	if (revents & ~POLLOUT && takes_requests(&k->base) && (!receive(v, k) || !serve(v, k)))
 		return;
-	ret = stream_flush(&k->stream, NULL);
+	ret = stream_flush(&k->base.stream, NULL);
 	if (ret)
-		close_client(v, k, strerrordesc_np(-ret));
+		stream_server_close(&v->clients, &k->base, strerrordesc_np(-ret));
 }
 
-/* A free place, perhaps that of the client that has been idle longest; NULL: there is none. */
-static struct client *find_place(struct modbus_server *v)
+static short client_events(const struct stream_client *k)
 {
-	uint64_t before_ns = clock_now_ns() - IDLE_NS;
-	struct client *idle = NULL;
-
-	for (unsigned i = 0; i < v->client_max; i++) {
-		struct client *k = &v->clients[i];
-
-		if (k->stream.fd < 0)
-			return k;
-		if (k->heard_ns < before_ns) {
-			before_ns = k->heard_ns;
-			idle = k;
-		}
-	}
-	if (idle)
-		close_client(v, idle,
-			     "it asks for nothing, and another client needs the place (max_clients)");
-	return idle;
+	return stream_events(&k->stream, takes_requests(k), false);
 }
 
-static void turn_away(struct modbus_server *v, int fd, enum socket_fault kind, const char *text,
-		      const char *why)
+static void give_way(struct stream_server *s, struct stream_client *k)
 {
-	node_figure_add(v->m->outside.node, MODBUS_TURNED_AWAY, 1);
-	fault_note(&v->faults, kind, 1, "%s is turned away, %s", text, why);
-	close(fd);
+	stream_server_close(s, k,
+			    "it asks for nothing, and another client needs the place (max_clients)");
 }
 
 static void accept_one(struct modbus_server *v, uint64_t now_ns)
 {
-	const char *name = v->m->outside.node->name;
-	char text[SOCKET_ADDRESS_MAX];
-	struct socket_address from;
-	struct client *k;
-	int fd = listener_accept(v->listener, &from, &v->faults);
+	struct stream_client *base = stream_server_accept(&v->clients, now_ns);
 
-	if (fd < 0) {
-		if (fd != -EAGAIN)
-			v->accept_ns = now_ns + LISTENER_PAUSE_NS;
+	if (!base)
 		return;
-	}
-	socket_address_print(&from, text);
-	if (!peers_have(&v->m->peers, &from.sa)) {
-		turn_away(v, fd, FAULT_FOREIGN, text, "peers does not have it");
-		return;
-	}
-	k = find_place(v);
-	if (!k) {
-		turn_away(v, fd, FAULT_DROPPED, text, "there are max_clients clients");
-		return;
-	}
-	listener_watch_peer(fd, name);
-	stream_init(&k->stream, fd);
-	k->from = from;
-	k->filled = 0;
-	k->heard_ns = now_ns;
-	node_figure_set(v->m->outside.node, MODBUS_CLIENTS, ++v->client_count);
-	if (fault_may_log(&v->faults))
-		log_info("%s: %s has connected", name, text);
+	stream_server_watch_peer(base->stream.fd, v->m->outside.node->name);
+	container_of(base, struct client, base)->filled = 0;
 }
 
 /* ---- a serial line ---- */
@@ -459,60 +402,30 @@ static void turn_line(struct modbus_server *v, short revents, uint64_t now_ns)
 
 /* ---- the thread ---- */
 
-static void tell_state(struct modbus_server *v)
-{
-	bool connected = v->client_count || v->heard;
-
-	if ((v->told && v->was_told == connected) || !node_is_running(v->m->outside.node))
-		return;
-	v->told = true;
-	v->was_told = connected;
-	node_set_state(v->m->outside.node, connected ? NODE_CONNECTED : NODE_PENDING_CONNECT);
-}
-
-/* Descriptors of who wakes the thread, of the listener or the line, and of the clients. Returns the
- * number up to the last one that is used: poll() refuses more than the process may open. */
-static unsigned fill(struct modbus_server *v, uint64_t now_ns)
-{
-	unsigned count = FD_CLIENTS;
-
-	v->fds[FD_WAKE] = (struct pollfd){ .fd = v->wake_fd, .events = POLLIN };
-	v->fds[FD_SOURCE] = (struct pollfd){ .fd = v->listener, .events = POLLIN };
-	if (v->line >= 0 || v->accept_ns > now_ns)
-		v->fds[FD_SOURCE].fd = v->line;
-	for (unsigned i = 0; i < v->client_max; i++) {
-		const struct client *k = &v->clients[i];
-
-		v->fds[FD_CLIENTS + i] = (struct pollfd){ .fd = k->stream.fd };
-		if (k->stream.fd < 0)
-			continue;
-		v->fds[FD_CLIENTS + i].events = stream_events(&k->stream, takes_requests(k), false);
-		count = FD_CLIENTS + i + 1;
-	}
-	return count;
-}
-
 static void wait_for_events(struct modbus_server *v)
 {
 	uint64_t now = clock_now_ns(), until = UINT64_MAX;
-	unsigned count = fill(v, now);
+	unsigned count = stream_server_fill(&v->clients, v->wake_fd, now);
 
+	if (v->line >= 0)
+		v->clients.fds[STREAM_SERVER_LISTENER].fd = v->line;
 	if (!v->told)
 		until = now + STATE_NS;
-	if (v->accept_ns > now)
-		until = MIN(until, v->accept_ns);
+	if (v->clients.accept_ns > now)
+		until = MIN(until, v->clients.accept_ns);
 	if (v->filled)
 		until = MIN(until, v->quiet_at_ns);
 	if (v->m->transport == MODBUS_RTU && v->line < 0)
 		until = MIN(until, v->retry.at_ns);
-	wakeup_poll(v->fds, count, until);
+	wakeup_poll(v->clients.fds, count, until);
 }
 
 static void *run(void *server)
 {
 	struct modbus_server *v = server;
-	unsigned n = v->client_max;
-	const struct pollfd *source;
+	unsigned n = v->clients.max;
+	/* The line, or the listener. */
+	const struct pollfd *source = &v->clients.fds[STREAM_SERVER_LISTENER];
 
 	v->retry.at_ns = 1; /* at once */
 	while (!atomic_load(&v->stop)) {
@@ -520,47 +433,23 @@ static void *run(void *server)
 
 		if (v->m->transport == MODBUS_RTU && v->line < 0 && backoff_is_due(&v->retry, now))
 			open_line(v);
-		tell_state(v);
+		node_tell_connected(v->m->outside.node, &v->told, v->clients.count || v->heard);
 		wait_for_events(v);
 		now = clock_now_ns();
 		for (unsigned i = 0; i < n; i++)
-			turn(v, &v->clients[i], v->fds[FD_CLIENTS + i].revents);
-		source = &v->fds[FD_SOURCE];
+			turn(v, client_at(v, i), v->clients.fds[STREAM_SERVER_CLIENTS + i].revents);
 		if (v->line >= 0)
 			turn_line(v, source->fd == v->line ? source->revents : 0, now);
-		else if (v->listener >= 0 && source->revents)
+		else if (v->clients.listener >= 0 && source->revents)
 			accept_one(v, now);
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (v->clients[i].stream.fd >= 0)
-			close_client(v, &v->clients[i], "the node stops");
+		if (client_at(v, i)->base.stream.fd >= 0)
+			stream_server_close(&v->clients, &client_at(v, i)->base, "the node stops");
 	return NULL;
 }
 
 /* ---- life ---- */
-
-static int listen_at(struct modbus_server *v)
-{
-	const struct modbus_node *m = v->m;
-	const char *name = m->outside.node->name;
-	char text[SOCKET_ADDRESS_MAX + 32], shown[SOCKET_ADDRESS_MAX], why[SOCKET_WHY_MAX];
-	struct socket_address own;
-	int ret;
-
-	snprintf(text, sizeof(text), strchr(m->address, ':') ? "[%s]:%d" : "%s:%d", m->address,
-		 (int)m->port);
-	ret = socket_address_resolve(LAYER_TCP_SERVER, text, AF_UNSPEC, &own, why);
-	if (ret) {
-		log_error("%s: address: %s", name, why);
-		return ret;
-	}
-	v->listener = listener_open(&own, name, "address", NULL, NULL);
-	if (v->listener < 0)
-		return v->listener;
-	log_info("%s: listening on %s%s", name, socket_address_print(&own, shown),
-		 peers_are_all(&m->peers) ? ", for every host that reaches it (peers)" : "");
-	return 0;
-}
 
 /* What clients read before they have written anything. */
 static void set_first_values(struct modbus_node *m)
@@ -579,17 +468,12 @@ static void set_first_values(struct modbus_node *m)
 static int make(struct modbus_server *v)
 {
 	struct modbus_node *m = v->m;
-	int ret;
+	int ret = stream_server_init(&v->clients,
+				     m->transport == MODBUS_TCP ? (unsigned)m->clients_max : 0,
+				     sizeof(struct client));
 
-	v->client_max = m->transport == MODBUS_TCP ? (unsigned)m->clients_max : 0;
-	v->clients = calloc(v->client_max + 1, sizeof(*v->clients));
-	v->fds = calloc(FD_CLIENTS + v->client_max, sizeof(*v->fds));
-	if (!v->clients || !v->fds) {
-		v->client_max = 0;
-		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < v->client_max; i++)
-		stream_init(&v->clients[i].stream, -1);
+	if (ret)
+		return ret;
 	v->silence_ns = SILENCE_NS + SILENCE_BITS * NSEC_PER_SEC / (uint64_t)m->baudrate;
 	ret = inbox_init(&v->inbox, 1, (unsigned)m->outside.queuelen, m->in.count);
 	if (ret)
@@ -608,7 +492,20 @@ int modbus_server_start(struct modbus_node *m)
 	m->server = v;
 	v->m = m;
 	v->faults.node = m->outside.node;
-	v->inbox.event_fd = v->wake_fd = v->listener = v->line = -1;
+	v->inbox.event_fd = v->wake_fd = v->line = -1;
+	v->clients = (struct stream_server){
+		.node = m->outside.node,
+		.faults = &v->faults,
+		.peers = &m->peers,
+		.peers_key = "peers",
+		.max_key = "max_clients",
+		.clients_figure = MODBUS_CLIENTS,
+		.turned_away_figure = MODBUS_TURNED_AWAY,
+		.give_way = give_way,
+		.idle_ns = IDLE_NS,
+		.events = client_events,
+		.listener = -1,
+	};
 	pthread_mutex_init(&v->lock, NULL);
 	set_first_values(m);
 	ret = make(v);
@@ -616,7 +513,7 @@ int modbus_server_start(struct modbus_node *m)
 		log_error("%s: no room for its clients and queue: %s", m->outside.node->name,
 			  strerror(-ret));
 	if (!ret && m->transport == MODBUS_TCP)
-		ret = listen_at(v);
+		ret = stream_server_listen_at(&v->clients, m->address, (unsigned)m->port, "address");
 	if (!ret)
 		ret = thread_start(&v->thread, "modbus-server", THREAD_NORMAL, run, v);
 	v->has_thread = !ret;
@@ -639,16 +536,13 @@ void modbus_server_stop(struct modbus_node *m)
 	if (v->line >= 0)
 		tcflush(v->line, TCOFLUSH);
 	modbus_close_line(m);
-	if (v->listener >= 0)
-		close(v->listener);
 	if (v->wake_fd >= 0)
 		close(v->wake_fd);
 	inbox_note_unread(&v->inbox, &v->faults);
 	inbox_destroy(&v->inbox);
 	fault_finish(&v->faults);
 	pthread_mutex_destroy(&v->lock);
-	free(v->clients);
-	free(v->fds);
+	stream_server_free(&v->clients);
 	free(v);
 	m->server = NULL;
 }

@@ -35,20 +35,29 @@ static bool framed(const struct socket_node *s)
 static int make_places(struct tcp *st)
 {
 	struct socket_node *s = st->node;
+	unsigned max = st->server ? (unsigned)s->in.max_connections : 1;
 	int ret;
 
-	st->place_count = st->server ? (unsigned)s->in.max_connections : 1;
-	st->places = calloc(st->place_count, sizeof(*st->places));
-	st->slow = calloc(st->place_count, sizeof(*st->slow));
+	st->table = (struct stream_server){
+		.node = s->ends.node,
+		.faults = &s->ends.faults,
+		.only = s->ends.verify_source ? &s->ends.remote : NULL,
+		.peers_key = "in.verify_source",
+		.max_key = "in.max_connections",
+		.clients_figure = SOCKET_CONNECTIONS,
+		.logs_full = true,
+		/* Peers that are only written to need not send anything. */
+		.give_way = st->read && s->in.idle_timeout_ms ? tcp_give_way : NULL,
+		.idle_ns = (uint64_t)s->in.idle_timeout_ms * MS,
+		.listener = -1,
+	};
+	ret = stream_server_init(&st->table, max, sizeof(*st->places));
+	st->places = st->table.clients;
 	/* Memory that is never used costs nothing. */
 	st->message = malloc((size_t)s->ends.out.buffer_size);
-	if (!st->places || !st->slow || !st->message) {
-		st->place_count = 0;
+	if (ret || !st->message)
 		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < st->place_count; i++)
-		st->places[i].socket.fd = -1;
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
 		c->rx.b.size = (size_t)s->ends.in.buffer_size;
@@ -93,7 +102,7 @@ int tcp_start(struct socket_node *s)
 	st->server = s->ends.layer == LAYER_TCP_SERVER;
 	st->framed = framed(s);
 	st->read = s->ends.node->is_source;
-	st->epoll_fd = st->wake_fd = st->listener = -1;
+	st->epoll_fd = st->wake_fd = -1;
 	pthread_mutex_init(&st->rx_lock, NULL);
 	pthread_mutex_init(&st->tx_lock, NULL);
 	if (s->ends.writer)
@@ -121,7 +130,7 @@ static short end_events(struct tcp *st, struct tcp_connection *c, uint64_t now)
 	bool heard_end = !tcp_discard(c, &why);
 
 	if (!c->said_end_ns && (c->tx_dead || tcp_flush(st, c))) {
-		stream_shut(&c->socket);
+		stream_shut(&c->base.stream);
 		c->said_end_ns = now;
 	}
 	if (!c->said_end_ns)
@@ -143,25 +152,25 @@ static void say_end(struct tcp *st)
 	do {
 		count = 0;
 		now = clock_now_ns();
-		for (unsigned i = 0; i < st->place_count; i++) {
+		for (unsigned i = 0; i < st->table.max; i++) {
 			struct tcp_connection *c = &st->places[i];
-			short events = c->socket.fd < 0 ? 0 : end_events(st, c, now);
+			short events = c->base.stream.fd < 0 ? 0 : end_events(st, c, now);
 
 			if (events)
-				st->slow[count++] = (struct pollfd){
-					.fd = c->socket.fd, .events = events };
+				st->table.fds[count++] = (struct pollfd){
+					.fd = c->base.stream.fd, .events = events };
 		}
 		if (count)
-			poll(st->slow, count, SOCKET_BLOCK_MS);
+			poll(st->table.fds, count, SOCKET_BLOCK_MS);
 	} while (count && now < end_ns);
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		if (c->socket.fd >= 0 && !c->said_end_ns)
+		if (c->base.stream.fd >= 0 && !c->said_end_ns)
 			log_warn("%s: %zu bytes to %s are lost: it did not take them within a second of the end",
 				 st->node->ends.node->name,
-				 stream_buffer_filled(&c->socket.out),
-				 socket_address_print(&c->peer, text));
+				 stream_buffer_filled(&c->base.stream.out),
+				 socket_address_print(&c->base.peer, text));
 	}
 }
 
@@ -179,24 +188,23 @@ void tcp_stop(struct socket_node *s)
 		pthread_join(st->thread, NULL);
 		say_end(st);
 	}
-	for (unsigned i = 0; st->places && i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
-		stream_close(&c->socket);
+		stream_close(&c->base.stream);
 		format_destroy(c->reader);
 		free(c->rx.b.at);
 	}
 	node_figure_set(s->ends.node, SOCKET_CONNECTIONS, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		const int fds[] = { st->epoll_fd, st->wake_fd, st->listener };
+	for (unsigned i = 0; i < 2; i++) {
+		const int fds[] = { st->epoll_fd, st->wake_fd };
 
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
 	pthread_mutex_destroy(&st->rx_lock);
 	pthread_mutex_destroy(&st->tx_lock);
-	free(st->places);
-	free(st->slow);
+	stream_server_free(&st->table);
 	free(st->message);
 	free(st);
 	s->tcp = NULL;

@@ -19,6 +19,7 @@
 #include "gateway/node/socket/socket.h"
 #include "gateway/part/backoff.h"
 #include "gateway/stream/stream_input.h"
+#include "gateway/stream/stream_server.h"
 #include "util/clock.h"
 #include "util/wakeup.h"
 
@@ -28,8 +29,7 @@
 #define MS (NSEC_PER_SEC / 1000)
 
 struct tcp_connection {
-	struct stream socket;        /* fd -1: a free place; `out` is under tx_lock */
-	struct socket_address peer;
+	struct stream_client base;   /* first; `out` is under tx_lock, what is heard under rx_lock */
 	struct format *reader;
 	_Atomic(const char *) broken; /* why the connecting thread is to close it; NULL: it
 				      * works */
@@ -37,8 +37,6 @@ struct tcp_connection {
 	/* Under rx_lock. */
 	struct stream_input rx;
 	const char *end_why;         /* the peer sends nothing any more for this reason */
-	bool heard;                  /* a sample has come of it ... */
-	uint64_t heard_ns;           /* ... then; or when it connected */
 
 	/* Under tx_lock. */
 	bool tx_dead;                /* it cannot be written any more */
@@ -57,23 +55,21 @@ struct tcp {
 	struct socket_node *node;
 	bool server, framed, read;   /* read: by a path */
 	pthread_mutex_t rx_lock, tx_lock;
+	struct stream_server table;  /* of `places`; of a client, too, which has one */
 	struct tcp_connection *places;
-	unsigned place_count;
-	atomic_uint connected;       /* places in use */
 	unsigned next;               /* place to read first; reader */
 
 	/* Of the writer. */
-	struct pollfd *slow;         /* place_count: whom it waits for */
 	char *message;               /* out.buffer_size bytes */
 
 	/* Of the connecting thread. */
 	pthread_t thread;
 	bool has_thread;
-	int epoll_fd, wake_fd, listener;
+	int epoll_fd, wake_fd;
 	atomic_bool stop, tried;     /* tried: the first attempt to connect has ended */
 	struct backoff retry;
 	bool said_unreachable;
-	enum node_state shown;       /* the node's state as it was last told; 0: not yet */
+	enum node_state told;        /* the node's state as it was last told; 0: not yet */
 };
 
 /* A frame: its length in network byte order, then a message. */
@@ -104,7 +100,7 @@ static inline uint64_t tcp_event_data(const struct tcp *st, const struct tcp_con
  * connection in its place: those who handle it never wait for the socket. */
 static inline struct tcp_connection *tcp_event_place(struct tcp *st, uint64_t data)
 {
-	return data < st->place_count && st->places[data].socket.fd >= 0 ? &st->places[data] :
+	return data < st->table.max && st->places[data].base.stream.fd >= 0 ? &st->places[data] :
 									    NULL;
 }
 
@@ -120,6 +116,8 @@ static inline void tcp_break(struct tcp *st, struct tcp_connection *c, const cha
 /* tcp_connect.c */
 int tcp_listen(struct tcp *st); /* logs */
 void *tcp_run(void *tcp);
+/* Closes the connection that gives its place to another peer. */
+void tcp_give_way(struct stream_server *table, struct stream_client *k);
 /* Drops what has come. False: the peer sends nothing any more, for the reason *why. */
 bool tcp_discard(struct tcp_connection *c, const char **why);
 

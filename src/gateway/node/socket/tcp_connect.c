@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "gateway/base/dial.h"
-#include "gateway/part/listener.h"
 #include "util/log.h"
 
 #define ATTEMPT_NS (5 * NSEC_PER_SEC)
@@ -30,14 +29,7 @@ static const char *name_of(const struct tcp *st)
 
 static void tell_state(struct tcp *st)
 {
-	struct node *n = st->node->ends.node;
-	enum node_state state = atomic_load(&st->connected) > 0 ? NODE_CONNECTED :
-								   NODE_PENDING_CONNECT;
-
-	if (st->shown == state || !node_is_running(n))
-		return;
-	st->shown = state;
-	node_set_state(n, state);
+	node_tell_connected(st->node->ends.node, &st->told, st->table.count);
 }
 
 static int watch(int epoll_fd, int fd, uint32_t events, uint64_t data)
@@ -47,90 +39,55 @@ static int watch(int epoll_fd, int fd, uint32_t events, uint64_t data)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-static void close_place(struct tcp *st, struct tcp_connection *c)
+static void hold(struct tcp *st)
 {
 	pthread_mutex_lock(&st->rx_lock);
 	pthread_mutex_lock(&st->tx_lock);
-	/* A thread that looks at the socket in an epoll_wait() has a reference to it (Linux 6.9 and
-	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
-	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
-	if (st->read)
-		epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
-	 * would leave it in the set. */
-	epoll_ctl(st->epoll_fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
-	stream_close(&c->socket);
-	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
-			atomic_fetch_sub(&st->connected, 1) - 1);
+}
+
+static void release(struct tcp *st)
+{
 	pthread_mutex_unlock(&st->tx_lock);
 	pthread_mutex_unlock(&st->rx_lock);
 }
 
-/*
- * The connection that has been silent longest, and for longer than in.idle_timeout; one that
- * has never sent a sample comes first. NULL: none. Peers that are only written to need not send
- * anything.
- */
-static struct tcp_connection *most_silent(struct tcp *st)
+/* Under both locks. */
+static void close_place(struct tcp *st, struct tcp_connection *c)
 {
-	uint64_t limit_ns = (uint64_t)st->node->in.idle_timeout_ms * MS;
-	uint64_t now = clock_now_ns();
-	struct tcp_connection *found = NULL;
-
-	if (!st->server || !st->read || !limit_ns)
-		return NULL;
-	pthread_mutex_lock(&st->rx_lock);
-	for (unsigned i = 0; i < st->place_count; i++) {
-		struct tcp_connection *c = &st->places[i];
-
-		if (c->socket.fd < 0 || now - c->heard_ns < limit_ns)
-			continue;
-		if (!found || c->heard < found->heard ||
-		    (c->heard == found->heard && c->heard_ns < found->heard_ns))
-			found = c;
-	}
-	pthread_mutex_unlock(&st->rx_lock);
-	return found;
+	/* A thread that looks at the socket in an epoll_wait() has a reference to it (Linux 6.9 and
+	 * later). If that is the last one it is dropped when the thread leaves epoll_wait(), which
+	 * may be never, and until then the peer sees no end. Behind this nobody has one. */
+	if (st->read)
+		epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->base.stream.fd, NULL);
+	/* A child between fork() and exec() has the descriptor, too: until exec(), close() alone
+	 * would leave it in the set. */
+	epoll_ctl(st->epoll_fd, EPOLL_CTL_DEL, c->base.stream.fd, NULL);
+	stream_server_leave(&st->table, &c->base);
 }
 
-/* A place for a new peer; NULL when all are in use. */
-static struct tcp_connection *find_place(struct tcp *st)
+/* One that has never sent a sample comes first. */
+void tcp_give_way(struct stream_server *table, struct stream_client *k)
 {
+	struct tcp *st = container_of(table, struct tcp, table);
 	char text[SOCKET_ADDRESS_MAX];
-	struct tcp_connection *c;
 
-	for (unsigned i = 0; i < st->place_count; i++)
-		if (st->places[i].socket.fd < 0)
-			return &st->places[i];
-	c = most_silent(st);
-	if (!c)
-		return NULL;
 	log_warn("%s: %s has to give its place to another peer: no sample %s for %ju ms (in.idle_timeout, in.max_connections)",
-		 name_of(st), socket_address_print(&c->peer, text),
-		 c->heard ? "has come from it" : "has ever come from it,",
-		 (uintmax_t)((clock_now_ns() - c->heard_ns) / MS));
-	close_place(st, c);
-	return c;
+		 name_of(st), socket_address_print(&k->peer, text),
+		 k->heard ? "has come from it" : "has ever come from it,",
+		 (uintmax_t)((clock_now_ns() - k->heard_ns) / MS));
+	close_place(st, container_of(k, struct tcp_connection, base));
 }
 
-/* Takes a connection over; false when it was closed. */
-static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
+/* The connection in its place is there. Under both locks. */
+static void begin(struct tcp *st, struct tcp_connection *c)
 {
-	struct tcp_connection *c = find_place(st);
+	int fd = c->base.stream.fd;
 
-	if (!c) {
-		close(fd);
-		return false;
-	}
-	listener_watch_peer(fd, name_of(st));
-	pthread_mutex_lock(&st->rx_lock);
-	pthread_mutex_lock(&st->tx_lock);
+	stream_server_watch_peer(fd, name_of(st));
 	*c = (struct tcp_connection){
-		.socket.fd = fd,
-		.peer = *peer,
+		.base = c->base,
 		.reader = c->reader,
 		.rx.b = { .at = c->rx.b.at, .size = c->rx.b.size },
-		.heard_ns = clock_now_ns(),
 	};
 	if (c->reader && c->reader->type->reset)
 		c->reader->type->reset(c->reader);
@@ -138,12 +95,20 @@ static bool adopt(struct tcp *st, int fd, const struct socket_address *peer)
 		watch(st->node->ends.fd, fd, EPOLLIN, tcp_event_data(st, c));
 	/* A path that reads it notices its end. */
 	watch(st->epoll_fd, fd, st->read ? EPOLLONESHOT : EPOLLIN, tcp_event_data(st, c));
-	node_figure_set(st->node->ends.node, SOCKET_CONNECTIONS,
-			atomic_fetch_add(&st->connected, 1) + 1);
 	node_figure_add(st->node->ends.node, SOCKET_CONNECTED, 1);
-	pthread_mutex_unlock(&st->tx_lock);
-	pthread_mutex_unlock(&st->rx_lock);
-	return true;
+}
+
+/* A client has one place, for the connection that it has made. */
+static void adopt(struct tcp *st, int fd, const struct socket_address *peer)
+{
+	struct tcp_connection *c = &st->places[0];
+
+	hold(st);
+	stream_init(&c->base.stream, fd);
+	c->base.peer = *peer;
+	stream_server_enter(&st->table, &c->base, clock_now_ns());
+	begin(st, c);
+	release(st);
 }
 
 static void schedule(struct tcp *st)
@@ -161,7 +126,7 @@ static int wait_connected(struct tcp *st, int fd)
 
 	do {
 		tell_state(st);
-		limit.until_ns = st->shown ? end_ns : MIN(end_ns, clock_now_ns() + STATE_MS * MS);
+		limit.until_ns = st->told ? end_ns : MIN(end_ns, clock_now_ns() + STATE_MS * MS);
 		ret = dial_await(fd, &limit);
 	} while (ret == -ETIMEDOUT && limit.until_ns < end_ns);
 	return ret;
@@ -257,60 +222,40 @@ static int set_mark(void *node, int fd)
 
 int tcp_listen(struct tcp *st)
 {
-	const struct socket_address *own = &st->node->ends.local;
-	char text[SOCKET_ADDRESS_MAX];
 	int ret = socket_ends_resolve(&st->node->ends);
 
-	if (ret)
-		return ret;
-	st->listener = listener_open(own, name_of(st), "in.address", set_mark, st->node);
-	if (st->listener < 0)
-		return st->listener;
-	log_info("%s: listening on %s", name_of(st), socket_address_print(own, text));
-	return watch(st->epoll_fd, st->listener, EPOLLIN, EVENT_LISTENER);
+	ret = ret ?: stream_server_listen(&st->table, &st->node->ends.local, "in.address", set_mark,
+					  st->node);
+	return ret ?: watch(st->epoll_fd, st->table.listener, EPOLLIN, EVENT_LISTENER);
 }
 
 static void accept_one(struct tcp *st)
 {
-	struct socket_node *s = st->node;
-	struct socket_address peer;
-	const struct timespec pause = { .tv_nsec = LISTENER_PAUSE_NS };
-	char text[SOCKET_ADDRESS_MAX];
-	int fd = listener_accept(st->listener, &peer, &s->ends.faults);
+	struct stream_client *k;
 
-	if (fd < 0) {
-		if (fd != -EAGAIN)
-			nanosleep(&pause, NULL);
-		return;
-	}
-	if (s->ends.verify_source && !socket_address_equal(&peer, &s->ends.remote, false)) {
-		close(fd);
-		fault_note(&s->ends.faults, FAULT_FOREIGN, 1, "a connection from %s",
-			   socket_address_print(&peer, text));
-		return;
-	}
-	if (adopt(st, fd, &peer))
-		log_info("%s: %s has connected", name_of(st),
-			 socket_address_print(&peer, text));
-	else
-		log_warn("%s: %s is turned away, there are %u peers already (in.max_connections)",
-			 name_of(st), socket_address_print(&peer, text),
-			 st->place_count);
+	hold(st);
+	k = stream_server_accept(&st->table, clock_now_ns());
+	if (k)
+		begin(st, container_of(k, struct tcp_connection, base));
+	release(st);
+	stream_server_pause(&st->table);
 }
 
 static void clear_away(struct tcp *st)
 {
 	char text[SOCKET_ADDRESS_MAX];
 
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 		const char *why = atomic_load(&c->broken);
 
-		if (c->socket.fd < 0 || !why)
+		if (c->base.stream.fd < 0 || !why)
 			continue;
+		hold(st);
 		close_place(st, c);
+		release(st);
 		LOG_AT(why == c->slow_why ? LOG_WARN : LOG_INFO, "%s: %s is gone: %s",
-		       name_of(st), socket_address_print(&c->peer, text), why);
+		       name_of(st), socket_address_print(&c->base.peer, text), why);
 		if (!st->server)
 			schedule(st);
 	}
@@ -319,7 +264,7 @@ static void clear_away(struct tcp *st)
 bool tcp_discard(struct tcp_connection *c, const char **why)
 {
 	char bytes[DISCARD_BYTES];
-	ssize_t n = stream_recv(&c->socket, bytes, sizeof(bytes));
+	ssize_t n = stream_recv(&c->base.stream, bytes, sizeof(bytes));
 
 	if (n > 0 || n == -EAGAIN)
 		return true;
@@ -352,9 +297,9 @@ static int due_ms(const struct tcp *st)
 	uint64_t now = clock_now_ns();
 
 	/* The state cannot be told until the super-node has started the node. */
-	if (!st->shown)
+	if (!st->told)
 		return STATE_MS;
-	if (st->server || atomic_load(&st->connected) || !st->retry.at_ns)
+	if (st->server || atomic_load(&st->table.count) || !st->retry.at_ns)
 		return -1;
 	return st->retry.at_ns > now ? (int)((st->retry.at_ns - now) / MS + 1) : 0;
 }
@@ -381,7 +326,7 @@ void *tcp_run(void *tcp)
 				place_event(st, &events[i]);
 		}
 		clear_away(st);
-		if (!st->server && !atomic_load(&st->connected) &&
+		if (!st->server && !atomic_load(&st->table.count) &&
 		    backoff_is_due(&st->retry, clock_now_ns()))
 			attempt(st);
 	}

@@ -62,13 +62,13 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < st->place_count && n < cnt; i++) {
+	for (unsigned i = 0; i < st->table.max && n < cnt; i++) {
 		struct tcp_connection *c = &st->places[st->next];
 		unsigned got = 0;
 
-		if (++st->next == st->place_count)
+		if (++st->next == st->table.max)
 			st->next = 0;
-		if (c->socket.fd < 0)
+		if (c->base.stream.fd < 0)
 			continue;
 		if (c->rx.pending && !atomic_load(&c->broken)) {
 			got = st->framed ?
@@ -77,8 +77,8 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 						  &st->node->ends.faults);
 			n += got;
 			if (got) {
-				c->heard = true;
-				c->heard_ns = clock_now_ns();
+				c->base.heard = true;
+				c->base.heard_ns = clock_now_ns();
 			}
 		}
 		if (c->rx.at_end && !c->rx.pending)
@@ -91,7 +91,7 @@ static unsigned take_samples(struct tcp *st, struct sample *smps[],
 static void at_end(struct tcp *st, struct tcp_connection *c, const char *why)
 {
 	c->end_why = why;
-	epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->socket.fd, NULL);
+	epoll_ctl(st->node->ends.fd, EPOLL_CTL_DEL, c->base.stream.fd, NULL);
 	stream_input_end(&c->rx, st->framed ? NULL : c->reader);
 }
 
@@ -106,7 +106,7 @@ static bool receive(struct tcp *st, struct tcp_connection *c)
 	room = stream_input_room(&c->rx);
 	if (!room)
 		return false; /* pending: it is scanned first */
-	n = stream_recv(&c->socket, c->rx.b.at + c->rx.b.end, room);
+	n = stream_recv(&c->base.stream, c->rx.b.at + c->rx.b.end, room);
 	if (n == -EAGAIN)
 		return false;
 	if (n > 0)
@@ -121,8 +121,8 @@ static bool receive_all(struct tcp *st)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < st->place_count; i++)
-		if (st->places[i].socket.fd >= 0)
+	for (unsigned i = 0; i < st->table.max; i++)
+		if (st->places[i].base.stream.fd >= 0)
 			any |= receive(st, &st->places[i]);
 	return any;
 }
@@ -164,8 +164,8 @@ static bool anything_pending(struct tcp *st)
 	bool pending = false;
 
 	pthread_mutex_lock(&st->rx_lock);
-	for (unsigned i = 0; i < st->place_count; i++)
-		pending |= st->places[i].socket.fd >= 0 && st->places[i].rx.pending;
+	for (unsigned i = 0; i < st->table.max; i++)
+		pending |= st->places[i].base.stream.fd >= 0 && st->places[i].rx.pending;
 	pthread_mutex_unlock(&st->rx_lock);
 	return pending;
 }

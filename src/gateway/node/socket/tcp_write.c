@@ -31,7 +31,7 @@
 static void dead(struct tcp *st, struct tcp_connection *c, int err)
 {
 	c->tx_dead = true;
-	c->socket.out.start = c->socket.out.end = 0;
+	c->base.stream.out.start = c->base.stream.out.end = 0;
 	/* The reader delivers data from before, and then closes the connection. */
 	if (!st->read)
 		tcp_break(st, c, err == EPIPE ? TCP_CLOSED : strerrordesc_np(err));
@@ -39,8 +39,8 @@ static void dead(struct tcp *st, struct tcp_connection *c, int err)
 
 bool tcp_flush(struct tcp *st, struct tcp_connection *c)
 {
-	struct stream_buffer *b = &c->socket.out;
-	int ret = c->tx_dead ? 0 : stream_flush(&c->socket, NULL);
+	struct stream_buffer *b = &c->base.stream.out;
+	int ret = c->tx_dead ? 0 : stream_flush(&c->base.stream, NULL);
 
 	if (ret)
 		dead(st, c, -ret);
@@ -51,7 +51,7 @@ bool tcp_flush(struct tcp *st, struct tcp_connection *c)
 
 static size_t room(const struct tcp *st, const struct tcp_connection *c)
 {
-	return (size_t)st->node->ends.out.buffer_size - stream_buffer_filled(&c->socket.out);
+	return (size_t)st->node->ends.out.buffer_size - stream_buffer_filled(&c->base.stream.out);
 }
 
 void tcp_watch(struct tcp *st, const struct tcp_connection *c)
@@ -61,12 +61,12 @@ void tcp_watch(struct tcp *st, const struct tcp_connection *c)
 		.data.u64 = tcp_event_data(st, c),
 	};
 
-	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->socket.fd, &e);
+	epoll_ctl(st->epoll_fd, EPOLL_CTL_MOD, c->base.stream.fd, &e);
 }
 
 static bool is_open(const struct tcp_connection *c)
 {
-	return c->socket.fd >= 0 && !c->tx_dead && !atomic_load(&c->broken);
+	return c->base.stream.fd >= 0 && !c->tx_dead && !atomic_load(&c->broken);
 }
 
 static uint64_t slow_timeout_ns(const struct tcp *st)
@@ -83,7 +83,7 @@ static bool is_short(const struct tcp *st, const struct tcp_connection *c, size_
 }
 
 /*
- * Collects in st->slow the connections that lack room and shall be waited for; returns
+ * Collects in st->table.fds the connections that lack room and shall be waited for; returns
  * their number. `starved`: another one has nothing left to take, so it waits, too.
  */
 static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
@@ -91,15 +91,15 @@ static unsigned find_slow(struct tcp *st, size_t len, bool *starved)
 	unsigned n = 0;
 
 	*starved = false;
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
 		if (is_open(c) && room(st, c) < len)
 			tcp_flush(st, c);
-		if (is_open(c) && !stream_buffer_filled(&c->socket.out))
+		if (is_open(c) && !stream_buffer_filled(&c->base.stream.out))
 			*starved = true;
 		else if (is_short(st, c, len))
-			st->slow[n++] = (struct pollfd){ .fd = c->socket.fd,
+			st->table.fds[n++] = (struct pollfd){ .fd = c->base.stream.fd,
 							 .events = POLLOUT };
 	}
 	return n;
@@ -116,7 +116,7 @@ static bool charge(struct tcp *st, size_t len, bool starved, uint64_t now, uint6
 	uint64_t timeout_ns = slow_timeout_ns(st);
 	bool given_up = false;
 
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
 		if (!is_short(st, c, len))
@@ -149,7 +149,7 @@ static void wait_for_room(struct tcp *st, size_t len)
 		if (charge(st, len, starved, now, step_ns, ending, over))
 			continue;
 		pthread_mutex_unlock(&st->tx_lock);
-		poll(st->slow, n, SOCKET_BLOCK_MS);
+		poll(st->table.fds, n, SOCKET_BLOCK_MS);
 		pthread_mutex_lock(&st->tx_lock);
 	}
 }
@@ -163,7 +163,7 @@ static void note_missed(struct tcp *st, struct tcp_connection *c)
 
 	c->missed++;
 	fault_note(&st->node->ends.faults, FAULT_DROPPED, 1, "%s",
-		   socket_address_print(&c->peer, text));
+		   socket_address_print(&c->base.peer, text));
 	if (!st->server || out->full != FULL_BLOCK || !c->missing_since_ns ||
 	    clock_now_ns() - c->missing_since_ns < slow_timeout_ns(st))
 		return;
@@ -176,7 +176,7 @@ static void note_missed(struct tcp *st, struct tcp_connection *c)
 /* One whole message, or nothing of it. */
 static bool send_to(struct tcp *st, struct tcp_connection *c, const char *buf, size_t len)
 {
-	struct stream_buffer *b = &c->socket.out;
+	struct stream_buffer *b = &c->base.stream.out;
 	ssize_t n = 0;
 
 	if (unlikely(room(st, c) < len))
@@ -187,7 +187,7 @@ static bool send_to(struct tcp *st, struct tcp_connection *c, const char *buf, s
 		return false;
 	}
 	if (b->start == b->end)
-		n = stream_send(&c->socket, buf, len);
+		n = stream_send(&c->base.stream, buf, len);
 	if (unlikely(n < 0 && n != -EAGAIN))
 		dead(st, c, (int)-n);
 	if (unlikely(c->tx_dead))
@@ -212,11 +212,11 @@ static bool send_to_all(struct tcp *st, const char *buf, size_t len, bool *slow)
 
 	*slow = false;
 	pthread_mutex_lock(&st->tx_lock);
-	for (unsigned i = 0; i < st->place_count; i++)
+	for (unsigned i = 0; i < st->table.max; i++)
 		full |= is_open(&st->places[i]) && room(st, &st->places[i]) < len;
 	if (unlikely(full) && st->node->out.full == FULL_BLOCK)
 		wait_for_room(st, len);
-	for (unsigned i = 0; i < st->place_count; i++) {
+	for (unsigned i = 0; i < st->table.max; i++) {
 		struct tcp_connection *c = &st->places[i];
 
 		if (is_open(c)) {
@@ -248,7 +248,7 @@ static bool wait_for_first(struct tcp *st)
 	       !atomic_load(&st->tried) && clock_now_ns() < end_ns &&
 	       atomic_load(&s->ends.write_interrupts) - asked < SOCKET_INTERRUPTS)
 		nanosleep(&pause, NULL);
-	return atomic_load(&st->connected) > 0;
+	return atomic_load(&st->table.count) > 0;
 }
 
 /* Samples that no peer got. A server drops samples for clients that are too slow; a client
@@ -273,7 +273,7 @@ int tcp_write(struct socket_node *s, struct sample *smps[], unsigned cnt)
 	unsigned done = 0, sent = 0;
 	bool slow;
 
-	if (unlikely(!atomic_load(&st->connected)) && !wait_for_first(st)) {
+	if (unlikely(!atomic_load(&st->table.count)) && !wait_for_first(st)) {
 		note_undelivered(s, false, cnt);
 		return 0;
 	}
