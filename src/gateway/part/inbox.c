@@ -220,3 +220,30 @@ int inbox_poll_fds(struct inbox *b, int fds[], int max)
 	fds[0] = b->event_fd;
 	return 1;
 }
+
+int inbox_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
+{
+	struct inbox *b = n->private_data;
+
+	return inbox_read(b, n, b->faults, smps, cnt);
+}
+
+void inbox_node_sleep(struct node *n, uint64_t until_ns)
+{
+	inbox_sleep_until(n->private_data, until_ns);
+}
+
+void inbox_node_interrupt(struct node *n)
+{
+	inbox_interrupt(n->private_data, true);
+}
+
+void inbox_node_rearm(struct node *n)
+{
+	inbox_interrupt(n->private_data, false);
+}
+
+int inbox_node_poll_fds(struct node *n, int fds[], int max)
+{
+	return inbox_poll_fds(n->private_data, fds, max);
+}

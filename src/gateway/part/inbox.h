@@ -31,6 +31,7 @@ struct inbox {
 	unsigned queuelen;
 	_Atomic uint64_t lost;    /* found no room */
 	uint64_t lost_noted;      /* of them; of the reader */
+	struct fault_counters *faults; /* of the owner, for the callbacks below */
 };
 
 /* `rings` threads bring samples of up to `values` values; `queuelen` of each may wait. 0 or a
@@ -59,6 +60,12 @@ int inbox_read(struct inbox *b, const struct node *n, struct fault_counters *f,
 void inbox_sleep_until(struct inbox *b, uint64_t until_ns);
 /* Any thread: ends the sleep. */
 void inbox_interrupt(struct inbox *b, bool on);
+/* Callbacks of a node-type whose private data begin with its inbox. */
+int inbox_node_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release);
+void inbox_node_sleep(struct node *n, uint64_t until_ns);
+void inbox_node_interrupt(struct node *n);
+void inbox_node_rearm(struct node *n);
+int inbox_node_poll_fds(struct node *n, int fds[], int max);
 /* For a path with several sources, as node_type.poll_fds. */
 int inbox_poll_fds(struct inbox *b, int fds[], int max);
 /* inbox_take() of a path that polls, when there was nothing. */

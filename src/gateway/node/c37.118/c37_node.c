@@ -432,6 +432,7 @@ static int c37_start(struct node *n)
 
 	x->node = n;
 	x->faults.node = n;
+	x->inbox.faults = &x->faults;
 	if (ret)
 		log_error("node %s: no queue of in.queuelen %lld samples: %s", n->name,
 			  (long long)x->in.queuelen, strerror(-ret));
@@ -455,13 +456,6 @@ static int c37_read(struct node *n, struct sample *smps[], unsigned cnt, unsigne
 	return inbox_read(&x->inbox, n, &x->faults, smps, cnt);
 }
 
-static void c37_sleep(struct node *n, uint64_t until_ns)
-{
-	struct c37_node *x = n->private_data;
-
-	inbox_sleep_until(&x->inbox, until_ns);
-}
-
 static int c37_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct c37_node *x = n->private_data;
@@ -482,20 +476,6 @@ static void c37_interrupt(struct node *n)
 
 	inbox_interrupt(&x->inbox, true);
 	c37_server_interrupt(x);
-}
-
-static void c37_rearm(struct node *n)
-{
-	struct c37_node *x = n->private_data;
-
-	inbox_interrupt(&x->inbox, false);
-}
-
-static int c37_poll_fds(struct node *n, int fds[], int max)
-{
-	struct c37_node *x = n->private_data;
-
-	return inbox_poll_fds(&x->inbox, fds, max);
 }
 
 static void c37_print(struct node *n, char *buf, size_t size)
@@ -562,9 +542,9 @@ const struct node_type node_c37_118 = {
 	.read = c37_read,
 	.write = c37_write,
 	.may_wait = c37_may_wait,
-	.sleep = c37_sleep,
+	.sleep = inbox_node_sleep,
 	.interrupt = c37_interrupt,
-	.rearm = c37_rearm,
-	.poll_fds = c37_poll_fds,
+	.rearm = inbox_node_rearm,
+	.poll_fds = inbox_node_poll_fds,
 	.print = c37_print,
 };

@@ -56,6 +56,7 @@ struct c37_stream {
 };
 
 struct c37_node {
+	struct inbox inbox; /* first */
 	struct node *node;
 	struct c37_config_in in;
 	struct c37_config_out out;
@@ -66,7 +67,6 @@ struct c37_node {
 	bool typed;               /* in.signals stand in the configuration */
 
 	/* From start to stop. */
-	struct inbox inbox;
 	struct fault_counters faults;
 	struct c37_join *join;    /* of in.streams */
 	atomic_uint running;      /* streams that send data */

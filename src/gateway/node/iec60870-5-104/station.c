@@ -421,6 +421,7 @@ static int allocate(struct station *s)
 	unsigned values = s->in.count && in ? in->count : 1;
 	int ret = inbox_init(&s->inbox, 1, (unsigned)s->queuelen, values);
 
+	s->inbox.faults = &s->faults;
 	s->last = calloc(s->out.count + 1, sizeof(*s->last));
 	s->counters = calloc(s->out.count + 1, sizeof(*s->counters));
 	s->readings = calloc(s->out.count + 1, sizeof(*s->readings));
@@ -484,47 +485,12 @@ static int station_start(struct node *n)
 
 /* ---- samples ---- */
 
-static int station_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
-{
-	struct station *s = n->private_data;
-
-	return inbox_read(&s->inbox, n, &s->faults, smps, cnt);
-}
-
-static void station_sleep(struct node *n, uint64_t until_ns)
-{
-	struct station *s = n->private_data;
-
-	inbox_sleep_until(&s->inbox, until_ns);
-}
-
 static int station_write(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
 {
 	struct station *s = n->private_data;
 
 	return s->mode == STATION_MASTER ? station_master_write(s, smps, cnt) :
 					   station_slave_write(s, smps, cnt);
-}
-
-static void station_interrupt(struct node *n)
-{
-	struct station *s = n->private_data;
-
-	inbox_interrupt(&s->inbox, true);
-}
-
-static void station_rearm(struct node *n)
-{
-	struct station *s = n->private_data;
-
-	inbox_interrupt(&s->inbox, false);
-}
-
-static int station_poll_fds(struct node *n, int fds[], int max)
-{
-	struct station *s = n->private_data;
-
-	return inbox_poll_fds(&s->inbox, fds, max);
 }
 
 static void station_print(struct node *n, char *buf, size_t size)
@@ -580,11 +546,11 @@ const struct node_type node_iec60870_5_104 = {
 	.check_signals = station_check_signals,
 	.start = station_start,
 	.stop = station_stop,
-	.read = station_read,
+	.read = inbox_node_read,
 	.write = station_write,
-	.sleep = station_sleep,
-	.interrupt = station_interrupt,
-	.rearm = station_rearm,
-	.poll_fds = station_poll_fds,
+	.sleep = inbox_node_sleep,
+	.interrupt = inbox_node_interrupt,
+	.rearm = inbox_node_rearm,
+	.poll_fds = inbox_node_poll_fds,
 	.print = station_print,
 };

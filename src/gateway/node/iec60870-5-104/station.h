@@ -117,6 +117,7 @@ struct station_orders {
 };
 
 struct station {
+	struct inbox inbox; /* first */
 	/* Settings */
 	int mode;
 	const char *address;
@@ -141,7 +142,6 @@ struct station {
 	struct node *node;
 	const struct station_role *role;
 	struct fault_counters faults;
-	struct inbox inbox;
 
 	pthread_mutex_t lock;   /* with those below */
 	struct stream_server server; /* its clients are these connections */

@@ -36,6 +36,7 @@ struct monitor {
 };
 
 struct opendss_node {
+	struct inbox inbox; /* first */
 	const char *file, *library;
 	json_t *in_list, *out_list;
 	int64_t queuelen;
@@ -50,7 +51,6 @@ struct opendss_node {
 	double *record;
 	unsigned record_count;      /* values of a sample that is read */
 	struct fault_counters faults;
-	struct inbox inbox;
 };
 
 extern const struct node_type node_opendss;
@@ -290,6 +290,7 @@ static int prepare_samples(struct node *n)
 	}
 	/* Has room for one monitor at a time, whose record begins with hour and second. */
 	d->record = calloc(d->record_count + 2, sizeof(*d->record));
+	d->inbox.faults = &d->faults;
 	return d->record ? inbox_init(&d->inbox, 1, (unsigned)d->queuelen, d->record_count) : -ENOMEM;
 }
 
@@ -454,42 +455,6 @@ static bool opendss_may_wait(struct node *n)
 	return true;
 }
 
-static int opendss_read(struct node *n, struct sample *smps[], unsigned cnt, unsigned *release)
-{
-	struct opendss_node *d = n->private_data;
-
-	(void)release;
-	return inbox_read(&d->inbox, n, &d->faults, smps, cnt);
-}
-
-static void opendss_sleep(struct node *n, uint64_t until_ns)
-{
-	struct opendss_node *d = n->private_data;
-
-	inbox_sleep_until(&d->inbox, until_ns);
-}
-
-static void opendss_interrupt(struct node *n)
-{
-	struct opendss_node *d = n->private_data;
-
-	inbox_interrupt(&d->inbox, true);
-}
-
-static void opendss_rearm(struct node *n)
-{
-	struct opendss_node *d = n->private_data;
-
-	inbox_interrupt(&d->inbox, false);
-}
-
-static int opendss_poll_fds(struct node *n, int fds[], int max)
-{
-	struct opendss_node *d = n->private_data;
-
-	return inbox_poll_fds(&d->inbox, fds, max);
-}
-
 static int opendss_init(struct node *n)
 {
 	struct opendss_node *d = n->private_data;
@@ -531,12 +496,12 @@ const struct node_type node_opendss = {
 	.check = opendss_check,
 	.start = opendss_start,
 	.stop = opendss_stop,
-	.read = opendss_read,
-	.sleep = opendss_sleep,
+	.read = inbox_node_read,
+	.sleep = inbox_node_sleep,
 	.write = opendss_write,
 	.may_wait = opendss_may_wait,
-	.interrupt = opendss_interrupt,
-	.rearm = opendss_rearm,
-	.poll_fds = opendss_poll_fds,
+	.interrupt = inbox_node_interrupt,
+	.rearm = inbox_node_rearm,
+	.poll_fds = inbox_node_poll_fds,
 	.print = opendss_print,
 };

@@ -404,6 +404,7 @@ static int start_parts(struct ws_node *s)
 	int ret = inbox_init(&s->inbox, 1 + s->link_count, (unsigned)s->queuelen,
 				in && in->count ? in->count : SIGNALS_DEFAULT);
 
+	s->inbox.faults = &s->faults;
 	if (ret) {
 		log_error("node %s: no queue of in.queuelen %lld samples: %s", n->name,
 			  (long long)s->queuelen, strerror(-ret));
@@ -449,21 +450,6 @@ static void websocket_destroy(struct node *n)
 
 /* ---- samples ---- */
 
-static int websocket_read(struct node *n, struct sample *smps[], unsigned cnt,
-			  unsigned *release)
-{
-	struct ws_node *s = n->private_data;
-
-	return inbox_read(&s->inbox, n, &s->faults, smps, cnt);
-}
-
-static void websocket_sleep(struct node *n, uint64_t until_ns)
-{
-	struct ws_node *s = n->private_data;
-
-	inbox_sleep_until(&s->inbox, until_ns);
-}
-
 static int websocket_write(struct node *n, struct sample *smps[], unsigned cnt,
 			   unsigned *release)
 {
@@ -491,27 +477,6 @@ static int websocket_write(struct node *n, struct sample *smps[], unsigned cnt,
 		return (int)cnt;
 	node_refuse(n, NODE_LOSS_ABSENT, cnt, "nobody is connected");
 	return 0;
-}
-
-static void websocket_interrupt(struct node *n)
-{
-	struct ws_node *s = n->private_data;
-
-	inbox_interrupt(&s->inbox, true);
-}
-
-static void websocket_rearm(struct node *n)
-{
-	struct ws_node *s = n->private_data;
-
-	inbox_interrupt(&s->inbox, false);
-}
-
-static int websocket_poll_fds(struct node *n, int fds[], int max)
-{
-	struct ws_node *s = n->private_data;
-
-	return inbox_poll_fds(&s->inbox, fds, max);
 }
 
 static void websocket_print(struct node *n, char *buf, size_t size)
@@ -568,11 +533,11 @@ const struct node_type node_websocket = {
 	.check_signals = websocket_check_signals,
 	.start = websocket_start,
 	.stop = websocket_stop,
-	.read = websocket_read,
+	.read = inbox_node_read,
 	.write = websocket_write,
-	.sleep = websocket_sleep,
-	.interrupt = websocket_interrupt,
-	.rearm = websocket_rearm,
-	.poll_fds = websocket_poll_fds,
+	.sleep = inbox_node_sleep,
+	.interrupt = inbox_node_interrupt,
+	.rearm = inbox_node_rearm,
+	.poll_fds = inbox_node_poll_fds,
 	.print = websocket_print,
 };

@@ -79,6 +79,7 @@ struct ws_link {
 };
 
 struct ws_node {
+	struct inbox inbox; /* first */
 	/* Settings */
 	json_t *destinations;
 	const char *format, *ssl_ca, *ssl_cert, *ssl_private_key, *token_file;
@@ -91,7 +92,6 @@ struct ws_node {
 	struct ws_clients *clients;
 	struct ws_link *links;
 	unsigned link_count;
-	struct inbox inbox;
 	const struct tls_ops *tls_ops;
 	struct tls_context *tls;
 	struct fault_counters faults;
