@@ -129,6 +129,7 @@ struct outside {
 	atomic_bool partial;        /* outside_set_partial() */
 	_Atomic uint64_t led_ns;    /* until then the reader waits for the server */
 	pthread_mutex_t pump;       /* held by who waits for the server and calls turn() */
+	bool reader_leads;          /* that is the thread that reads; with `pump` */
 
 	pthread_mutex_t lock;       /* of the connection; for calls of ops and what follows */
 	pthread_mutex_t entry;      /* of those who want it; outside_hold() */
@@ -148,6 +149,8 @@ struct outside {
 	size_t taken;               /* bytes of messages in this turn; locked */
 	unsigned taken_samples;     /* and their samples */
 	unsigned last_count;        /* samples of the last message, 64 at most; locked */
+	struct sample *spare[INBOX_SPARE]; /* empty ones, for the next messages; locked */
+	unsigned spare_count;
 	char *line;                 /* a message with the end of its line; locked */
 	size_t line_size;
 };

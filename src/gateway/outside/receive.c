@@ -43,6 +43,8 @@ int outside_receive_start(struct outside *o)
 void outside_receive_stop(struct outside *o)
 {
 	inbox_note_lost(&o->inbox, &o->faults);
+	sample_put_many(o->spare, o->spare_count);
+	o->spare_count = 0;
 	inbox_destroy(&o->inbox);
 	free(o->line);
 	o->line = NULL;
@@ -87,7 +89,34 @@ uint64_t outside_samples_read(struct outside *o)
 
 unsigned outside_samples_take(struct outside *o, struct sample *smps[], unsigned cnt)
 {
-	return sample_alloc_many(&o->inbox.pool, smps, MIN(cnt, (unsigned)INBOX_SPARE));
+	/* Many at a time, because the pool has a lock. */
+	if (o->spare_count < MIN(cnt, (unsigned)INBOX_SPARE))
+		o->spare_count += sample_alloc_many(&o->inbox.pool, o->spare + o->spare_count,
+						    INBOX_SPARE - o->spare_count);
+	cnt = MIN(cnt, o->spare_count);
+	o->spare_count -= cnt;
+	memcpy(smps, o->spare + o->spare_count, cnt * sizeof(*smps));
+	return cnt;
+}
+
+/* The first `filled` of smps[] can be read, and the others are kept. */
+static void give(struct outside *o, struct sample *smps[], unsigned cnt, unsigned filled)
+{
+	for (unsigned i = 0; i < filled; i++)
+		inbox_push(&o->inbox, 0, smps[i]);
+	for (unsigned i = filled; i < cnt; i++) {
+		struct sample *s = smps[i];
+
+		if (unlikely(s->owned))
+			sample_own_list(s, NULL);
+		s->signals = NULL;
+		s->flags = 0;
+		s->length = 0;
+		o->spare[o->spare_count++] = s;
+	}
+	o->taken_samples += filled;
+	if (filled && !o->reader_leads)
+		inbox_wake(&o->inbox);
 }
 
 void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt,
@@ -96,16 +125,10 @@ void outside_samples_give(struct outside *o, struct sample *smps[], unsigned cnt
 	struct timespec now = clock_realtime();
 
 	for (unsigned i = 0; i < filled; i++) {
-		/* A time in the message is that of the sender. */
 		smps[i]->received = now;
 		smps[i]->flags |= SAMPLE_HAS_RECEIVED;
-		inbox_push(&o->inbox, 0, smps[i]);
 	}
-	o->taken_samples += filled;
-	if (filled)
-		inbox_wake(&o->inbox);
-	if (cnt > filled)
-		sample_put_many(smps + filled, cnt - filled);
+	give(o, smps, cnt, filled);
 }
 
 /* Senders of a single line often omit its end. NULL without memory. */
@@ -148,7 +171,7 @@ void outside_received(struct outside *o, const void *data, size_t len)
 		unsigned filled = message_scan(&m, o->scan, smps, cnt, &o->faults);
 
 		total += filled;
-		outside_samples_give(o, smps, cnt, filled);
+		give(o, smps, cnt, filled);
 	}
 	o->last_count = MIN(total, (unsigned)INBOX_SPARE);
 }
@@ -169,17 +192,25 @@ static bool interrupted(const struct outside *o)
 	return atomic_load_explicit(&o->inbox.interrupted, memory_order_acquire);
 }
 
-/* True: this thread leads, with o->pump. */
+/* True: this thread leads, with o->pump, until end_lead(). */
 static bool lead(struct outside *o)
 {
 	if (!may_lead(o))
 		return false;
 	atomic_store_explicit(&o->led_ns, clock_now_ns() + LEAD_NS, memory_order_relaxed);
-	if (likely(!pthread_mutex_trylock(&o->pump)))
+	if (likely(!pthread_mutex_trylock(&o->pump))) {
+		o->reader_leads = true;
 		return true;
+	}
 	/* The other thread comes out, and sees that this one wants to lead. */
 	wakeup_post(o->pump_fd);
 	return false;
+}
+
+static void end_lead(struct outside *o)
+{
+	o->reader_leads = false;
+	pthread_mutex_unlock(&o->pump);
 }
 
 static void sleep_until(struct outside *o, uint64_t until_ns)
@@ -190,7 +221,7 @@ static void sleep_until(struct outside *o, uint64_t until_ns)
 		/* An interruption may have come while the other thread led. */
 		if (!interrupted(o))
 			outside_pump(o, until_ns);
-		pthread_mutex_unlock(&o->pump);
+		end_lead(o);
 	} else if (until_ns > now) {
 		/* Not for long if the thread of the node is on its way out. */
 		inbox_sleep(&o->inbox, MIN(until_ns - now,
@@ -204,7 +235,7 @@ static unsigned look(struct outside *o, struct sample *smps[], unsigned cnt)
 
 	if (!got && lead(o)) {
 		outside_work(o);
-		pthread_mutex_unlock(&o->pump);
+		end_lead(o);
 		got = inbox_take(&o->inbox, smps, cnt);
 	}
 	inbox_note_lost(&o->inbox, &o->faults);
