@@ -326,8 +326,10 @@ static char *copy_field(struct text t, bool quoted)
 
 static bool is_nan(struct text t)
 {
+	/* 32: the difference between a letter's two cases. */
 	return t.end == t.at ||
-	       (t.end - t.at == 3 && !strncasecmp(t.at, "nan", 3));
+	       (t.end - t.at == 3 && (t.at[0] | 32) == 'n' && (t.at[1] | 32) == 'a' &&
+		(t.at[2] | 32) == 'n');
 }
 
 static int scan_value(struct format *f, struct text field, struct sample *s)
