@@ -23,6 +23,8 @@
 #   WHERE    "local" (default), or "namespaces": the server and both that answer are in one
 #            network namespace and the one that asks is in another, joined by a pair of Ethernet
 #            interfaces (scripts/two-hosts.sh; needs root)
+#   FORMAT   "csv" (default): the gateway scans and prints text, which the bare loop does not; or
+#            "raw": both only copy the eight values, so that the difference is the node-type's
 #   BUSY     busy loops beside them (0), in turns on the processors of CPU and CPU_PING. They end
 #            with the script, also when it is killed.
 #   COUNT    messages to each in a run (4000), five times as many for the rate, fifty
@@ -37,7 +39,7 @@ build=$(realpath "${1:-build}")
 BUSBAR=$build/busbar
 peers=$build/tests/process/outside
 KINDS=${KINDS:-zeromq nanomsg nats mqtt-0 mqtt-1 redis amqp amqp-confirm influxdb-udp influxdb-http}
-WHERE=${WHERE:-local} BUSY=${BUSY:-0}
+WHERE=${WHERE:-local} BUSY=${BUSY:-0} FORMAT=${FORMAT:-csv}
 COUNT=${COUNT:-4000} RUNS=${RUNS:-5} PORT=${PORT:-12200}
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/busbar-bench-servers.XXXXXX")
 
@@ -56,6 +58,13 @@ at_end() {
 case $BUSY in
 '' | *[!0-9]*) die "BUSY: $BUSY is no number" ;;
 esac
+
+case $FORMAT in
+csv) format='"csv"' ;;
+raw) format='{ type = "raw"; bits = 64; endianness = "little"; }' ;;
+*) die "FORMAT: $FORMAT is neither csv nor raw" ;;
+esac
+export ECHO_FORMAT="$FORMAT"
 
 # Of those that answer and of the one that asks: the address, and what starts a program there.
 address=127.0.0.1 address_ping=127.0.0.1 in_there='' in_ping=''
@@ -299,7 +308,7 @@ measure_direct() {
 		set -- "$@" "$at:$port"
 	done
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "$type"; format = "csv"; in = { $key_in = "tcp://$3"; signals = "8f"; };
+		x = { type = "$type"; format = $format; in = { $key_in = "tcp://$3"; signals = "8f"; };
 			out = { $key_out = "tcp://$4"; }; };
 	CONF
 	measure "$type" "$type" tcp:// "$@"
@@ -316,7 +325,7 @@ measure_nats() {
 	start_nats "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "nats"; host = "$address"; port = $port; format = "csv";
+		x = { type = "nats"; host = "$address"; port = $port; format = $format;
 			in = { subscribe = "gateway-to"; signals = "8f"; }; out = { publish = "gateway-from"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
@@ -330,7 +339,7 @@ measure_mqtt() {
 	start_mosquitto "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "mqtt"; host = "$address"; port = $port; qos = $1; format = "csv";
+		x = { type = "mqtt"; host = "$address"; port = $port; qos = $1; format = $format;
 			in = { subscribe = "gateway-to"; signals = "8f"; }; out = { publish = "gateway-from"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
@@ -344,8 +353,8 @@ measure_redis() {
 	start_redis "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-from"; format = "csv"; };
-		y = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-to"; format = "csv";
+		x = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-from"; format = $format; };
+		y = { type = "redis"; host = "$address"; port = $port; mode = "channel"; channel = "gateway-to"; format = $format;
 			in = { signals = "8f"; }; };
 	CONF
 	# shellcheck disable=SC2086 # words
@@ -360,7 +369,7 @@ measure_amqp() {
 	start_rabbitmq "$program"
 	broker=$pid
 	cat >"$OUT/nodes" <<-CONF
-		x = { type = "amqp"; host = "$address"; port = $port; exchange = "echo"; format = "csv";
+		x = { type = "amqp"; host = "$address"; port = $port; exchange = "echo"; format = $format;
 			in = { routing_key = "gateway-to"; signals = "8f"; }; out = { routing_key = "gateway-from"; }; };
 	CONF
 	bare_server=$address:$port$2
@@ -454,7 +463,7 @@ while [ "$loop" -lt "$BUSY" ]; do
 done
 echo "8 values; $RUNS runs of $COUNT messages; $WHERE, $BUSY busy loops"
 of_echo() {
-	echo 'csv; round trip in us, messages a second'
+	echo "$FORMAT; round trip in us, messages a second"
 	printf '%-12s %19s %19s %-25s %s\n' '' gateway bare '  gateway - bare' 'rate'
 	printf '%-12s %9s %9s %9s %9s %8s %-16s %8s %8s %s\n' server p50 p99 p50 p99 us 'ratio (runs)' \
 		gateway bare 'ratio (runs)'

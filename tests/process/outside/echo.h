@@ -11,7 +11,9 @@
  *	rate SERVER COUNT TO FROM ...    the same, with up to 64 on their way: messages a second;
  *	                                 a thousand in each turn
  *
- * A line for each pair. Exit status 1: a message did not come back in some seconds.
+ * A line for each pair. Exit status 1: a message did not come back in some seconds. A message has
+ * eight values, of which the first is its number: a line of the format csv or, with ECHO_FORMAT=raw in
+ * the environment, the format raw with numbers of 64 bits.
  */
 #ifndef TESTS_OUTSIDE_ECHO_H
 #define TESTS_OUTSIDE_ECHO_H
@@ -35,6 +37,7 @@
 #define ECHO_PATIENCE 5e6 /* us until a message counts as lost */
 #define ECHO_START 30e6	  /* us until the other side has to answer first */
 #define ECHO_STUCK 15	  /* seconds that a call of the library may take */
+#define ECHO_VALUES 8
 
 struct echo;
 
@@ -62,6 +65,7 @@ struct pair {
 };
 
 static atomic_uint progress; /* of the thread that measures */
+static bool is_raw;	     /* the format */
 
 static double now_us(void)
 {
@@ -95,19 +99,41 @@ static void *watch(void *arg)
 	_exit(1);
 }
 
-/* Sends a line of the format csv with eight values. */
+/* Sends a sample with eight values. */
 static int send_sequence(struct echo *e, unsigned long long sequence)
 {
+	double values[ECHO_VALUES] = { (double)sequence, 1.125, 2.125, 3.125, 4.125, 5.125, 6.125,
+				       7.125 };
 	char buf[ECHO_BYTES];
-	int len = snprintf(buf, sizeof(buf),
+	int len;
+
+	if (is_raw)
+		return echo_send(e, values, sizeof(values));
+	len = snprintf(buf, sizeof(buf),
 			   "1700000000,0,nan,%llu,1.125,2.125,3.125,4.125,5.125,6.125,7.125,8.125\n",
 			   sequence);
 
 	return echo_send(e, buf, (size_t)len);
 }
 
-/* Counts the lines of a message that are new ones: a gateway may put several into one, and what
- * was sent before somebody listened has the number 0. */
+/* Counts a sample that is a new one: what was sent before somebody listened has the number 0. */
+static void take_number(struct pair *p, unsigned long long number)
+{
+	p->seen = number;
+	p->got += number == p->got + 1;
+}
+
+/* A gateway may put several samples into one message. */
+static void take_raw(struct pair *p, const char *buf, size_t len)
+{
+	double values[ECHO_VALUES];
+
+	for (; len >= sizeof(values); buf += sizeof(values), len -= sizeof(values)) {
+		memcpy(values, buf, sizeof(values));
+		take_number(p, (unsigned long long)values[0]);
+	}
+}
+
 static void take_lines(struct pair *p, const char *buf, size_t len)
 {
 	const char *at = buf, *end = buf + len;
@@ -119,10 +145,8 @@ static void take_lines(struct pair *p, const char *buf, size_t len)
 			field = memchr(field, ',', (size_t)(end - field));
 			field += !!field;
 		}
-		if (field && field < end) {
-			p->seen = strtoull(field, NULL, 10);
-			p->got += p->seen == p->got + 1;
-		}
+		if (field && field < end)
+			take_number(p, strtoull(field, NULL, 10));
 		at = next ? next + 1 : end;
 	}
 }
@@ -141,7 +165,10 @@ static int await(struct pair *p, unsigned number)
 			return 1;
 		atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
 		buf[n] = '\0';
-		take_lines(p, buf, (size_t)n);
+		if (is_raw)
+			take_raw(p, buf, (size_t)n);
+		else
+			take_lines(p, buf, (size_t)n);
 		if (p->got != before)
 			break;
 		if (since <= 0)
@@ -244,11 +271,13 @@ static int echo_all(struct echo *e)
 
 int main(int argc, char **argv)
 {
+	const char *format = getenv("ECHO_FORMAT");
 	struct pair pairs[ECHO_PAIRS] = { 0 };
 	unsigned count = 0, rounds;
 	pthread_t thread;
 
 	signal(SIGPIPE, SIG_IGN);
+	is_raw = format && !strcmp(format, "raw");
 	if (argc == 5 && !strcmp(argv[1], "echo")) {
 		pairs[0].e = echo_open(argv[2], argv[3], argv[4]);
 		return pairs[0].e ? echo_all(pairs[0].e) : 1;
