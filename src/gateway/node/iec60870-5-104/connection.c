@@ -181,6 +181,15 @@ bool station_connection_reads(const struct station_connection *c)
 	return c->shut || stream_buffer_filled(&c->base.stream.out) < OUT_MAX;
 }
 
+short station_connection_events(const struct stream_client *k)
+{
+	const struct station_connection *c =
+		container_of((struct stream_client *)k, struct station_connection, base);
+
+	return c->connecting ? POLLOUT :
+			       stream_events(&k->stream, station_connection_reads(c), false);
+}
+
 static void send_waiting(struct station_connection *c, uint64_t now_ns)
 {
 	while (stream_buffer_filled(&c->base.stream.out) < OUT_MAX && station_flow_send(&c->flow, now_ns))

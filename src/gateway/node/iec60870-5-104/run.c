@@ -196,15 +196,6 @@ static uint64_t due_ns(const struct station *s, uint64_t role_ns, uint64_t now_n
 	return due;
 }
 
-short station_connection_events(const struct stream_client *k)
-{
-	const struct station_connection *c =
-		container_of((struct stream_client *)k, struct station_connection, base);
-
-	return c->connecting ? POLLOUT :
-			       stream_events(&k->stream, station_connection_reads(c), false);
-}
-
 /* The node was asked to stop: no master comes any more. */
 static void begin_end(struct station *s, uint64_t now_ns)
 {

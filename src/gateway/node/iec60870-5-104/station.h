@@ -182,6 +182,8 @@ bool station_connection_turn(struct station_connection *c, bool readable, uint64
 			     const char **why);
 /* Whether it takes what the peer sends now. */
 bool station_connection_reads(const struct station_connection *c);
+/* What poll() waits for. */
+short station_connection_events(const struct stream_client *k);
 /* Whether nothing waits to be sent. */
 bool station_connection_is_empty(const struct station_connection *c);
 /* Wakes the thread, after something was queued. */
@@ -205,8 +207,6 @@ void station_master_forget(struct station *s, const char *why);
 void station_master_choose(struct station *s, uint64_t now_ns);
 
 /* run.c */
-/* What poll() waits for. */
-short station_connection_events(const struct stream_client *k);
 void *station_run(void *station);
 
 #endif
