@@ -51,7 +51,7 @@ program() {
 cycles=--cycles
 grep -qw rdtscp /proc/cpuinfo || cycles=
 latency() {
-	program program_median 1 "$@" $cycles
+	program program_median 1 "$@" ${cycles:+"$cycles"}
 }
 
 one_cpu() {
