@@ -340,6 +340,12 @@ def hostile(folder):
     check(refused.is_closed(), "a host that peers does not have is turned away")
     until(lambda: figures(g)["foreign"] == 1, "and counted")
     until(lambda: figures(g)["clients"] == 1 or good.ask(read(3, 20)) is None, "the first one is left")
+    # All places are taken by clients that ask: none gives way.
+    others = [Client() for _ in range(3)]
+    until(lambda: all(c.ask(read(3, 20)) for c in [good] + others) and Client().is_closed(5), "a fifth one is turned away")
+    for c in others:
+        c.socket.close()
+    until(lambda: figures(g)["clients"] == 1, "the three are gone")
     # Half a request, for ever; and one that asks and takes nothing.
     half = Client(source="127.0.2.9")
     half.socket.sendall(b"\0\1\0\0\0\6\xff\3\0")
@@ -371,7 +377,6 @@ def hostile(folder):
     # All places are taken; those that ask for nothing give way after a while.
     fourth = Client()
     fourth.ask(read(3, 20))
-    check(Client().is_closed(), "a fifth one is turned away")
     end = time.monotonic() + 30
     while True:
         good.ask(read(3, 20))

@@ -64,6 +64,8 @@ static const struct config_key fake_keys[] = {
 	{ "seed", CONFIG_INT, offsetof(struct fake, seed), "1", .help = "seed" },
 	{ "base", CONFIG_INT, offsetof(struct fake, base), "0",
 	  .help = "added to values" },
+	{ "pace_us", CONFIG_INT, offsetof(struct fake, pace_us), "50",
+	  .help = "between samples of mode paced" },
 	{ "values", CONFIG_INT, offsetof(struct fake, values), "2",
 	  .help = "per sample" },
 	{ "mode", CONFIG_ENUM, offsetof(struct fake, mode), "plain",
@@ -268,7 +270,7 @@ static int read_paced(struct node *n, struct fake *f, struct sample *smps[])
 {
 	if (n->in.carries)
 		turn_spinner_begins(); /* as a timer does */
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = f->pace_us * 1000 }, NULL);
 	if (atomic_load(&f->interrupted))
 		return -EINTR;
 	fill(f, smps[0]);

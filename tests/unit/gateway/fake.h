@@ -41,7 +41,7 @@ extern _Atomic pthread_t fake_reader;
 extern atomic_bool fake_refuse_prepare;
 
 struct fake {
-	int64_t limit, seed, base, values;
+	int64_t limit, seed, base, values, pace_us;
 	int mode;
 	bool fail_start, fail_prepare, own_memory, hoard;
 

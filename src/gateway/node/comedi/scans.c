@@ -9,6 +9,8 @@
 
 /* After so many reads the least delay of them is taken off the times. */
 #define LOOKS 256
+/* A correction is shorter; the host's clock was set when it goes back further. */
+#define CORRECTION_NS UINT64_C(1000000000)
 
 void daq_from_code(const struct daq_scale *s, enum signal_type type, uint32_t code,
 		   union signal_data *value, bool *at_limit)
@@ -79,7 +81,8 @@ void daq_code_put(char *at, bool wide, uint32_t code)
 
 void daq_clock_start(struct daq_clock *c, double period_ns, uint64_t now_ns)
 {
-	*c = (struct daq_clock){ .begin_ns = now_ns, .period_ns = period_ns, .least_ns = UINT64_MAX };
+	*c = (struct daq_clock){ .begin_ns = now_ns, .period_ns = period_ns,
+				 .least_ns = UINT64_MAX, .told_ns = c->told_ns };
 }
 
 static uint64_t time_of(const struct daq_clock *c, uint64_t scan)
@@ -107,9 +110,14 @@ void daq_clock_advance(struct daq_clock *c, uint64_t count, uint64_t now_ns)
 	c->looks = 0;
 }
 
-uint64_t daq_clock_time(const struct daq_clock *c, uint64_t back)
+uint64_t daq_clock_time(struct daq_clock *c, uint64_t back)
 {
-	return time_of(c, c->scans - MIN(back, c->scans));
+	uint64_t ns = time_of(c, c->scans - MIN(back, c->scans));
+
+	if (ns <= c->told_ns && c->told_ns - ns < CORRECTION_NS)
+		ns = c->told_ns + 1;
+	c->told_ns = ns;
+	return ns;
 }
 
 uint64_t daq_clock_missing(const struct daq_clock *c, uint64_t now_ns)

@@ -41,7 +41,8 @@ void daq_code_put(char *at, bool wide, uint32_t code);
 /*
  * The times of scans by the board's clock, which differs a little from the host's. A scan cannot
  * come before its time, so times that are ahead of the host's clock are corrected at once; and the
- * least delay of many reads is taken off.
+ * least delay of many reads is taken off. The times of scans rise whatever is corrected, unless the
+ * host's clock was set back.
  */
 struct daq_clock {
 	uint64_t begin_ns;    /* of the scan before the first one */
@@ -49,13 +50,16 @@ struct daq_clock {
 	double period_ns;
 	uint64_t least_ns;    /* delay of the newest scan, at least, in the last `looks` reads */
 	unsigned looks;
+	uint64_t told_ns;     /* the time that was told last */
 };
 
+/* Also for a command that follows another one. */
 void daq_clock_start(struct daq_clock *c, double period_ns, uint64_t now_ns);
 /* `count` scans were read at `now_ns`. */
 void daq_clock_advance(struct daq_clock *c, uint64_t count, uint64_t now_ns);
-/* The time of the scan that came `back` scans before the newest one. */
-uint64_t daq_clock_time(const struct daq_clock *c, uint64_t back);
+/* The time of the scan that came `back` scans before the newest one. Scans are asked for in their
+ * order. */
+uint64_t daq_clock_time(struct daq_clock *c, uint64_t back);
 /* How many scans should have come since the newest one: at least 1. */
 uint64_t daq_clock_missing(const struct daq_clock *c, uint64_t now_ns);
 
