@@ -92,7 +92,7 @@ def main():
     need("opensm", "ibv_rc_pingpong", "ib_write_bw")
     if "quick" in sys.argv:
         with Fabric("fat-tree:2x2") as fabric:
-            routed_around(fabric, "cut", ":1", ["ibv_rc_pingpong", "-c", "-e", "-n", "1500"], packets=150)
+            routed_around(fabric, "cut", ":1", ["ibv_rc_pingpong", "-c", "-e", "-n", "8000"], packets=150)
     if "auto" in sys.argv:
         with Fabric("fat-tree:2x2") as fabric:
             try_all(fabric)
