@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "process", "control"))
-from gateway_process import BUSBAR, Gateway, Gateways, check  # noqa: E402
+from gateway_process import BUSBAR, Gateway, Gateways, check, whole_lines  # noqa: E402
 
 
 def skip(why):
@@ -89,7 +89,7 @@ paths = ( { in = "x"; out = "f"; } );
 def rows(folder):
     """(seconds as a text with nine digits, sequence number, values) of each sample."""
     with open(os.path.join(folder, "got.csv")) as f:
-        lines = [line.rstrip().split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+        lines = [line.rstrip().split(",") for line in whole_lines(f) if line[0] != "#"]
     return [("%s.%09d" % (c[0], int(c[1])), int(c[3]), [float(v) for v in c[4:]]) for c in lines]
 
 
@@ -127,7 +127,7 @@ class Dump:
 
     def frames(self):
         with open(self.path) as f:
-            return [line.split() for line in f if line.endswith("\n")]
+            return [line.split() for line in whole_lines(f)]
 
     def end(self):
         self.process.terminate()

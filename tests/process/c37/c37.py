@@ -17,7 +17,7 @@ import time
 import servers
 from gateway_process import Gateway, Gateways, check
 from modbus import Capture
-from servers import until
+from servers import until, whole_lines
 
 DATA, HEADER, CFG1, CFG2, COMMAND, CFG3 = range(6)
 OFF, ON, SEND_HEADER, SEND_CFG1, SEND_CFG2, SEND_CFG3 = range(1, 7)
@@ -112,14 +112,14 @@ def rows(g):
     if not os.path.exists(g.got):
         return []
     with open(g.got) as f:
-        return [[float(v) for v in line.split(",")[3:]] for line in f
-                if line[0] != "#" and line.endswith("\n")]
+        return [[float(v) for v in line.split(",")[3:]] for line in whole_lines(f)
+                if line[0] != "#"]
 
 
 def times(g):
     with open(g.got) as f:
-        return [int(line.split(",")[0]) + int(line.split(",")[1]) / 1e9 for line in f
-                if line[0] != "#" and line.endswith("\n")]
+        return [int(line.split(",")[0]) + int(line.split(",")[1]) / 1e9 for line in whole_lines(f)
+                if line[0] != "#"]
 
 
 def left_out(g):

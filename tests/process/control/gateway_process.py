@@ -18,6 +18,12 @@ def check(good, what):
         raise AssertionError(what)
 
 
+def whole_lines(f):
+    """The lines of an open file that somebody still writes to. It is read at once: going on behind a half
+    line would take its rest for a line."""
+    return [line + "\n" for line in f.read().rpartition("\n")[0].split("\n") if line]
+
+
 class Client:
     """A connection to a control socket."""
 

@@ -20,7 +20,7 @@ import time
 
 import servers
 from gateway_process import Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 PORT = 2404
 # Connections of these tests notice a silent peer soon.
@@ -172,7 +172,7 @@ def rows(file):
     if not os.path.exists(file):
         return []
     with open(file) as f:
-        lines = [line.split(",") for line in f if line[0] != "#" and line.endswith("\n")]
+        lines = [line.split(",") for line in whole_lines(f) if line[0] != "#"]
     return [(int(line[3]), [float(v) for v in line[4:]]) for line in lines]
 
 

@@ -96,7 +96,7 @@ def rows(file, count):
         if not os.path.exists(file):
             return []
         with open(file) as f:
-            return [[float(v) for v in line.split(",")[4:]] for line in f if line[0] != "#" and line.endswith("\n")]
+            return [[float(v) for v in line.split(",")[4:]] for line in servers.whole_lines(f) if line[0] != "#"]
     servers.until(lambda: len(read()) >= count, lambda: "%s has %d lines: %s" % (file, count, read()))
     return read()
 

@@ -21,7 +21,7 @@ import time
 
 import tls_hostile
 from double import Double
-from gateway_process import BUSBAR, Gateway, check
+from gateway_process import BUSBAR, Gateway, check, whole_lines
 
 ROWS = 240
 RATE = 1000
@@ -44,12 +44,6 @@ def until(true, what, seconds=20):
         if time.monotonic() > end:
             raise AssertionError(what() if callable(what) else what)
         time.sleep(0.005)
-
-
-def whole_lines(f):
-    """The lines of an open file that somebody still writes to. It is read at once: going on behind a half
-    line would take its rest for a line."""
-    return [line + "\n" for line in f.read().rpartition("\n")[0].split("\n") if line]
 
 
 def enter_network():
@@ -219,7 +213,7 @@ paths = ( { in = "sig"; out = [ "x", "f" ]; }, { in = "beside"; out = "g"; } );
         if not os.path.exists(file):
             return []
         with open(file) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#" and line.endswith("\n")]
+            return [int(line.split(",")[3]) for line in whole_lines(f) if line[0] != "#"]
 
     def got(self):
         return self.rows(self.got_file)

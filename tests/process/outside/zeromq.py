@@ -109,7 +109,7 @@ def rows(kind, name):
     if not os.path.exists(file):
         return []
     with open(file) as f:
-        return [int(line.split(",")[3]) for line in f if line[0] != "#" and line.endswith("\n")]
+        return [int(line.split(",")[3]) for line in servers.whole_lines(f) if line[0] != "#"]
 
 
 def is_refused(gateway, words):

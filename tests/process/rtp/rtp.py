@@ -17,7 +17,7 @@ import time
 
 import servers
 from gateway_process import Gateway, check
-from servers import until
+from servers import until, whole_lines
 
 INTERVAL = 0.2
 
@@ -77,7 +77,7 @@ paths = ( { in = "sig"; out = "x"; } );
         if not os.path.exists(self.got_file):
             return []
         with open(self.got_file) as f:
-            return [int(line.split(",")[3]) for line in f if line[0] != "#" and line.endswith("\n")]
+            return [int(line.split(",")[3]) for line in whole_lines(f) if line[0] != "#"]
 
     def until(self, true, what):
         until(true, lambda: "%s: writer %s, reader %s; %s %s" % (
@@ -306,7 +306,7 @@ paths = ( { in = "sig"; out = "x"; }, { in = "x"; out = "f"; } );
         if not os.path.exists(self.file):
             return []
         with open(self.file) as f:
-            return [int(float(line.split(",")[4])) for line in f if line[0] != "#" and line.endswith("\n")]
+            return [int(float(line.split(",")[4])) for line in whole_lines(f) if line[0] != "#"]
 
     def await_values(self, wanted, what):
         until(lambda: self.values() == wanted, lambda: "%s: %s is not %s; %s" % (

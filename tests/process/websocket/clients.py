@@ -108,7 +108,8 @@ def messages(g, path):
     """In every two pieces, with a ping between, and with wrong ones between good ones."""
     def rows():
         with open(path) as f:
-            return [line.split(",") for line in f if not line.startswith("#") and line.endswith("\n")]
+            return [line.split(",") for line in f.read().splitlines(True)
+                    if not line.startswith("#") and line.endswith("\n")]
 
     with Socket(g.port) as s:
         count = len(sample(10))

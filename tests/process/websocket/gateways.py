@@ -56,7 +56,8 @@ def read_rows(path):
     if not os.path.exists(path):
         return []
     with open(path) as f:
-        return [tuple(map(float, line.split(",")[4:])) for line in f if line[0] != "#" and line.endswith("\n")]
+        return [tuple(map(float, line.split(",")[4:])) for line in f.read().splitlines(True)
+                if line[0] != "#" and line.endswith("\n")]
 
 
 def single(x):
