@@ -468,7 +468,7 @@ def line(kind):
     writer = Gateway(kind.folder, "writer", counter(20, OUT % "").replace(
         'transport = "tcp"; remote = "127.0.0.1"; port = %d;' % PORT, devices[0]) % kind.folder)
     reader = Gateway(kind.folder, "reader", "nodes = { x = { %s }; };\npaths = ( { in = \"x\"; } );" % node(
-        'rate = 20.0; response_timeout = 0.2; in = { signals = ( { type = "integer"; address = 10; '
+        'rate = 20.0; response_timeout = 0.5; in = { signals = ( { type = "integer"; address = 10; '
         'integer_registers = 4; } ); };', devices[1]))
     until(lambda: figure(writer, "confirmed") > 10 and reader.arrived() > 10,
           lambda: "samples go on: " + log_of(writer) + log_of(reader), 30)
@@ -487,11 +487,13 @@ def line(kind):
     for way, name in (("checksum", "bad_answers"), ("unit", "other_unit"), ("silence", "timeouts")):
         before = figure(reader, name)
         wrong.append(way)
-        until(lambda: figure(reader, name) == before + 1, lambda: "%s is counted: %s" % (way, stats(reader)["figures"]))
+        until(lambda: figure(reader, name) > before, lambda: "%s is counted: %s" % (way, stats(reader)["figures"]))
         arrived = reader.arrived()
         until(lambda: reader.arrived() > arrived, "samples go on after " + way)
     f = stats(reader)["figures"]
-    check(f["connections"] == 1 and f["polls_failed"] == 3, "the line stays open: %s" % f)
+    # On a busy machine the server may once be late.
+    check(f["bad_answers"] == f["other_unit"] == 1 and f["polls_failed"] == 2 + f["timeouts"], "each is counted: %s" % f)
+    check(f["connections"] == 1, "the line stays open: %s" % f)
     # Nobody is there any more, and then again.
     server.answer = lambda unit, pdu, good: None if pdu[0] == 3 else good
     until(lambda: reader.ask("/node/x")["state"] == "pending-connect", "the node knows that it is alone")
@@ -572,7 +574,7 @@ def echo(kind):
     writer = Gateway(kind.folder, "writer", counter(20, OUT % "").replace(
         'transport = "tcp"; remote = "127.0.0.1"; port = %d;' % PORT, devices[0]) % kind.folder)
     reader = Gateway(kind.folder, "reader", "nodes = { x = { %s }; };\npaths = ( { in = \"x\"; } );" % node(
-        'rate = 20.0; response_timeout = 0.2; in = { signals = ( { type = "integer"; address = 10; '
+        'rate = 20.0; response_timeout = 0.5; in = { signals = ( { type = "integer"; address = 10; '
         'integer_registers = 4; } ); };', devices[1]))
     until(lambda: figure(writer, "confirmed") > 10 and reader.arrived() > 10,
           lambda: "samples go on: " + log_of(writer) + log_of(reader), 30)
