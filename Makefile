@@ -44,7 +44,8 @@ endif
 export TESTS_SEED ?= $(shell git rev-parse HEAD 2>/dev/null || date +%F)
 
 # run-tests.py repeats a test that fails; left-out.sh says which could not run here.
-RUN_TESTS = scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES)
+# The time limits of tests are for quiet machines.
+RUN_TESTS = scripts/run-tests.py $(BUILD) --num-processes $(TEST_PROCESSES) --timeout-multiplier 2
 test: deps-test configure
 	@$(NINJA)
 	@$(RUN_TESTS); status=$$?; scripts/left-out.sh $(BUILD); exit $$status
