@@ -36,6 +36,7 @@ enum { ORDINARY, BY_POLLERS, LIGHT, WHEELS };
 
 struct watch {
 	void (*fn)(void *arg, uint32_t events);
+	bool (*leave)(void *arg); /* progress_set_leave(); NULL: none */
 	void *arg;
 	uint32_t generation; /* distinguishes a descriptor from an earlier one with its number */
 	bool idle; /* it is not in the epoll set, see progress_rewatch() */
@@ -80,20 +81,35 @@ void progress_kick(void)
 		log_debug("progress wake-up failed: %s", strerror(-ret));
 }
 
-static void run_watch(int fd, uint32_t generation, uint32_t events)
+static int fd_of(const struct epoll_event *e)
 {
-	struct watch w;
+	return (int)(uint32_t)e->data.u64;
+}
+
+/* The watch that an event is for; NULL: it has ended. lock is held. */
+static struct watch *watch_of(const struct epoll_event *e)
+{
+	int fd = fd_of(e);
+
+	return fd < progress.watch_count && progress.watches[fd].fn &&
+			       progress.watches[fd].generation == (uint32_t)(e->data.u64 >> 32) ?
+		       &progress.watches[fd] : NULL;
+}
+
+static void run_watch(const struct epoll_event *e)
+{
+	struct watch *found, w;
 
 	pthread_mutex_lock(&progress.lock);
-	if (fd >= progress.watch_count || !progress.watches[fd].fn ||
-	    progress.watches[fd].generation != generation) {
+	found = watch_of(e);
+	if (!found) {
 		pthread_mutex_unlock(&progress.lock);
 		return;
 	}
-	w = progress.watches[fd];
-	progress.running_fd = fd;
+	w = *found;
+	progress.running_fd = fd_of(e);
 	pthread_mutex_unlock(&progress.lock);
-	w.fn(w.arg, events);
+	w.fn(w.arg, e->events);
 	pthread_mutex_lock(&progress.lock);
 	progress.running_fd = -1;
 	pthread_cond_broadcast(&progress.idle);
@@ -272,27 +288,44 @@ static bool is_any_due_inside(void)
 	return due;
 }
 
+/* Removes the events that other threads are about to handle; returns the number of those that are
+ * left. */
+static int leave_out(struct epoll_event *events, int n)
+{
+	int left = 0;
+
+	pthread_mutex_lock(&progress.lock);
+	for (int i = 0; i < n; i++) {
+		const struct watch *w = watch_of(&events[i]);
+
+		if (!w || !w->leave || !w->leave(w->arg))
+			events[left++] = events[i];
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return left;
+}
+
 /* Handles events and timers. Entering takes long where a thread of the program is inside and has
  * lost its processor, so it is left out if there is nothing to do inside. */
-static void handle(const struct epoll_event *events, int n)
+static void handle(struct epoll_event *events, int n)
 {
+	int left = leave_out(events, n);
 	bool inside = false;
 
-	for (int i = 0; i < n; i++) {
-		int fd = (int)(uint32_t)events[i].data.u64;
-
-		if (fd == progress.wake_fd)
-			wakeup_drain(fd);
+	for (int i = 0; i < left; i++)
+		if (fd_of(&events[i]) == progress.wake_fd)
+			wakeup_drain(progress.wake_fd);
 		else
 			inside = true;
-	}
-	if (!inside && !is_any_due_inside())
+	if (!inside && !is_any_due_inside()) {
+		if (left < n)
+			hca_make_way(0);
 		return;
+	}
 	hca_enter();
-	for (int i = 0; i < n; i++)
-		if ((int)(uint32_t)events[i].data.u64 != progress.wake_fd)
-			run_watch((int)(uint32_t)events[i].data.u64,
-				  (uint32_t)(events[i].data.u64 >> 32), events[i].events);
+	for (int i = 0; i < left; i++)
+		if (fd_of(&events[i]) != progress.wake_fd)
+			run_watch(&events[i]);
 	pthread_mutex_lock(&progress.run_lock);
 	run_timers(&progress.wheels[ORDINARY]);
 	run_timers(&progress.wheels[BY_POLLERS]);
@@ -454,6 +487,14 @@ int progress_watch(int fd, uint32_t events, void (*fn)(void *, uint32_t),
 	}
 	pthread_mutex_unlock(&progress.lock);
 	return ret;
+}
+
+void progress_set_leave(int fd, bool (*leave)(void *arg))
+{
+	pthread_mutex_lock(&progress.lock);
+	if (fd < progress.watch_count && progress.watches[fd].fn)
+		progress.watches[fd].leave = leave;
+	pthread_mutex_unlock(&progress.lock);
 }
 
 int progress_rewatch(int fd, uint32_t events)

@@ -27,6 +27,10 @@ void progress_release(void);
  */
 int progress_watch(int fd, uint32_t events, void (*fn)(void *arg, uint32_t events),
 		   void *arg);
+/* From now on leave(arg) is asked, outside of hca_enter(), before fn is called. True: another thread
+ * is about to do what fn would; then the thread rests for some microseconds, and asks again if `fd`
+ * still has the events. leave() takes no lock. */
+void progress_set_leave(int fd, bool (*leave)(void *arg));
 /* 0 events: none, also not those that are implied; the descriptor leaves the epoll set, so that
  * what happens to it costs the kernel nothing. */
 int progress_rewatch(int fd, uint32_t events);

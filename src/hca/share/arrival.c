@@ -40,6 +40,7 @@
 struct arrival {
 	int fd; /* -1: free place */
 	void (*fn)(uint32_t events);
+	bool (*leave)(void);
 	bool on;
 	uint32_t generation; /* distinguishes it from an earlier one in its place */
 	unsigned running;    /* threads that slept and now are in fn */
@@ -280,6 +281,26 @@ int hca_arrival_watch(int fd, void (*fn)(uint32_t events))
 	}
 	pthread_mutex_unlock(&arrivals.lock);
 	return ret;
+}
+
+static bool leaves(void *arg)
+{
+	const struct arrival *a = arg;
+
+	return a->leave();
+}
+
+void hca_arrival_set_leave(int fd, bool (*leave)(void))
+{
+	struct arrival *a;
+
+	pthread_mutex_lock(&arrivals.lock);
+	a = find(fd);
+	if (a) {
+		a->leave = leave;
+		progress_set_leave(fd, leaves);
+	}
+	pthread_mutex_unlock(&arrivals.lock);
 }
 
 int hca_arrival_rewatch(int fd, bool on)

@@ -205,6 +205,11 @@ static void rely(bool on)
 	}
 }
 
+static bool leave_to_polls(void)
+{
+	return packet_leave_to_polls(&port);
+}
+
 /* On the progress thread, or on one of the program that slept. */
 static void readable(uint32_t events)
 {
@@ -318,6 +323,7 @@ static int fabric_start(void)
 	ret = hca_arrival_watch(fabric.fd, readable);
 	if (ret)
 		goto err_port;
+	hca_arrival_set_leave(fabric.fd, leave_to_polls);
 	hca_subnet_set_ops(&subnet_ops);
 	fabric_qp1_start(&port);
 	packet_show_start();

@@ -46,8 +46,8 @@ void packet_take_in(struct packet_port *port);
 bool packet_waits_for_reply(const struct packet_port *port);
 /* A thread of the program is about to sleep: sends acknowledgements that waited for a reply. */
 void packet_answer(struct packet_port *port);
-/* The timer packet_presence.look. */
-void packet_on_look(struct progress_timer *t);
+/* The timer packet_presence.work. */
+void packet_on_work(struct progress_timer *t);
 
 /* ---- receive.c ---- */
 /* Counts what decode() of a medium did not take. A device is open. */

@@ -244,9 +244,9 @@ void packet_posted(struct packet_port *port, struct hca_qp *qp)
 
 /* ---- in place of the program ---- */
 
-void packet_on_look(struct progress_timer *t)
+void packet_on_work(struct progress_timer *t)
 {
-	struct packet_port *port = container_of(t, struct packet_port, presence.look);
+	struct packet_port *port = container_of(t, struct packet_port, presence.work);
 	struct packet_presence *p = &port->presence;
 	bool displaced = atomic_exchange(&p->displaced, false);
 	bool leaves = packet_is_relied_on(port), moved = true, any = false;
@@ -256,7 +256,6 @@ void packet_on_look(struct progress_timer *t)
 	if (present && !displaced)
 		return;
 	if (!present) {
-		packet_presence_sample(port);
 		if (packet_look_in_vain(port))
 			return;
 		packet_rely(port, false);

@@ -35,7 +35,7 @@ int packet_port_open(struct packet_port *port, struct carrier *carrier)
 	port->answers = answers;
 	port->demand = demand;
 	port->generation++;
-	packet_presence_open(port, packet_on_look);
+	packet_presence_open(port, packet_on_work);
 	list_init(&port->answering);
 	list_init(&port->targets);
 	list_init(&port->waiting);
@@ -109,7 +109,7 @@ void packet_port_forked(struct packet_port *port)
 	port->generation++;
 	port->receive_lock = port->wait_lock = (struct spin){ 0 };
 	packet_faults_forked(port);
-	packet_presence_forked(port, packet_on_look);
+	packet_presence_forked(port, packet_on_work);
 	atomic_store(&port->backlog, 0);
 	hca_copies_forked(&port->copies);
 }

@@ -113,6 +113,11 @@ static void rely(bool on)
 	}
 }
 
+static bool leave_to_polls(void)
+{
+	return packet_leave_to_polls(&port);
+}
+
 /* On the progress thread, or on one of the program that slept (hca/share/arrival.h). */
 static void readable(uint32_t events)
 {
@@ -126,7 +131,6 @@ static void readable(uint32_t events)
 		packet_poll(&port, true);
 		return;
 	}
-	packet_presence_sample(&port);
 	for (unsigned i = 0; moved && i < POLLS_PER_EVENT; i++)
 		moved = packet_poll(&port, true);
 	if (moved)
@@ -286,6 +290,7 @@ static int open_port(void)
 	ret = hca_arrival_watch(carrier_udp_fd(roce.udp), readable);
 	if (ret)
 		goto err_port;
+	hca_arrival_set_leave(carrier_udp_fd(roce.udp), leave_to_polls);
 	atomic_store(&roce.open, true);
 	hca_transport_polled(&roce_ops);
 	return 0;

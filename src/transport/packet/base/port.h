@@ -100,8 +100,15 @@ struct packet_presence {
 	/* While not present: when the last poll was, and when the last gap ended. */
 	_Atomic uint64_t polled_ns, since_ns;
 	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
-	/* While not present: how often in succession the progress thread has found it polling. */
+	/* While not present: how often in succession polls have taken in what the progress thread
+	 * had left to them. */
 	atomic_uint seen;
+	/* By the progress thread alone, as the following: how often in succession it has left packets
+	 * to polls, and when it did so last. */
+	unsigned leaves;
+	uint64_t left_ns;
+	unsigned put_off;      /* how often in succession `look` was put off */
+	uint64_t polls_before; /* number of polls at the last look */
 	_Atomic uint64_t present_ns;  /* when it became present */
 	pthread_mutex_t lock; /* guards the members below */
 	bool ran;             /* the thread had the processor when the program stopped to poll */
@@ -112,8 +119,9 @@ struct packet_presence {
 	pid_t tid;            /* of that thread */
 	long sleeps;          /* how often that thread had slept when it became present */
 	struct progress_timer glance; /* looks whether the program still polls */
-	struct progress_timer look;   /* polls for what raises no event */
-	atomic_bool wanted; /* `look` is to poll whatever is due */
+	struct progress_timer look;   /* sees to it that somebody polls for what raises no event */
+	struct progress_timer work;   /* polls for it; for `look` to arm */
+	atomic_bool wanted; /* it is to poll whatever is due */
 	/* The time until `look` is doubled so often, because it came in vain so often. */
 	_Atomic uint8_t delay;
 };
@@ -210,8 +218,9 @@ void packet_port_wake(void *arg);
 void packet_polled(struct packet_port *port);
 /* Called by a poll of the program that has moved packets. */
 void packet_moved(struct packet_port *port);
-/* Called by the progress thread before it polls in the program's place. */
-void packet_presence_sample(struct packet_port *port);
+/* Called by the progress thread for an event that says that packets have come; takes no lock. True: the
+ * program has polled a short time ago and will probably take them in. */
+bool packet_leave_to_polls(struct packet_port *port);
 /* Called when an event says that packets have come; locks of queue pairs may be held. True:
  * polls of the program will move them. */
 bool packet_arrives(struct packet_port *port);
@@ -224,17 +233,17 @@ bool packet_is_relied_on(const struct packet_port *port);
 /* Unless polls are relied on, the progress thread will poll when work is due that raises no
  * event. Any lock may be held. */
 void packet_look_later(struct packet_port *port);
-/* Called by `look`: is there nothing to do yet, because the program answers soon after it is asked?
+/* Called by `work`: is there nothing to do yet, because the program answers soon after it is asked?
  * Then it looks again later. */
 bool packet_look_in_vain(struct packet_port *port);
 /* The progress thread polls at once. Any lock may be held. */
 void packet_look_now(struct packet_port *port);
-/* `look` polls in place of the program (poll.c). */
-void packet_presence_open(struct packet_port *port, void (*look)(struct progress_timer *t));
+/* The timer `work` polls in place of the program (poll.c). */
+void packet_presence_open(struct packet_port *port, void (*work)(struct progress_timer *t));
 /* No lock is held. */
 void packet_presence_close(struct packet_port *port);
 /* In a forked child. */
-void packet_presence_forked(struct packet_port *port, void (*look)(struct progress_timer *t));
+void packet_presence_forked(struct packet_port *port, void (*work)(struct progress_timer *t));
 /* Polls without a gap have to last twice as long before they are relied on. */
 void packet_presence_doubt(struct packet_presence *p);
 

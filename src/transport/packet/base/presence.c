@@ -9,8 +9,11 @@
  * as much as all else does.
  *
  * On a processor that other threads use, too, polls have gaps: the progress thread itself, interrupts
- * and calls of the kernel make them. So a program is present as well when the progress thread, each
- * time that it comes to poll in the program's place, finds that the program has just polled.
+ * and calls of the kernel make them. And a program that waits for its peer in its memory does not
+ * poll meanwhile. If the progress thread came in between each time, it would take the processor from
+ * the program, whose peer then waits in its memory, and so on. So while the program has polled a short
+ * time ago, the progress thread leaves packets to it for some microseconds, and later looks at what
+ * it has left; and a program that takes such packets in each time is present as well.
  *
  * No event says that a program that is relied on stops to poll. So a timer looks at the number
  * of polls now and then: if there was none since the last look, the program has left, and the
@@ -35,7 +38,7 @@
 #define PATIENCE_NS UINT64_C(500000)
 #define PATIENCE_MOST_NS UINT64_C(32000000)
 #define PATIENCE_FADES_NS NSEC_PER_SEC
-/* So many times the progress thread finds that the program polls, by PATIENCE_NS of patience. */
+/* So many times polls take in what the progress thread has left, by PATIENCE_NS of patience. */
 #define SEEN_LEAST 8u
 /* The time between two looks: this part of the time of presence, within these limits. One call of
  * the kernel may take half of the shortest. */
@@ -53,6 +56,12 @@
 /* The same after such a poll: it may have left an acknowledgement to a reply of the program. */
 #define LOOK_AGAIN_NS UINT64_C(60000)
 #define DELAY_MOST 4u
+/* So many times in succession the progress thread leaves packets to a program that polls; once, if
+ * its last poll is not longer ago than RECENT_NS. */
+#define LEAVES_MOST 3u
+#define RECENT_NS 1000000
+/* So many times a look is put off because the program has polled. */
+#define PUT_OFF_MOST 3u
 
 bool packet_is_relied_on(const struct packet_port *port)
 {
@@ -193,15 +202,30 @@ void packet_moved(struct packet_port *port)
 
 /* ---- called by the progress thread ---- */
 
-void packet_presence_sample(struct packet_port *port)
+bool packet_leave_to_polls(struct packet_port *port)
 {
 	struct packet_presence *p = &port->presence;
+	uint64_t now_ns = packet_now_ns();
 	uint64_t polled_ns = atomic_load_explicit(&p->polled_ns, memory_order_relaxed);
-	bool polls_now = (int64_t)(packet_now_ns() - polled_ns) <= GAP_NS;
-	unsigned seen = atomic_load_explicit(&p->seen, memory_order_relaxed);
+	int64_t silent_ns = (int64_t)(now_ns - polled_ns);
+	unsigned most = silent_ns <= GAP_NS ? LEAVES_MOST : silent_ns <= RECENT_NS ? 1 : 0;
 
-	if (!atomic_load_explicit(&p->present, memory_order_relaxed))
-		atomic_store_explicit(&p->seen, polls_now ? seen + 1 : 0, memory_order_relaxed);
+	/* If it is present, packet_arrives() does what there is to do. */
+	if (atomic_load(&p->present))
+		return false;
+	/* A poll has followed: it took in what was left. */
+	if (p->leaves && (int64_t)(polled_ns - p->left_ns) > 0) {
+		atomic_fetch_add_explicit(&p->seen, 1, memory_order_relaxed);
+		p->leaves = 0;
+	}
+	if (p->leaves < most) {
+		p->leaves++;
+		p->left_ns = now_ns;
+		return true;
+	}
+	atomic_store_explicit(&p->seen, 0, memory_order_relaxed);
+	p->leaves = 0;
+	return false;
 }
 
 /* ---- does the program still poll? ---- */
@@ -324,9 +348,11 @@ bool packet_leave(struct packet_port *port)
 
 /* ---- work that raises no event ---- */
 
-/* When work is due; UINT64_MAX: only after an event. */
-static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
+/* When work is due; UINT64_MAX: only after an event. A look comes after its usual time, doubled
+ * `delay` times. */
+static uint64_t next_ns(struct packet_port *port, unsigned delay)
 {
+	uint64_t now_ns = progress_now_ns();
 	struct carrier *carrier = atomic_load(&port->carrier);
 	uint64_t due_ns, ns;
 
@@ -338,8 +364,19 @@ static uint64_t next_ns(struct packet_port *port, uint64_t now_ns)
 		due_ns = now_ns + (due_ns > ns ? due_ns - ns : 0);
 	if (atomic_load(&port->backlog) || atomic_load(&port->blind))
 		due_ns = MIN(due_ns, now_ns + ((progress_is_self() ? LOOK_AGAIN_NS : LOOK_NS)
-					       << atomic_load(&port->presence.delay)));
+					       << delay));
 	return due_ns;
+}
+
+static void look_in(struct packet_port *port, unsigned delay)
+{
+	uint64_t due_ns;
+
+	if (packet_is_relied_on(port))
+		return;
+	due_ns = next_ns(port, delay);
+	if (due_ns != UINT64_MAX)
+		progress_timer_hasten(&port->presence.look, due_ns);
 }
 
 /* Does a requester wait, or has an acknowledgement waited for a reply for long? */
@@ -367,19 +404,15 @@ bool packet_look_in_vain(struct packet_port *port)
 		return false;
 	}
 	atomic_store(&p->delay, (uint8_t)MIN(atomic_load(&p->delay) + 1u, DELAY_MOST));
-	packet_look_later(port);
+	look_in(port, atomic_load(&p->delay));
 	return true;
 }
 
+/* What the progress thread leaves does not wait longer because looks at what the program left
+ * were in vain. */
 void packet_look_later(struct packet_port *port)
 {
-	uint64_t due_ns;
-
-	if (packet_is_relied_on(port))
-		return;
-	due_ns = next_ns(port, progress_now_ns());
-	if (due_ns != UINT64_MAX)
-		progress_timer_hasten(&port->presence.look, due_ns);
+	look_in(port, progress_is_self() ? 0 : atomic_load(&port->presence.delay));
 }
 
 void packet_look_now(struct packet_port *port)
@@ -388,7 +421,26 @@ void packet_look_now(struct packet_port *port)
 	progress_timer_hasten(&port->presence.look, progress_now_ns());
 }
 
-void packet_presence_open(struct packet_port *port, void (*look)(struct progress_timer *t))
+/* A program that has polled since the last look does by itself what `work` would. */
+static void on_look(struct progress_timer *t)
+{
+	struct packet_port *port = container_of(t, struct packet_port, presence.look);
+	struct packet_presence *p = &port->presence;
+	uint64_t count = polls();
+	bool polled = count != p->polls_before;
+
+	p->polls_before = count;
+	if (polled && p->put_off < PUT_OFF_MOST && !atomic_load(&p->wanted) &&
+	    !atomic_load(&port->blind)) {
+		p->put_off++;
+		progress_timer_hasten(t, progress_now_ns() + (LOOK_NS << p->put_off));
+		return;
+	}
+	p->put_off = 0;
+	progress_timer_arm(&p->work, progress_now_ns());
+}
+
+void packet_presence_open(struct packet_port *port, void (*work)(struct progress_timer *t))
 {
 	struct packet_presence *p = &port->presence;
 
@@ -397,22 +449,27 @@ void packet_presence_open(struct packet_port *port, void (*look)(struct progress
 	atomic_store(&p->left, false);
 	atomic_store(&p->since_ns, packet_now_ns());
 	atomic_store(&p->seen, 0);
+	p->leaves = p->put_off = 0;
+	p->polls_before = polls();
 	atomic_store(&p->wanted, false);
 	atomic_store(&p->delay, 0);
 	set_patience(p, PATIENCE_NS);
 	progress_timer_init(&p->glance, on_glance);
 	p->glance.light = true;
-	progress_timer_init(&p->look, look);
+	progress_timer_init(&p->look, on_look);
+	p->look.light = true;
+	progress_timer_init(&p->work, work);
 }
 
 void packet_presence_close(struct packet_port *port)
 {
 	progress_timer_cancel(&port->presence.glance);
 	progress_timer_cancel(&port->presence.look);
+	progress_timer_cancel(&port->presence.work);
 }
 
-void packet_presence_forked(struct packet_port *port, void (*look)(struct progress_timer *t))
+void packet_presence_forked(struct packet_port *port, void (*work)(struct progress_timer *t))
 {
 	pthread_mutex_init(&port->presence.lock, NULL);
-	packet_presence_open(port, look);
+	packet_presence_open(port, work);
 }

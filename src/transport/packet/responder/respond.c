@@ -10,6 +10,7 @@
 
 /* replies_before_polling() is true from so many replies on. */
 #define REPLIES_TO_WAIT 2
+#define REPLIES_MOST 16u
 #define ANSWER_BUDGET 16u /* packets, or a train, of one responder before the turn of the others */
 
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
@@ -95,8 +96,17 @@ void packet_count_reply(struct packet_qp *pq)
 {
 	unsigned replies = atomic_load_explicit(&pq->replies, memory_order_relaxed);
 
-	if (replies < REPLIES_TO_WAIT)
+	if (replies < REPLIES_MOST)
 		atomic_store_explicit(&pq->replies, replies + 1, memory_order_relaxed);
+}
+
+/* An acknowledgement has waited in vain. A program that has replied often may just have had no
+ * processor. */
+static void no_reply_came(struct packet_qp *pq)
+{
+	atomic_store_explicit(&pq->replies,
+			      atomic_load_explicit(&pq->replies, memory_order_relaxed) / 2,
+			      memory_order_relaxed);
 }
 
 /* Sends answers that leave together, `budget` packets at most; `at_once`: also an acknowledgement
@@ -136,8 +146,8 @@ static unsigned send_answers(struct packet_qp *pq, unsigned budget, bool at_once
 	}
 	if (acknowledges) {
 		atomic_store_explicit(&pq->told_turn, turn, memory_order_relaxed);
-		if (waits) /* the acknowledgement has waited in vain: no reply came */
-			atomic_store_explicit(&pq->replies, 0, memory_order_relaxed);
+		if (waits)
+			no_reply_came(pq);
 	}
 	if (unlikely(ret == -EACCES)) {
 		fetch_failed(pq, &r, status);
