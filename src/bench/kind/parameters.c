@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/tune/tree.h"
 #include "util/container_of.h"
 #include "util/nearest.h"
 #include "util/num.h"
@@ -106,19 +107,6 @@ static bool in_range(const struct bench_parameter *p, double value)
 	return !bound(p, dots + 2, strlen(dots + 2), &high) || value <= high;
 }
 
-/* Is `text` one of "RC|UC|UD"? */
-static bool is_listed(const char *values, const char *text)
-{
-	size_t n = strlen(text);
-
-	for (const char *at = values; at; at = strchr(at, '|')) {
-		at += *at == '|';
-		if (n && !strncmp(at, text, n) && (at[n] == '|' || !at[n]))
-			return true;
-	}
-	return false;
-}
-
 static int check_number(const struct bench_parameter *p, double value, const char *shown,
 			char *why)
 {
@@ -127,7 +115,7 @@ static int check_number(const struct bench_parameter *p, double value, const cha
 	if (!p->values)
 		return 0;
 	snprintf(text, sizeof(text), "%.15g", value);
-	if (strstr(p->values, "..") ? in_range(p, value) : is_listed(p->values, text))
+	if (strstr(p->values, "..") ? in_range(p, value) : tune_has_word(p->values, text, "|"))
 		return 0;
 	return fail(why, "%s is not usable, expected %s", shown, p->values);
 }
@@ -188,8 +176,9 @@ static int boolean_value(const struct bench_parameter *p, const json_t *given,
 	bool is_true = json_is_true(given);
 
 	if (text)
-		is_true = is_listed("true|yes|on|1", text);
-	if (text ? !is_true && !is_listed("false|no|off|0", text) : !json_is_boolean(given))
+		is_true = tune_has_word("true|yes|on|1", text, "|");
+	if (text ? !is_true && !tune_has_word("false|no|off|0", text, "|") :
+		   !json_is_boolean(given))
 		return wrong_type(p, given, why);
 	*out = json_boolean(is_true);
 	return 0;
@@ -211,7 +200,7 @@ static int text_value(const struct bench_parameter *p, const json_t *given, json
 	}
 	if (!*out)
 		return -ENOMEM;
-	if (!p->values || is_listed(p->values, json_string_value(*out)))
+	if (!p->values || tune_has_word(p->values, json_string_value(*out), "|"))
 		return 0;
 	json_decref(*out);
 	return wrong_type(p, given, why);

@@ -14,6 +14,7 @@
 #include "bench/kind/kind.h"
 #include "bench/odp/lab.h"
 #include "bench/result/files.h"
+#include "bench/tune/tree.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -91,12 +92,9 @@ static bool is_one_word(const char *text)
 static int check_files(const json_t *p)
 {
 	const char *profile = bench_text(p, "profile"), *capture = bench_text(p, "capture");
-	static const char *const names[] = { "connectx4", "connectx5", "connectx6", "ideal" };
-	bool known = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		known |= !strcmp(profile, names[i]);
-	if (!known && access(profile, R_OK))
+	if (!tune_has_word("connectx4 connectx5 connectx6 ideal", profile, " ") &&
+	    access(profile, R_OK))
 		return log_fail(-EINVAL,
 				"profile '%s' is not usable: %s; expected a file, or connectx4, "
 				"connectx5, connectx6 or ideal",

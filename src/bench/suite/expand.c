@@ -6,19 +6,13 @@
 #include <string.h>
 
 #include "bench/suite/suite_private.h"
-#include "util/container_of.h"
+#include "bench/tune/tree.h"
 
 /* Is this a key of the suite itself, not a parameter? */
 static bool key_is_own(const char *key)
 {
-	static const char *const own[] = { "scenario", "kind", "question", "label", "variant",
-					   "limit", "scale_ci", "except", "together",
-					   "reference", "ci" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-		if (!strcmp(key, own[i]))
-			return true;
-	return false;
+	return tune_has_word("scenario kind question label variant limit scale_ci except together "
+			     "reference ci", key, " ");
 }
 
 /* The group `ci` of an object of the file in a short run, else NULL. */

@@ -11,6 +11,7 @@
 
 #include "bench/suite/live.h"
 #include "bench/result/show.h"
+#include "bench/tune/tree.h"
 #include "util/log.h"
 #include "util/num.h"
 
@@ -54,13 +55,10 @@ static void add_words(char *all, size_t size, const char *words)
 {
 	while (*words) {
 		size_t n = strcspn(words, " "), len = strlen(all);
-		char word[60], *at;
+		char word[60];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, words);
-		at = strstr(all, word);
-		while (at && ((at[n] && at[n] != ' ') || (at > all && at[-1] != ' ')))
-			at = strstr(at + 1, word);
-		if (!at)
+		if (!tune_has_word(all, word, " "))
 			snprintf(all + len, size - len, "%s%s", len ? " " : "", word);
 		words += n + strspn(words + n, " ");
 	}
