@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/result/columns.h"
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/num.h"
@@ -170,26 +171,9 @@ static int parse_heading(const char *line, struct mpi_times *t)
 	       has_column(t, "t_done") <= has_column(t, "t_called") ? 0 : -EBADMSG;
 }
 
-static int make_room(struct mpi_times *t)
-{
-	size_t room = t->room ? 2 * t->room : 4096;
-
-	if (t->rows < t->room)
-		return 0;
-	for (size_t i = 0; i < t->columns; i++) {
-		int64_t *more = realloc(t->values[i], room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		t->values[i] = more;
-	}
-	t->room = room;
-	return 0;
-}
-
 static int parse_times(const char *line, struct mpi_times *t)
 {
-	int ret = make_room(t);
+	int ret = columns_make_room(t->values, t->columns, t->rows, &t->room);
 
 	for (size_t i = 0; !ret && i < t->columns; i++) {
 		char text[30];

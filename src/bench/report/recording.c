@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "bench/delivery/match.h"
+#include "bench/result/columns.h"
+#include "bench/tune/tree.h"
 #include "gateway/sample/sequence.h"
 #include "gateway/sample/signals.h"
 #include "gateway/sample/time.h"
@@ -20,13 +22,13 @@
 
 #define SIGNALS_SHOWN 8
 
-/* Columns of 64 bits each, which grow together. */
-enum { SECONDS, VALUES, TIMES = VALUES + SIGNALS_SHOWN };
+enum { SECONDS, VALUES, COLUMNS = VALUES + SIGNALS_SHOWN };
+enum { LATENCY, GAP, TIMES };
 
 struct samples {
-	double *column[TIMES];     /* SECONDS: since the first sample; then the signals' values */
-	int64_t *latency, *gap;    /* ns */
-	size_t count, room, latencies, gaps, signals;
+	double *column[COLUMNS];   /* SECONDS: since the first sample; then the signals' values */
+	int64_t *time[TIMES];      /* ns */
+	size_t count, room, times_room, latencies, gaps, signals;
 	struct sequence sequence;
 	unsigned __int128 came;    /* bit n: the number n below the greatest, or none is expected */
 	int64_t first_ns, last_ns;
@@ -34,32 +36,11 @@ struct samples {
 	bool any_latency;          /* one that is not zero: somebody received */
 };
 
-static bool grow(void *array, size_t room)
-{
-	void *p = reallocarray(*(void **)array, room, sizeof(int64_t));
-
-	if (p)
-		*(void **)array = p;
-	return p;
-}
-
-static int make_room(struct samples *s)
-{
-	size_t room = s->room ? 2 * s->room : 4096;
-	bool grown = s->count < s->room || (grow(&s->latency, room) && grow(&s->gap, room));
-
-	for (size_t i = 0; i < TIMES && grown && s->count == s->room; i++)
-		grown = grow(&s->column[i], room);
-	if (grown && s->count == s->room)
-		s->room = room;
-	return grown ? 0 : -ENOMEM;
-}
-
 static void free_samples(struct samples *s)
 {
-	free(s->latency);
-	free(s->gap);
 	for (size_t i = 0; i < TIMES; i++)
+		free(s->time[i]);
+	for (size_t i = 0; i < COLUMNS; i++)
 		free(s->column[i]);
 }
 
@@ -125,16 +106,17 @@ static int add_sample(void *samples, struct sample *smp)
 	int64_t origin = sample_time_to_ns(smp->origin);
 	int64_t at = received ? sample_time_to_ns(smp->received) : origin;
 
-	if (make_room(s))
+	if (columns_make_room(s->column, COLUMNS, s->count, &s->room) ||
+	    columns_make_room(s->time, TIMES, s->count, &s->times_room))
 		return -ENOMEM;
 	count_sequence(s, smp);
 	if (!s->count)
 		s->first_ns = at;
-	else if (!__builtin_sub_overflow(at, s->last_ns, &s->gap[s->gaps]))
+	else if (!__builtin_sub_overflow(at, s->last_ns, &s->time[GAP][s->gaps]))
 		s->gaps++;
 	s->last_ns = at;
 	if (received && smp->flags & SAMPLE_HAS_ORIGIN &&
-	    !__builtin_sub_overflow(at, origin, &s->latency[s->latencies])) {
+	    !__builtin_sub_overflow(at, origin, &s->time[LATENCY][s->latencies])) {
 		s->any_latency |= at != origin;
 		s->latencies++;
 	}
@@ -168,12 +150,8 @@ static const char *format_by_name(const char *path)
 /* Fields of a header that are no signals. */
 static bool is_of_sample(const char *field)
 {
-	static const char *const names[] = { "secs", "nsecs", "offset", "sequence" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(field, names[i]))
-			return true;
-	return !strncmp(field, "seconds", strlen("seconds"));
+	return tune_has_word("secs nsecs offset sequence", field, " ") ||
+	       !strncmp(field, "seconds", strlen("seconds"));
 }
 
 /* "voltage[V]", which is changed. */
@@ -279,11 +257,11 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 	if (!ret)
 		ret = report_figure_add(run, c, "reordered", "out of order", "", s->reordered);
 	if (!ret && s->any_latency)
-		ret = report_latency_add(c, "t_lat", "from origin to reception", s->latency,
+		ret = report_latency_add(c, "t_lat", "from origin to reception", s->time[LATENCY],
 					 s->latencies, &detail);
 	if (!ret)
-		ret = report_latency_add(c, "gap", "from sample to sample", s->gap, s->gaps,
-					 &detail);
+		ret = report_latency_add(c, "gap", "from sample to sample", s->time[GAP],
+					 s->gaps, &detail);
 	/* The limit is one of latencies. */
 	if (!ret && s->gaps) {
 		json_t *all = json_object_get(c, "latencies");

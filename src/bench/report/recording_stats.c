@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/report/recording.h"
+#include "bench/result/columns.h"
 #include "util/container_of.h"
 #include "util/log.h"
 
@@ -28,10 +29,12 @@ static const struct shown {
 	{ NULL, "received", "samples received", "", 1 },
 };
 
+#define SECONDS ARRAY_SIZE(shown)
+
 /* The lines of one node. */
 struct lines {
 	char *node;
-	double *seconds, *value[ARRAY_SIZE(shown)];
+	double *value[SECONDS + 1];
 	size_t count, room;
 };
 
@@ -65,8 +68,7 @@ static void free_nodes(struct nodes *n)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		free(n->of[i].node);
-		free(n->of[i].seconds);
-		for (size_t k = 0; k < ARRAY_SIZE(shown); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(n->of[i].value); k++)
 			free(n->of[i].value[k]);
 	}
 	free(n->of);
@@ -82,22 +84,11 @@ static double number_at(const json_t *line, const struct shown *s)
 
 static int add_line(struct lines *l, const json_t *line)
 {
-	if (l->count == l->room) {
-		size_t room = l->room ? 2 * l->room : 256;
-		double *p = reallocarray(l->seconds, room, sizeof(*p));
+	int ret = columns_make_room(l->value, ARRAY_SIZE(l->value), l->count, &l->room);
 
-		if (!p)
-			return -ENOMEM;
-		l->seconds = p;
-		for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
-			p = reallocarray(l->value[i], room, sizeof(*p));
-			if (!p)
-				return -ENOMEM;
-			l->value[i] = p;
-		}
-		l->room = room;
-	}
-	l->seconds[l->count] = json_number_value(json_object_get(line, "time"));
+	if (ret)
+		return ret;
+	l->value[SECONDS][l->count] = json_number_value(json_object_get(line, "time"));
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
 		l->value[i][l->count] = number_at(line, &shown[i]);
 	l->count++;
@@ -119,18 +110,18 @@ static int add_curves(json_t *run, const char *path, const struct recording_opti
 		      struct lines *l)
 {
 	json_t *c = report_case_add(run, path, "stats");
-	double begin = l->seconds[0];
+	double *seconds = l->value[SECONDS], begin = seconds[0];
 	int ret = 0;
 
 	if (!c || recording_name(c, l->node, path,
 				 "How did delays and losses change while the gateway ran?", o))
 		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++)
-		l->seconds[i] -= begin;
+		seconds[i] -= begin;
 	for (size_t i = 0; i < ARRAY_SIZE(shown) && !ret; i++) {
 		double last = l->value[i][l->count - 1];
 
-		ret = report_curve_add(c, shown[i].label, shown[i].unit, l->seconds, l->value[i],
+		ret = report_curve_add(c, shown[i].label, shown[i].unit, seconds, l->value[i],
 				       l->count);
 		if (!ret && isfinite(last))
 			ret = report_figure_add(run, c, shown[i].label, shown[i].label,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/columns.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -65,16 +66,8 @@ bool program_time(const char *line, double *us)
 
 static int add_time(struct output *o, double time)
 {
-	if (o->times == o->room) {
-		size_t room = o->room ? MIN(2 * o->room, (size_t)TIMES_MAX) : 4096;
-		int64_t *more = o->times == TIMES_MAX ? NULL :
-						       realloc(o->values, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		o->values = more;
-		o->room = room;
-	}
+	if (o->times == TIMES_MAX || columns_make_room(&o->values, 1, o->times, &o->room))
+		return -ENOMEM;
 	o->values[o->times++] = llround(time * o->ns);
 	return 0;
 }
