@@ -327,7 +327,7 @@ static int run(const json_t *parameters, const struct bench_context *context)
 
 const struct bench_kind bench_kind_hca = {
 	.name = "hca",
-	.summary = "one-way latencies between two adapters or queue pairs of a host",
+	.summary = "messages between two queue pairs of one host",
 	.parameters = hca_parameters,
 	.check = check,
 	.seconds = seconds,

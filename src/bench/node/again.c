@@ -357,7 +357,7 @@ static double reconnect_seconds(const json_t *given, double scale)
 
 const struct bench_kind bench_kind_reconnect = {
 	.name = "reconnect",
-	.summary = "how long gateways are apart when one of them is killed and started again",
+	.summary = "how long gateways are apart when one of them is killed",
 	.parameters = reconnect_parameters,
 	.check = reconnect_check,
 	.seconds = reconnect_seconds,

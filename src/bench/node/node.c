@@ -299,7 +299,7 @@ static double node_seconds(const json_t *parameters, double scale)
 
 const struct bench_kind bench_kind_node = {
 	.name = "node",
-	.summary = "latency and losses of a node-type of the gateway",
+	.summary = "samples through a pair of nodes of gateways",
 	.parameters = bench_node_parameters,
 	.check = node_check,
 	.seconds = node_seconds,

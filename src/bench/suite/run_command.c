@@ -337,7 +337,7 @@ int bench_list_main(int argc, char **argv)
 	puts("suites, for 'busbar bench run':");
 	suite_list(show_suite);
 	puts("\nkinds, for 'busbar bench KIND' and for suites:");
-	for (size_t i = 0; bench_kind_name(i); i++)
-		printf("  %-16s %s\n", bench_kind_name(i), bench_kind_summary(i));
+	for (size_t i = 0; bench_kind_at(i); i++)
+		printf("  %-16s %s\n", bench_kind_at(i)->name, bench_kind_at(i)->summary);
 	return BENCH_OK;
 }

@@ -95,9 +95,8 @@ void suite_list(void (*show)(const char *name, const char *title, const char *pa
 
 /* ---- the kinds of benchmarks by name (kinds.c) ---- */
 
-/* Names, whether they are in this build or not; NULL behind the last. */
-const char *bench_kind_name(size_t index);
-const char *bench_kind_summary(size_t index);
+/* Whether it is in this build or not, for its name and summary; NULL behind the last. */
+const struct bench_kind *bench_kind_at(size_t index);
 bool bench_kind_is_known(const char *name);
 
 /* NULL: unknown, or not in this build, which why[size] says. A kind that needs verbs must be
