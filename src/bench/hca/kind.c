@@ -44,8 +44,8 @@ static double rate_oneway(const struct hca_case *c, const struct hca_shared *s)
 {
 	const uint64_t *subm = s->column[HCA_T_SUBM], *recv = s->column[HCA_T_RECV];
 	int64_t *rates = calloc(c->repetitions, sizeof(*rates));
-	struct statistics st;
 	size_t n = 0;
+	double rate;
 
 	for (uint32_t run = 0; rates && run < c->repetitions; run++) {
 		uint64_t first = UINT64_MAX, last = 0, got = 0;
@@ -59,10 +59,9 @@ static double rate_oneway(const struct hca_case *c, const struct hca_shared *s)
 		if (got && last > first)
 			rates[n++] = (int64_t)((double)got * 1e9 / (double)(last - first));
 	}
-	if (n)
-		statistics_of(rates, n, 0, &st);
+	rate = statistics_median(rates, n);
 	free(rates);
-	return n ? (double)st.percentile[2] : NAN;
+	return rate;
 }
 
 /* Of both ends in one host by their common clock, of all bursts. */
@@ -194,16 +193,15 @@ static double half_of_trip(const struct hca_case *c, const struct hca_shared *s)
 {
 	const uint64_t *subm = s->column[HCA_T_SUBM], *back = s->column[HCA_T_BACK];
 	int64_t *trips = c->mode == HCA_ROUNDTRIP ? calloc(s->rows, sizeof(*trips)) : NULL;
-	struct statistics st;
 	size_t n = 0;
+	double median;
 
 	for (size_t i = 0; trips && i < s->rows; i++)
 		if (subm[i] && back[i])
 			trips[n++] = (int64_t)(back[i] - subm[i]);
-	if (n)
-		statistics_of(trips, n, 0, &st);
+	median = statistics_median(trips, n);
 	free(trips);
-	return n ? (double)st.percentile[2] / 2 : NAN;
+	return median / 2;
 }
 
 static double percent(uint64_t part, uint64_t of)

@@ -158,11 +158,8 @@ static int start_both(struct again *a, size_t i)
 
 static int add_median(struct again *a, const char *name, const char *label, int64_t *values)
 {
-	struct statistics s;
-
-	statistics_of(values, a->rounds, 0, &s);
 	return result_case_figure(a->context->result, &(struct result_figure){
-		name, label, "KiB", (double)s.percentile[2] });
+		name, label, "KiB", statistics_median(values, a->rounds) });
 }
 
 static int write_starts(struct again *a)

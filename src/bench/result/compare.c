@@ -8,7 +8,7 @@
 
 #include "bench/result/blocks.h"
 #include "bench/result/number.h"
-#include "util/order.h"
+#include "bench/result/statistics.h"
 
 #define RESAMPLES 1000
 #define LEVEL 0.95
@@ -22,12 +22,6 @@ const char *compare_verdict_name(enum compare_verdict v)
 	return names[v];
 }
 
-/* Medians of 0 ns (a clock with coarse steps) have no ratio. */
-static double ratio_of(double a, double b)
-{
-	return a == b ? 1 : a > 0 ? b / a : INFINITY;
-}
-
 static void bootstrap(struct blocks *a, struct blocks *b, struct compare_latency *out)
 {
 	double ratios[RESAMPLES];
@@ -36,14 +30,12 @@ static void bootstrap(struct blocks *a, struct blocks *b, struct compare_latency
 	for (int i = 0; i < RESAMPLES; i++) {
 		double median_a = (double)blocks_draw(a, &prng);
 
-		ratios[i] = ratio_of(median_a, (double)blocks_draw(b, &prng));
+		ratios[i] = statistics_ratio(median_a, (double)blocks_draw(b, &prng));
 	}
-	order_doubles(ratios, RESAMPLES);
-	out->low = ratios[(int)(RESAMPLES * (1 - LEVEL) / 2)];
-	out->high = ratios[(int)(RESAMPLES * (1 + LEVEL) / 2) - 1];
+	statistics_interval(ratios, RESAMPLES, LEVEL, &out->low, &out->high);
 	out->median_a = (double)blocks_median(a);
 	out->median_b = (double)blocks_median(b);
-	out->ratio = ratio_of(out->median_a, out->median_b);
+	out->ratio = statistics_ratio(out->median_a, out->median_b);
 	out->verdict = out->high < 1 ? COMPARE_FASTER :
 		       out->low > 1 ? COMPARE_SLOWER : COMPARE_SAME;
 }
@@ -90,7 +82,7 @@ static int compare_values_of(struct result_read *a, struct result_read *b, const
 	if (!ret && out->verdict == COMPARE_UNKNOWN) {
 		out->median_a = summary_median(a, name);
 		out->median_b = summary_median(b, name);
-		out->ratio = ratio_of(out->median_a, out->median_b);
+		out->ratio = statistics_ratio(out->median_a, out->median_b);
 	}
 	free(values_a);
 	free(values_b);

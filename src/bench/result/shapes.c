@@ -11,8 +11,8 @@
 #include "bench/result/number.h"
 #include "bench/result/shapes_private.h"
 #include "bench/result/show.h"
+#include "bench/result/statistics.h"
 #include "util/container_of.h"
-#include "util/order.h"
 
 #define LEVEL 0.99 /* of many verdicts none shall be wrong by chance */
 /* What a repetition of the run changes besides, such as another placement of memory: a ratio has
@@ -44,12 +44,6 @@ struct ratio {
 	double value, low, high; /* low, high NAN: there is no interval */
 };
 
-/* Values of 0 (a clock with coarse steps, no step missed) have no ratio. */
-static double ratio_of(double low, double high)
-{
-	return low == high ? 1 : low > 0 ? high / low : INFINITY;
-}
-
 /* As far as the cache line's time changed in the run, so far two cases that were measured one
  * after the other differ without a reason of their own. */
 static double unsteadiness(const struct shape_run *r)
@@ -63,7 +57,7 @@ static struct ratio ratio_with_interval(const struct shape_run *r,
 					const struct shape_value *low,
 					const struct shape_value *high)
 {
-	struct ratio ratio = { ratio_of(low->value, high->value), NAN, NAN };
+	struct ratio ratio = { statistics_ratio(low->value, high->value), NAN, NAN };
 	double *draws = low->draws && high->draws ? calloc(SHAPE_DRAWS, sizeof(*draws)) : NULL;
 	/* Latencies of one case were measured together; a share is no time. */
 	double wide = low->of[0] == high->of[0] || !low->counts_time ? 1 : unsteadiness(r);
@@ -71,10 +65,10 @@ static struct ratio ratio_with_interval(const struct shape_run *r,
 	if (!draws)
 		return ratio;
 	for (int i = 0; i < SHAPE_DRAWS; i++)
-		draws[i] = ratio_of(low->draws[i], high->draws[i]);
-	order_doubles(draws, SHAPE_DRAWS);
-	ratio.low = draws[(int)(SHAPE_DRAWS * (1 - LEVEL) / 2)] / wide;
-	ratio.high = draws[(int)(SHAPE_DRAWS * (1 + LEVEL) / 2) - 1] * wide;
+		draws[i] = statistics_ratio(low->draws[i], high->draws[i]);
+	statistics_interval(draws, SHAPE_DRAWS, LEVEL, &ratio.low, &ratio.high);
+	ratio.low /= wide;
+	ratio.high *= wide;
 	free(draws);
 	return ratio;
 }

@@ -2,8 +2,6 @@
 /* See statistics.h. */
 #include "bench/result/statistics.h"
 
-#include <math.h>
-
 #include "util/container_of.h"
 #include "util/order.h"
 
@@ -16,6 +14,19 @@ int64_t statistics_percentile(const int64_t *sorted, size_t count, double percen
 	if (at > count)
 		at = count;
 	return sorted[at ? at - 1 : 0];
+}
+
+double statistics_median(int64_t *values, size_t count)
+{
+	order_int64(values, count);
+	return count ? (double)statistics_percentile(values, count, 50) : NAN;
+}
+
+void statistics_interval(double *draws, size_t count, double level, double *low, double *high)
+{
+	order_doubles(draws, count);
+	*low = draws[(size_t)((double)count * (1 - level) / 2)];
+	*high = draws[(size_t)((double)count * (1 + level) / 2) - 1];
 }
 
 /* Sorted values have a difference that fits, and is exact as long as it is below 2^53: times

@@ -3,6 +3,7 @@
 #ifndef BENCH_RESULT_STATISTICS_H
 #define BENCH_RESULT_STATISTICS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,18 @@ void statistics_of(int64_t *values, size_t count, int64_t limit, struct statisti
 
 /* Smallest of the sorted values v such that at least `percent` % are <= v. count > 0. */
 int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent);
+
+/* Sorts `values`; their median, NAN for count 0. */
+double statistics_median(int64_t *values, size_t count);
+
+/* Sorts `draws` of a bootstrap; the interval that holds this share of them. */
+void statistics_interval(double *draws, size_t count, double level, double *low, double *high);
+
+/* Of values of which 0 may be one (a clock with coarse steps), and then there is no ratio. */
+static inline double statistics_ratio(double low, double high)
+{
+	return low == high ? 1 : low > 0 ? high / low : INFINITY;
+}
 
 /* How many of the sorted values are at most `limit`. */
 size_t statistics_up_to(const int64_t *sorted, size_t count, int64_t limit);
