@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 
 #include "bench/kind/process.h"
+#include "bench/result/disturbance.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/spawn.h"
@@ -91,16 +92,6 @@ static int write_scenario(const json_t *p, const char *path)
 	putc('\n', f);
 	bad = ferror(f);
 	return fclose(f) || bad ? log_fail(-EIO, "cannot write %s", path) : 0;
-}
-
-/* Of the processes that have ended. */
-static double processor_seconds(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_CHILDREN, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
 /* Figures of one line of traffic are called by its name. */
@@ -180,7 +171,7 @@ static int carry_out(const char *scenario, const char *result, const char *error
 static int simulate(const json_t *p, const struct bench_context *context)
 {
 	const char *dir = result_case_dir(context->result);
-	double before = processor_seconds();
+	double before = disturbance_seconds(RUSAGE_CHILDREN);
 	char scenario[PATH_MAX], result[PATH_MAX], errors[PATH_MAX];
 	json_t *r;
 	int ret;
@@ -197,7 +188,7 @@ static int simulate(const json_t *p, const struct bench_context *context)
 		process_show_end("the experiment", errors);
 		return -EIO;
 	}
-	ret = add_figures(context->result, r, processor_seconds() - before);
+	ret = add_figures(context->result, r, disturbance_seconds(RUSAGE_CHILDREN) - before);
 	json_decref(r);
 	return ret;
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,12 +30,11 @@ static void hold_memory(struct hca_end *e)
 /* Of this end alone: of its process, or of its thread where it shares one. */
 static uint64_t cpu_ns(const struct hca_end *e)
 {
-	struct rusage u;
+	struct timespec t;
 
-	if (getrusage(e->c->threads ? RUSAGE_THREAD : RUSAGE_SELF, &u))
+	if (clock_gettime(e->c->threads ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t))
 		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+	return timespec_to_ns(t);
 }
 
 static int measure(struct hca_end *e)

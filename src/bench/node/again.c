@@ -126,12 +126,10 @@ static int start_and_end(struct again *a, size_t i)
 /* KiB of the process' memory: "VmRSS" is what it has, "RssAnon" what is its own. */
 static int64_t memory_kib(pid_t pid, const char *name)
 {
-	const struct tune_tree host = { .root = "" };
-	char path[40], kib[32];
+	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	tune_tree_value(&host, path, name, kib, sizeof(kib));
-	return strtoll(kib, NULL, 10);
+	return MAX(tune_tree_amount(&tune_here, path, name), 0LL);
 }
 
 static int start_and_run(struct again *a, size_t i)

@@ -28,13 +28,12 @@ size_t bench_node_record_bytes(const struct bench_node_settings *s)
 	return (bytes + 15) & ~(size_t)15;
 }
 
-uint64_t bench_node_memory_bytes(void)
+/* Memory that this machine has left. */
+static uint64_t memory_bytes(void)
 {
-	const struct tune_tree host = { .root = "" };
-	char kib[32];
+	long long kib = tune_tree_amount(&tune_here, "/proc/meminfo", "MemAvailable");
 
-	return tune_tree_value(&host, "/proc/meminfo", "MemAvailable", kib, sizeof(kib)) ?
-		       UINT64_MAX : strtoull(kib, NULL, 10) << 10;
+	return kib < 0 ? UINT64_MAX : (uint64_t)kib << 10;
 }
 
 /*
@@ -44,7 +43,7 @@ uint64_t bench_node_memory_bytes(void)
 static json_int_t buffer_bytes(const struct bench_node_settings *s)
 {
 	uint64_t bytes = 2 * s->steps * bench_node_record_bytes(s) + BUFFER_MIN;
-	uint64_t limit = bench_node_memory_bytes() / MEMORY_PARTS;
+	uint64_t limit = memory_bytes() / MEMORY_PARTS;
 
 	if (strcmp(s->recording, "memory"))
 		return BUFFER_MIN;
@@ -189,7 +188,7 @@ json_t *bench_node_configuration(const struct bench_node_settings *s,
 static int check_room(const struct bench_node_settings *s, const char *dir)
 {
 	uint64_t need = 2 * s->steps * bench_node_record_bytes(s);
-	uint64_t memory = bench_node_memory_bytes();
+	uint64_t memory = memory_bytes();
 	struct statvfs v;
 
 	/* As text. */

@@ -4,7 +4,6 @@
 #include "bench/node/gateway.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -12,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/kind/kind.h"
 #include "bench/node/namespaces.h"
+#include "bench/tune/tree.h"
 #include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -86,23 +85,10 @@ int bench_node_gateway_start(struct bench_node_gateway *g, json_t *configuration
 
 char *bench_node_gateway_log(const struct bench_node_gateway *g)
 {
-	char path[PATH_MAX], *text = NULL;
-	struct stat st;
-	ssize_t n = 0;
-	int fd;
+	char path[PATH_MAX], *text;
 
 	file_name(g, "log", path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &st))
-		text = malloc((size_t)st.st_size + 1);
-	if (text) {
-		n = read(fd, text, (size_t)st.st_size);
-		text[n < 0 ? 0 : n] = '\0';
-	}
-	close(fd);
-	return text;
+	return tune_tree_read(&tune_here, path, &text) ? NULL : text;
 }
 
 static void show_log(const struct bench_node_gateway *g)

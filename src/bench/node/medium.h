@@ -48,8 +48,6 @@ json_t *bench_node_configuration(const struct bench_node_settings *s,
 
 /* Bytes that a sample takes in the memory of a recording. */
 size_t bench_node_record_bytes(const struct bench_node_settings *s);
-/* Memory that this machine has left. */
-uint64_t bench_node_memory_bytes(void);
 
 /* Makes a folder below TMPDIR and chooses free ports. 0; -EOPNOTSUPP: memory or disk has no room
  * for the recordings; or another negative errno; logged. The folder is there unless dir[0] is

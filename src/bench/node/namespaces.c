@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/tune/tree.h"
 #include "util/log.h"
 #include "util/spawn.h"
 
@@ -149,18 +150,6 @@ static void hold(int life)
 	_exit(0);
 }
 
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 /* Who is not root is so in a user namespace of his own, where the kernel permits it. */
 static int become_root(void)
 {
@@ -173,11 +162,11 @@ static int become_root(void)
 		return 0;
 	if (unshare(CLONE_NEWUSER))
 		return -errno;
-	ret = write_file("/proc/self/setgroups", "deny");
+	ret = tune_tree_put(&tune_here, "/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "0 %u 1", uid);
-	ret = ret ? ret : write_file("/proc/self/uid_map", map);
+	ret = ret ? ret : tune_tree_put(&tune_here, "/proc/self/uid_map", map);
 	snprintf(map, sizeof(map), "0 %u 1", gid);
-	return ret ? ret : write_file("/proc/self/gid_map", map);
+	return ret ? ret : tune_tree_put(&tune_here, "/proc/self/gid_map", map);
 }
 
 /* The holder of the target; `go`: the cable has been laid. */

@@ -13,6 +13,7 @@
 #include "bench/floor/floor.h"
 #include "bench/result/number.h"
 #include "bench/result/show.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 
 /* Shares of fewer ticks say nothing. */
@@ -20,20 +21,17 @@
 
 bool disturbance_parse(const char *line, double hz, struct disturbance_times *t)
 {
-	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal = 0;
-	/* Older kernels end before steal. Time of guests is a part of user and nice. */
-	int n = sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
-		       &system, &idle, &iowait, &irq, &softirq, &steal);
+	struct tune_ticks ticks;
 
-	if (n < 7 || !(hz > 0))
+	if (!tune_ticks_parse(line, &ticks) || !(hz > 0))
 		return false;
-	t->busy = (double)(user + nice + system + irq + softirq) / hz;
-	t->stolen = (double)steal / hz;
-	t->all = t->busy + t->stolen + (double)(idle + iowait) / hz;
+	t->busy = (double)ticks.busy / hz;
+	t->stolen = (double)ticks.stolen / hz;
+	t->all = (double)ticks.all / hz;
 	return true;
 }
 
-static double seconds_of(int who)
+double disturbance_seconds(int who)
 {
 	struct rusage u;
 
@@ -45,16 +43,12 @@ static double seconds_of(int who)
 
 void disturbance_now(struct disturbance_times *t)
 {
-	FILE *f = fopen("/proc/stat", "re");
 	char line[300];
 
-	*t = (struct disturbance_times){ .own = seconds_of(RUSAGE_SELF) +
-						seconds_of(RUSAGE_CHILDREN) };
-	if (!f)
-		return;
-	t->known = fgets(line, sizeof(line), f) &&
+	*t = (struct disturbance_times){ .own = disturbance_seconds(RUSAGE_SELF) +
+						disturbance_seconds(RUSAGE_CHILDREN) };
+	t->known = !tune_tree_line(&tune_here, "/proc/stat", line, sizeof(line)) &&
 		   disturbance_parse(line, (double)sysconf(_SC_CLK_TCK), t);
-	fclose(f);
 }
 
 static json_t *percent(double part, double all, bool known)

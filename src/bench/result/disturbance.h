@@ -27,6 +27,8 @@ struct disturbance_times {
 /* The first line of /proc/stat, in ticks of `hz` a second; false: it is not that. */
 bool disturbance_parse(const char *line, double hz, struct disturbance_times *t);
 void disturbance_now(struct disturbance_times *t);
+/* Processor time so far of RUSAGE_SELF, or of RUSAGE_CHILDREN that have ended. */
+double disturbance_seconds(int who);
 
 /* { "processor_seconds", "stolen_percent", "others_percent" }: shares of the time of all
  * processors; null where it is not known or shorter than the kernel's ticks can tell. NULL without

@@ -23,8 +23,6 @@
 #define CPU_DIR "/sys/devices/system/cpu"
 #define TEXT_BYTES 4096
 
-static const struct tune_tree host = { .root = "" };
-
 static json_t *text_or_null(const char *text)
 {
 	json_t *value = text ? json_string(text) : NULL; /* NULL: not UTF-8 */
@@ -38,7 +36,7 @@ static json_t *file_text(const char *path)
 	char *text = NULL;
 	json_t *value;
 
-	if (tune_tree_read(&host, path, &text))
+	if (tune_tree_read(&tune_here, path, &text))
 		text = NULL;
 	value = text_or_null(text ? tune_trim(text) : NULL);
 	free(text);
@@ -50,7 +48,7 @@ static json_t *file_number(const char *path)
 {
 	long long n;
 
-	return tune_tree_number(&host, path, &n) ? json_null() : json_integer(n);
+	return tune_tree_number(&tune_here, path, &n) ? json_null() : json_integer(n);
 }
 
 /* The one in brackets of "always [madvise] never". */
@@ -58,7 +56,7 @@ static json_t *file_chosen(const char *path)
 {
 	char *text, word[64];
 
-	if (tune_tree_read(&host, path, &text))
+	if (tune_tree_read(&tune_here, path, &text))
 		return json_null();
 	tune_chosen(text, word, sizeof(word));
 	free(text);
@@ -70,17 +68,16 @@ static json_t *file_value(const char *path, const char *name)
 {
 	char text[TEXT_BYTES];
 
-	return tune_tree_value(&host, path, name, text, sizeof(text)) ? json_null() :
+	return tune_tree_value(&tune_here, path, name, text, sizeof(text)) ? json_null() :
 									 text_or_null(text);
 }
 
 /* The number of "NAME:  123 kB" in /proc/meminfo, or null. */
 static json_t *meminfo(const char *name)
 {
-	char text[64];
+	long long n = tune_tree_amount(&tune_here, "/proc/meminfo", name);
 
-	return tune_tree_value(&host, "/proc/meminfo", name, text, sizeof(text)) ?
-		       json_null() : json_integer(atoll(text));
+	return n < 0 ? json_null() : json_integer(n);
 }
 
 json_t *machine_cmdline(const char *cmdline, const char *name)
@@ -148,13 +145,13 @@ static json_t *caches(void)
 		char path[80], level[16], type[16], size[16], name[40];
 
 		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/level", i);
-		if (tune_tree_line(&host, path, level, sizeof(level)))
+		if (tune_tree_line(&tune_here, path, level, sizeof(level)))
 			continue;
 		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/type", i);
-		if (tune_tree_line(&host, path, type, sizeof(type)))
+		if (tune_tree_line(&tune_here, path, type, sizeof(type)))
 			continue;
 		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/size", i);
-		tune_tree_line(&host, path, size, sizeof(size)); /* "32K" of the kernel in KiB */
+		tune_tree_line(&tune_here, path, size, sizeof(size)); /* "32K" of the kernel in KiB */
 		snprintf(name, sizeof(name), "L%.8s%s", level,
 			 *type == 'D' ? "d" : *type == 'I' ? "i" : "");
 		json_object_set_new(all, name, atol(size) > 0 ? json_integer(atol(size)) : json_null());

@@ -239,14 +239,14 @@ static void print_text(const struct check *c, FILE *out)
 /* All time that the hypervisor says it gave to others; 0: it does not say. */
 static double steal_ns(const struct tune_tree *t)
 {
-	unsigned long long ticks;
+	struct tune_ticks ticks;
 	char line[256];
 	long rate = sysconf(_SC_CLK_TCK);
 
 	if (rate <= 0 || tune_tree_line(t, "/proc/stat", line, sizeof(line)) ||
-	    sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
+	    !tune_ticks_parse(line, &ticks))
 		return 0;
-	return (double)ticks * 1e9 / (double)rate;
+	return (double)ticks.stolen * 1e9 / (double)rate;
 }
 
 static int look_all(const struct tune_options *o, struct check *c)

@@ -64,16 +64,13 @@ static void look_tsc(struct tune_look *l)
 /* Time that the hypervisor gave to others, in percent since boot; below 0: unknown. */
 static double steal_percent(const struct tune_tree *t)
 {
-	unsigned long long v[8] = { 0 }, sum = 0;
+	struct tune_ticks ticks;
 	char line[256];
 
 	if (tune_tree_line(t, "/proc/stat", line, sizeof(line)) ||
-	    sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-		   &v[3], &v[4], &v[5], &v[6], &v[7]) != 8)
+	    !tune_ticks_parse(line, &ticks) || !ticks.all)
 		return -1;
-	for (int i = 0; i < 8; i++)
-		sum += v[i];
-	return sum ? 100.0 * (double)v[7] / (double)sum : -1;
+	return 100.0 * (double)ticks.stolen / (double)ticks.all;
 }
 
 static void look_virtual(struct tune_look *l)

@@ -13,15 +13,6 @@
 #define HUGE_KB 2048
 #define PAGES_MOST (1LL << 40)
 
-/* A line "Name:   123 kB" of /proc/meminfo; -1: there is none. */
-static long long meminfo_kb(const struct tune_tree *t, const char *name)
-{
-	char text[32];
-
-	return tune_tree_value(t, "/proc/meminfo", name, text, sizeof(text)) ? -1 :
-									      strtoll(text, NULL, 10);
-}
-
 /* A number of pages that a file says; more than there can be counts as so many. */
 static long long pages(long long n)
 {
@@ -31,7 +22,7 @@ static long long pages(long long n)
 static void look_hugepages(struct tune_look *l)
 {
 	long long total = pages(strtoll(l->line, NULL, 10)), spare = 0, wanted;
-	long long memory = meminfo_kb(l->tree, "MemTotal");
+	long long memory = tune_tree_amount(l->tree, "/proc/meminfo", "MemTotal");
 	char text[32];
 
 	tune_tree_number(l->tree, HUGE "/free_hugepages", &spare);
@@ -99,7 +90,7 @@ static void look_rtprio(struct tune_look *l)
 
 static void look_swap(struct tune_look *l)
 {
-	long long kb = meminfo_kb(l->tree, "SwapTotal");
+	long long kb = tune_tree_amount(l->tree, "/proc/meminfo", "SwapTotal");
 	struct tune_profile *profile = l->profile;
 
 	/* Nothing to swap to: it does not matter, and need not be changed. */

@@ -170,6 +170,25 @@ int tune_tree_number(const struct tune_tree *t, const char *path, long long *val
 	return 0;
 }
 
+long long tune_tree_amount(const struct tune_tree *t, const char *path, const char *name)
+{
+	char text[32];
+
+	return tune_tree_value(t, path, name, text, sizeof(text)) ? -1 : strtoll(text, NULL, 10);
+}
+
+bool tune_ticks_parse(const char *line, struct tune_ticks *out)
+{
+	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal = 0;
+	int n = sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
+		       &system, &idle, &iowait, &irq, &softirq, &steal);
+
+	out->busy = user + nice + system + irq + softirq;
+	out->stolen = steal;
+	out->all = out->busy + steal + idle + iowait;
+	return n >= 7;
+}
+
 static int compare_int(const void *a, const void *b)
 {
 	const int *x = a, *y = b;

@@ -15,6 +15,9 @@ struct tune_tree {
 	const char *root; /* "" is the host, else a folder without a slash at its end */
 };
 
+/* The host's own files. */
+static const struct tune_tree tune_here __attribute__((unused)) = { .root = "" };
+
 /* The path below the root, malloc()ed; NULL: no memory. */
 char *tune_tree_path(const struct tune_tree *t, const char *path);
 bool tune_tree_exists(const struct tune_tree *t, const char *path);
@@ -29,6 +32,15 @@ int tune_tree_value(const struct tune_tree *t, const char *path, const char *nam
 		    size_t size);
 /* A file with one whole number. */
 int tune_tree_number(const struct tune_tree *t, const char *path, long long *value);
+/* The number behind "NAME:", such as "123 kB"; -1: there is none. */
+long long tune_tree_amount(const struct tune_tree *t, const char *path, const char *name);
+/* Time of all processors since the machine started, in the kernel's ticks, from the first line of
+ * /proc/stat; false: it is not that. Older kernels end before `stolen`. Time of guests is a part of
+ * `busy`. */
+struct tune_ticks {
+	unsigned long long all, busy, stolen;
+};
+bool tune_ticks_parse(const char *line, struct tune_ticks *out);
 /* Writes a file that is there, in one call of write(2). */
 int tune_tree_put(const struct tune_tree *t, const char *path, const char *text);
 /* The numbers N of all entries PREFIX + N of a directory, ascending, malloc()ed. None, and

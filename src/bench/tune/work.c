@@ -183,8 +183,7 @@ static int tuned_install(const struct tune_tree *t, const struct tune_profile *p
 static int tuned_read_former(const struct tune_tree *t, char former[TUNED_FORMER_MAX])
 {
 	char *path = file_path(t, "former"), *text = NULL;
-	const struct tune_tree host = { .root = "" };
-	int err = path ? tune_tree_read(&host, path, &text) : -ENOMEM;
+	int err = path ? tune_tree_read(&tune_here, path, &text) : -ENOMEM;
 
 	if (!err && (strlen(tune_trim(text)) >= TUNED_FORMER_MAX || strchr(text, '\n') ||
 		     (strcmp(text, "off") && strcmp(text, "auto") && strncmp(text, "manual ", 7))))
