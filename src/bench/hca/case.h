@@ -25,8 +25,6 @@
 /* Each side keeps at most this much memory for messages, unless it is told a number. */
 #define HCA_BUFFERS_BYTES (UINT64_C(64) << 20)
 #define HCA_ROWS_MAX (UINT64_C(1) << 24)
-#define HCA_BATCH_MAX 64
-#define HCA_SGES_MAX 16
 
 enum hca_service { HCA_RC, HCA_UC, HCA_UD };
 enum hca_polling { HCA_BUSY, HCA_EVENT, HCA_MIXED };
@@ -63,7 +61,7 @@ struct hca_report {
 	uint64_t cpu_ns, wall_ns;
 	uint64_t sent, received, duplicates, reordered, events;
 	uint64_t busy_ns;      /* throughput: the sum of all bursts' times */
-	uint64_t own_ns, own_max_ns; /* of a time stamp and its storage: median, maximum */
+	uint64_t own_ns;       /* of a time stamp and its storage: median */
 	uint32_t depth;        /* of the queue */
 	uint32_t buffers;
 	bool locked, huge;     /* memory */

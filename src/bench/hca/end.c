@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bench/hca/end.h"
-
 hca_end_fn bench_hca_end;
 
 /* The columns that this end writes are shared, so its process has not mapped them yet; they

@@ -293,7 +293,7 @@ int hca_loop_bursts(struct hca_end *e,
 		    int (*burst)(struct hca_end *e, unsigned number, uint64_t first,
 				 uint32_t count));
 
-/* One time stamp and its storage: fills own_ns and own_max_ns of the report. */
+/* One time stamp and its storage: fills own_ns of the report. */
 void hca_loop_own_cost(struct hca_end *e);
 
 /* stamp = send: who overwrites the time. */

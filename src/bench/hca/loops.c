@@ -154,7 +154,6 @@ void hca_loop_own_cost(struct hca_end *e)
 	memset(column, 0, rows * sizeof(*column));
 	order_int64(took, OWN_ROUNDS);
 	e->report->own_ns = (uint64_t)took[OWN_ROUNDS / 2];
-	e->report->own_max_ns = (uint64_t)took[OWN_ROUNDS - 1];
 }
 
 /* ---- stamp = send ---- */

@@ -9,7 +9,6 @@
 #include "bench/result/blocks.h"
 #include "bench/result/number.h"
 #include "bench/result/shapes_private.h"
-#include "bench/result/statistics.h"
 
 /* Is the value, as a text, `text[len]`? */
 static bool is_text(const json_t *value, const char *text, size_t len)

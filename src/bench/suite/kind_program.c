@@ -8,7 +8,6 @@
 #define LOG_ROOM "bench/program"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdbool.h>
