@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bench/kind/process.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -84,17 +85,13 @@ static void look_at_port(struct sweep *w, const json_t *node, const json_t *port
 /* Sweeps that opensm's log tells of. */
 static uint64_t count_opensm(const struct sweep *w)
 {
-	FILE *f = fopen(w->opensm_log, "re");
-	char *line = NULL;
-	size_t size = 0;
+	char *text = NULL;
 	uint64_t count = 0;
 
-	if (!f)
-		return 0;
-	while (getline(&line, &size, f) > 0)
-		count += strstr(line, "SUBNET UP") != NULL;
-	free(line);
-	fclose(f);
+	tune_tree_read(&tune_here, w->opensm_log, &text);
+	for (const char *at = text; at && (at = strstr(at, "SUBNET UP")); at++)
+		count++;
+	free(text);
 	return count;
 }
 
@@ -214,12 +211,8 @@ static int await_fabric(struct sweep *w)
 	int ret;
 
 	while (clock_monotonic_ns_slow() < until && !atomic_load(w->context->stop)) {
-		FILE *f = fopen(w->fabric_output, "re");
-		bool ready = f && fgets(text, sizeof(text), f) && !strncmp(text, "fabric ", 7);
-
-		if (f)
-			fclose(f);
-		if (ready)
+		if (!tune_tree_line(&tune_here, w->fabric_output, text, sizeof(text)) &&
+		    !strncmp(text, "fabric ", 7))
 			return 0;
 		ret = check_running(&w->fabric, "busbar fabric", "busbar fabric run");
 		if (ret)

@@ -71,6 +71,15 @@ int floor_default_cpus(struct floor_cpus *cpus)
 	return cpus->first < 0 ? -ENODEV : 0;
 }
 
+bool floor_cpus_parse(const char *text, struct floor_cpus *cpus)
+{
+	int end = 0;
+
+	return sscanf(text, "%d,%d%n", &cpus->first, &cpus->second, &end) == 2 && !text[end] &&
+	       cpus->first >= 0 && cpus->second >= 0 && cpus->first < CPU_SETSIZE &&
+	       cpus->second < CPU_SETSIZE;
+}
+
 int floor_default_setting(struct floor_setting *setting)
 {
 	const struct floor_host here = { .address.s_addr = htonl(INADDR_LOOPBACK) };
@@ -194,11 +203,8 @@ struct command {
 static int take_cpus(const struct option_given *g)
 {
 	struct floor_cpus *cpus = option_member(g);
-	int end = 0;
 
-	if (sscanf(g->value, "%d,%d%n", &cpus->first, &cpus->second, &end) == 2 && !g->value[end] &&
-	    cpus->first >= 0 && cpus->second >= 0 && cpus->first < CPU_SETSIZE &&
-	    cpus->second < CPU_SETSIZE && cpus->first != cpus->second)
+	if (floor_cpus_parse(g->value, cpus) && cpus->first != cpus->second)
 		return OPTIONS_GO_ON;
 	return options_refuse(g, "expected two different CPU numbers such as 0,1");
 }

@@ -65,7 +65,9 @@ extern const size_t floor_measure_count;
 int floor_pin(int cpu);
 /* The first two CPUs that this process may use. 0 or a negative errno. */
 int floor_default_cpus(struct floor_cpus *cpus);
-/* These CPUs, loopback, and rounds with which all measurements take about four seconds. 0 or a
+/* "0,1": two numbers of CPUs; false: it is not. */
+bool floor_cpus_parse(const char *text, struct floor_cpus *cpus);
+/* The first two, loopback, and rounds with which all measurements take about four seconds. 0 or a
  * negative errno. */
 int floor_default_setting(struct floor_setting *setting);
 /* "A=10.77.0.1,B=10.77.0.2": two network namespaces with an address of each; false: it is not. */

@@ -117,17 +117,11 @@ int hca_text_send(int fd, const char *text)
 
 static int receive_all(int fd, void *data, size_t len)
 {
-	for (char *p = data; len;) {
-		ssize_t n = recv(fd, p, len, 0);
+	ssize_t n = recv(fd, data, len, MSG_WAITALL);
 
-		if (n == 0)
-			return -ECONNRESET;
-		if (n < 0)
-			return errno == EAGAIN ? -ETIMEDOUT : -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return (size_t)n == len ? 0 : -ECONNRESET;
 }
 
 int hca_text_receive(int fd, char **text)

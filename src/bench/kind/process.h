@@ -75,6 +75,12 @@ int process_failed(const struct process *p, const char *who);
 void process_show_end(const char *who, const char *path);
 /* TCP ports of this host that nobody uses now, for UDP too as a rule. 0 or a negative errno. */
 int process_free_ports(unsigned *ports, size_t count);
+/* A program is ended after so many seconds: a multiple of the guess, and a time besides that goes
+ * with the scale. */
+static inline double process_patience(double guess, double factor, double scale)
+{
+	return (scale < 0.2 ? 60 : scale < 1 ? 300 * scale : 300) + factor * guess;
+}
 /* A few milliseconds, between two looks at it. */
 void process_pause(void);
 

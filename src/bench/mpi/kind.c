@@ -16,9 +16,6 @@
 #define MESSAGE_SECONDS 6e-6
 #define BYTE_SECONDS 4e-10
 #define CROWD_SECONDS 5e-5
-/* It is ended after a multiple of the guess and so long besides, at full scale and at least. */
-#define SECONDS_MAX 300
-#define SECONDS_MIN 60
 #define SECONDS_FACTOR 8
 
 static const struct bench_parameter parameters[] = {
@@ -162,8 +159,8 @@ static int read_results(const struct mpi_plan *plan, const struct mpi_marks *mar
 
 static int run(const json_t *p, const struct bench_context *context)
 {
-	double limit = MAX(SECONDS_MIN, SECONDS_MAX * MIN(context->scale, 1)) +
-		       SECONDS_FACTOR * seconds(p, context->scale);
+	double limit = process_patience(seconds(p, context->scale), SECONDS_FACTOR,
+					context->scale);
 	struct mpi_marks marks;
 	struct mpi_plan plan;
 	int ret = mpi_plan_make(&plan, p, context->scale, result_case_dir(context->result));

@@ -14,6 +14,7 @@
 
 #include "bench/kind/process.h"
 #include "bench/mpi/output.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -137,14 +138,12 @@ size_t mpi_marks_parse(const char *text, pid_t *pids, size_t max)
 /* All processes stand at the mark, and none of them is in MPI. */
 static bool all_are_at(const char *path, unsigned processes, pid_t *pids)
 {
-	char text[MPI_PROCESSES_MAX * 12 + 1];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	char *text = NULL;
+	bool there = !tune_tree_read(&tune_here, path, &text) &&
+		     mpi_marks_parse(text, pids, processes) == processes;
 
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	return mpi_marks_parse(text, pids, processes) == processes;
+	free(text);
+	return there;
 }
 
 /* Reads the counters when the program has come to its next mark, and lets it go on. */

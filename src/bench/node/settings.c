@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include "bench/floor/floor.h"
@@ -80,26 +79,18 @@ static int read_keys(const json_t *parameters, const char *name, json_t **out)
 static int read_cpus(const json_t *parameters, struct bench_node_settings *s)
 {
 	const char *cpus = bench_text(parameters, "cpus");
-	struct floor_cpus two;
-	char more;
+	bool by_default = !strcmp(cpus, "auto");
+	struct floor_cpus two = { -1, -1 };
 
-	s->cpus[0] = s->cpus[1] = -1;
-	if (!strcmp(cpus, "none"))
-		return 0;
-	if (!strcmp(cpus, "auto")) {
-		/* With one for both the kernel's own order is no worse. */
-		if (!floor_default_cpus(&two) && two.second >= 0) {
-			s->cpus[0] = two.first;
-			s->cpus[1] = two.second;
-		}
-		return 0;
-	}
-	if (sscanf(cpus, "%d,%d%c", &s->cpus[0], &s->cpus[1], &more) == 2 &&
-	    s->cpus[0] >= 0 && s->cpus[1] >= 0 && s->cpus[0] < CPU_SETSIZE &&
-	    s->cpus[1] < CPU_SETSIZE)
-		return 0;
-	return log_fail(-EINVAL, "parameter cpus: '%s' is not two processors such as 2,3, and not auto or none",
-			cpus);
+	/* With one for both the kernel's own order is no worse. */
+	if (by_default && (floor_default_cpus(&two) || two.second < 0))
+		two.first = -1;
+	else if (!by_default && strcmp(cpus, "none") && !floor_cpus_parse(cpus, &two))
+		return log_fail(-EINVAL, "parameter cpus: '%s' is not two processors such as 2,3, and not auto or none",
+				cpus);
+	s->cpus[0] = two.first;
+	s->cpus[1] = two.second;
+	return 0;
 }
 
 static int read_catch_up(const json_t *parameters, struct bench_node_settings *s)

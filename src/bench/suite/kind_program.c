@@ -9,7 +9,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "bench/kind/process.h"
 #include "bench/result/files.h"
 #include "bench/suite/program_output.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -30,9 +30,6 @@
 /* A guess for the time left: start, connection, and microseconds a message. */
 #define START_SECONDS 0.6
 #define MESSAGE_SECONDS 5e-6
-/* They are ended after a multiple of the guess and so long besides, at full scale and at least. */
-#define SECONDS_MAX 300
-#define SECONDS_MIN 60
 #define SECONDS_FACTOR 4
 #define LISTEN_SECONDS 20
 #define TCP_LISTEN_STATE 0x0a
@@ -102,13 +99,8 @@ static long long iterations(const json_t *p, double scale)
 static bool parse_cpus(const json_t *p, struct floor_cpus *cpus)
 {
 	const char *text = bench_text(p, "cpus");
-	int end = 0;
 
-	if (!*text)
-		return !floor_default_cpus(cpus);
-	return sscanf(text, "%d,%d%n", &cpus->first, &cpus->second, &end) == 2 &&
-	       !text[end] && cpus->first >= 0 && cpus->second >= 0 &&
-	       cpus->first < CPU_SETSIZE && cpus->second < CPU_SETSIZE;
+	return *text ? floor_cpus_parse(text, cpus) : !floor_default_cpus(cpus);
 }
 
 static int check(const json_t *p)
@@ -239,48 +231,38 @@ static const struct spawn_variable *variables(const json_t *p)
 
 /* ---- two processes: a server, which listens on a TCP port, and its client ---- */
 
-/* A table of the network namespace of a process, "tcp"; NULL: it has ended. */
-static FILE *open_table(pid_t pid, const char *name)
+/* Is this the line of a TCP socket that listens there? */
+static bool is_tcp(const char *line, int port)
 {
-	char path[64];
+	unsigned p, state;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, name);
-	return fopen(path, "re");
-}
-
-/* Does a TCP socket of the namespace listen there? */
-static bool listens_in(pid_t pid, const char *table, int port)
-{
-	FILE *f = open_table(pid, table);
-	char line[300];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		unsigned p, state;
-
-		found = sscanf(line, " %*[0-9]: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &p, &state) == 2 &&
-			p == (unsigned)port && state == TCP_LISTEN_STATE;
-	}
-	if (f)
-		fclose(f);
-	return found;
+	return sscanf(line, " %*[0-9]: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &p, &state) == 2 &&
+	       p == (unsigned)port && state == TCP_LISTEN_STATE;
 }
 
 /* The same of busbar's own connection manager, whose ports are names of sockets: one for this
  * host, and one for others, which has the service ID of port space TCP. */
-static bool cm_listens(pid_t pid, int port)
+static bool is_cm(const char *line, int port)
 {
-	FILE *f = open_table(pid, "unix");
-	char line[300], part[20], service[50];
-	bool found = false;
+	const char *name = strstr(line, "@busbar.cm.");
+	char part[20], service[50];
 
 	snprintf(part, sizeof(part), ".%d.", port);
 	snprintf(service, sizeof(service), "@busbar.roce.service.106%04x.", (unsigned)port);
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		char *name = strstr(line, "@busbar.cm.");
+	return (name && strstr(name, part)) || strstr(line, service);
+}
 
-		found = (name && strstr(name, part)) || strstr(line, service);
-	}
+/* Has a table of the process' network namespace such a line? It is gone when it has ended. */
+static bool has_line(pid_t pid, const char *table, int port, bool (*fits)(const char *line, int port))
+{
+	char path[64], line[300];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = fits(line, port);
 	if (f)
 		fclose(f);
 	return found;
@@ -288,8 +270,8 @@ static bool cm_listens(pid_t pid, int port)
 
 static bool listens(pid_t pid, int port)
 {
-	return listens_in(pid, "tcp", port) || listens_in(pid, "tcp6", port) ||
-	       cm_listens(pid, port);
+	return has_line(pid, "tcp", port, is_tcp) || has_line(pid, "tcp6", port, is_tcp) ||
+	       has_line(pid, "unix", port, is_cm);
 }
 
 static int await_listener(struct process *server, int port, const atomic_bool *stop)
@@ -366,9 +348,8 @@ static int run_pair(const json_t *p, const struct bench_context *context,
 	make_line(&lines[1], p, context->scale, port, true);
 	if (!lines[0].failed && !lines[1].failed)
 		ret = run_both(&server, &client, port,
-			       MAX(SECONDS_MIN, SECONDS_MAX * MIN(context->scale, 1)) +
-				       SECONDS_FACTOR * seconds(p, context->scale),
-			       context->stop);
+			       process_patience(seconds(p, context->scale), SECONDS_FACTOR,
+						context->scale), context->stop);
 	process_words_free(&lines[0]);
 	process_words_free(&lines[1]);
 	return ret;
@@ -378,17 +359,12 @@ static int run_pair(const json_t *p, const struct bench_context *context,
  * with something else, which would be another case. */
 static bool is_refused(const char *path)
 {
-	static const char *const signs[] = { "Changing to active mtu",
-					     "cannot be greater than MTU" };
-	FILE *f = fopen(path, "re");
-	bool found = false;
-	char line[300];
+	char *text = NULL;
+	bool found = !tune_tree_read(&tune_here, path, &text) &&
+		     (strstr(text, "Changing to active mtu") ||
+		      strstr(text, "cannot be greater than MTU"));
 
-	while (f && !found && fgets(line, sizeof(line), f))
-		for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
-			found |= strstr(line, signs[i]) != NULL;
-	if (f)
-		fclose(f);
+	free(text);
 	if (found)
 		log_warn("the MTU of the port is too small");
 	return found;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bench/kind/parameters.h"
 #include "util/log.h"
 #include "util/num.h"
 
@@ -77,10 +78,9 @@ bool place_is_allowed(const struct place *p)
 
 static bool has(const struct bench_kind *kind, const char *name)
 {
-	for (const struct bench_parameter *p = kind->parameters; p->name; p++)
-		if (!strcmp(p->name, name))
-			return true;
-	return false;
+	char why[PARAMETER_WHY_SIZE];
+
+	return parameter_find(kind, name, why);
 }
 
 void place_enter(const struct place *p, const struct bench_kind *kind, struct place *before)
