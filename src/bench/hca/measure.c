@@ -224,6 +224,16 @@ static int result_of(const struct children *all, const struct bench_context *con
 	return ret ?: all->died ? -ECHILD : 0;
 }
 
+static int start_end(struct children *all, const struct hca_case *c, enum hca_side side, int fd_sender,
+		     int fd_receiver)
+{
+	struct child *l = &all->end[side];
+
+	*l = (struct child){ .c = c, .s = all->s, .side = side, .both = c->threads,
+			     .fd = { fd_sender, fd_receiver } };
+	return process_copy(&l->process, run_child, l);
+}
+
 int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
 		      const struct bench_context *context)
 {
@@ -233,13 +243,8 @@ int hca_measure_local(const struct hca_case *c, struct hca_shared *s,
 	clock_init(); /* before the fork: both ends have the same line */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return log_fail(-errno, "no socket: %s", strerror(errno));
-	for (int side = 0; side < (c->threads ? 1 : 2) && !ret; side++) {
-		struct child *l = &all.end[side];
-
-		*l = (struct child){ .c = c, .s = s, .side = (enum hca_side)side,
-				     .fd = { fd[0], fd[1] }, .both = c->threads };
-		ret = process_copy(&l->process, run_child, l);
-	}
+	for (int side = 0; side < (c->threads ? 1 : 2) && !ret; side++)
+		ret = start_end(&all, c, (enum hca_side)side, fd[0], fd[1]);
 	if (ret)
 		atomic_store(&s->stop, true);
 	close(fd[0]);
@@ -252,12 +257,10 @@ int hca_measure_end(const struct hca_case *c, struct hca_shared *s, enum hca_sid
 		    const struct bench_context *context)
 {
 	struct children all = { .s = s };
-	struct child *l = &all.end[side];
 	int ret;
 
 	clock_init();
-	*l = (struct child){ .c = c, .s = s, .side = side, .fd = { fd, fd } };
-	ret = process_copy(&l->process, run_child, l);
+	ret = start_end(&all, c, side, fd, fd);
 	if (!ret)
 		look_after(&all, c, context);
 	return ret ?: result_of(&all, context);
