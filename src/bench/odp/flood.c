@@ -28,8 +28,7 @@ static void add_runs(struct lab *l, struct runs *r)
 {
 	const unsigned most = qps[NUMBERS - 1];
 
-	r->ops = (unsigned)(READS * l->scale);
-	r->ops = r->ops < 2 * most ? 2 * most : r->ops;
+	r->ops = lab_scaled(l, READS, 2 * most);
 	for (size_t i = 0; i < NUMBERS; i++) {
 		r->none[i] = add_run(l, r->ops, qps[i], "none", "connectx4");
 		r->client[i] = add_run(l, r->ops, qps[i], "client", "connectx4");

@@ -56,6 +56,14 @@ static inline double lab_ms(const struct lab *l, size_t point)
 	return lab_value(l, point, "time_ns") / 1e6;
 }
 
+/* The number of requests of the source, scaled, but at least so many. */
+static inline unsigned lab_scaled(const struct lab *l, unsigned all, unsigned least)
+{
+	unsigned n = (unsigned)(all * l->scale);
+
+	return n < least ? least : n;
+}
+
 /* The share of its trials in which the number is above `limit`, 0 to 1. */
 double lab_share(const struct lab *l, size_t point, const char *name, double limit);
 

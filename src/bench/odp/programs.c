@@ -76,9 +76,8 @@ enum { READS = 8192, LEAST = 512, PITFALLS = ARRAY_SIZE(pitfalls) };
 
 static size_t add_point(struct lab *l, const struct pitfall *p, const char *words)
 {
-	unsigned ops = (unsigned)(READS * l->scale);
+	unsigned ops = p->ops ? p->ops : lab_scaled(l, READS, LEAST);
 
-	ops = p->ops ? p->ops : ops < LEAST ? LEAST : ops;
 	return lab_point(l, "%s num_ops=%u num_qps=%u %s", p->words, ops, p->qps, words);
 }
 

@@ -13,13 +13,6 @@ static double expected(double writes, double size)
 	return writes * (ceil(writes * size / PAGE) + 1) / 2;
 }
 
-static unsigned scaled(const struct lab *l, unsigned least)
-{
-	unsigned n = (unsigned)(WRITES * l->scale);
-
-	return n < least ? least : n;
-}
-
 static size_t add_many(struct lab *l, unsigned writes, unsigned size, unsigned qps,
 		       const char *paged, const char *profile)
 {
@@ -74,7 +67,7 @@ static void add_both(struct lab *l, size_t server, size_t both, size_t none)
 
 int lab_writes(struct lab *l)
 {
-	unsigned many = scaled(l, 1024), last = scaled(l, 2048), first = last / 4;
+	unsigned many = lab_scaled(l, WRITES, 1024), last = lab_scaled(l, WRITES, 2048), first = last / 4;
 	size_t x4 = add_many(l, many, 100, 1, "server", "connectx4");
 	size_t x6 = add_many(l, many, 100, 1, "server", "connectx6");
 	size_t small = add_many(l, first, 32, 1, "server", "connectx4");
