@@ -148,8 +148,7 @@ static int read_results(const struct mpi_plan *plan, const struct mpi_marks *mar
 
 	/* raw.bin has them now. */
 	unlink(plan->times);
-	if (!ret)
-		ret = mpi_read_table(plan->output, c, &counted);
+	ret = ret ?: mpi_read_table(plan->output, c, &counted);
 	if (!ret && marks->count == ARRAY_SIZE(marks->at) && counted > 0)
 		ret = add_counters(marks, counted, c);
 	if (!ret && plan->capture && counted > 0)
@@ -172,8 +171,7 @@ static int run(const json_t *p, const struct bench_context *context)
 			process_show_end("mpirun", plan.errors);
 		}
 	}
-	if (!ret)
-		ret = read_results(&plan, &marks, context->result);
+	ret = ret ?: read_results(&plan, &marks, context->result);
 	if (!ret && marks.hung)
 		ret = result_case_figure(context->result, &(struct result_figure){
 			"hung", "measured all and did not end", "", 1 });

@@ -12,7 +12,6 @@
 #include "bench/result/blocks.h"
 #include "bench/result/statistics.h"
 #include "util/container_of.h"
-#include "util/order.h"
 
 #define LIMIT_NS_DEFAULT 10000
 #define CURVE_POINTS_MAX 320
@@ -161,33 +160,23 @@ static int add_interval(json_t *l, const int64_t *values, size_t count)
 {
 	struct blocks *b = blocks_new(values, count);
 	struct prng prng = prng_from(SEED);
-	int64_t medians[RESAMPLES];
+	double medians[RESAMPLES], low, high;
 
 	if (!b)
 		return -ENOMEM;
 	for (int i = 0; i < RESAMPLES; i++)
-		medians[i] = blocks_draw(b, &prng);
-	order_int64(medians, RESAMPLES);
-	json_object_set_new(l, "low", json_integer(medians[(int)(RESAMPLES * (1 - LEVEL) / 2)]));
-	json_object_set_new(l, "high",
-			    json_integer(medians[(int)(RESAMPLES * (1 + LEVEL) / 2) - 1]));
+		medians[i] = (double)blocks_draw(b, &prng);
+	statistics_interval(medians, RESAMPLES, LEVEL, &low, &high);
+	json_object_set_new(l, "low", json_integer((json_int_t)low));
+	json_object_set_new(l, "high", json_integer((json_int_t)high));
 	blocks_free(b);
 	return 0;
 }
 
 static void add_statistics(json_t *l, const struct statistics *s)
 {
-	static const double percents[] = STATISTICS_PERCENTS;
-
 	json_object_set_new(l, "count", json_integer((json_int_t)s->count));
-	json_object_set_new(l, "min", json_integer(s->min));
-	for (size_t i = 0; i < STATISTICS_PERCENT_COUNT; i++) {
-		char key[24];
-
-		snprintf(key, sizeof(key), "p%g", percents[i]);
-		json_object_set_new(l, key, json_integer(s->percentile[i]));
-	}
-	json_object_set_new(l, "max", json_integer(s->max));
+	statistics_add_order(l, s);
 	json_object_set_new(l, "mean", number(s->mean, 6));
 	json_object_set_new(l, "middle", number(s->middle, 6));
 	json_object_set_new(l, "skewness", number(s->skewness, 4));
@@ -209,15 +198,12 @@ int report_latency_add(json_t *c, const char *name, const char *label, int64_t *
 	if (!l || json_array_append_new(json_object_get(c, "latencies"), l))
 		return -ENOMEM;
 	if (detail)
-		ret = add_bands(l, values, count, detail->bands);
-	if (detail && !ret)
-		ret = add_interval(l, values, count);
+		ret = add_bands(l, values, count, detail->bands) ?: add_interval(l, values, count);
 	statistics_of(values, count, limit, &s);
 	add_statistics(l, &s);
 	if (detail && !ret)
-		ret = add_bins(l, values, count, histogram_range(&s, limit), detail->bins);
-	if (detail && !ret)
-		ret = add_tail(l, values, count, detail->tail);
+		ret = add_bins(l, values, count, histogram_range(&s, limit), detail->bins) ?:
+		      add_tail(l, values, count, detail->tail);
 	return ret;
 }
 

@@ -137,10 +137,7 @@ static int add_case(json_t *run, const struct result_folder *f, struct result_re
 	json_object_foreach(json_object_get(in->summary, "latencies"), name, latency)
 		if (!ret)
 			ret = add_latency(c, in, name, latency, detail);
-	if (!ret)
-		ret = add_figures(run, c, in->summary);
-	if (!ret)
-		ret = add_packets(c, f->dir, in->id, events);
+	ret = ret ?: add_figures(run, c, in->summary) ?: add_packets(c, f->dir, in->id, events);
 	if (!ret && json_object_get(in->summary, "disturbance"))
 		json_object_set(c, "disturbance", json_object_get(in->summary, "disturbance"));
 	if (!ret)
@@ -188,10 +185,8 @@ int report_load(json_t *data, const char *dir)
 	struct report_detail detail;
 	int ret = result_folder_open(dir, &f);
 
-	if (!ret) {
-		detail = report_detail_for(latencies_of(&f));
-		ret = add_folder(data, &f, &detail);
-	}
+	detail = report_detail_for(latencies_of(&f));
+	ret = ret ?: add_folder(data, &f, &detail);
 	result_folder_close(&f);
 	return ret;
 }
@@ -218,16 +213,10 @@ int report_load_two(json_t *data, const char *a, const char *b)
 	json_t *list = json_array();
 	int ret = json_object_set_new(data, "compare", list) ? -ENOMEM : result_folder_open(a, &one);
 
-	if (!ret)
-		ret = result_folder_open(b, &other);
-	if (!ret) {
-		detail = report_detail_for(latencies_of(&one) + latencies_of(&other));
-		ret = compare_folders(&one, &other, add_compared, list);
-	}
-	if (!ret)
-		ret = add_folder(data, &one, &detail);
-	if (!ret)
-		ret = add_folder(data, &other, &detail);
+	ret = ret ?: result_folder_open(b, &other);
+	detail = report_detail_for(latencies_of(&one) + latencies_of(&other));
+	ret = ret ?: compare_folders(&one, &other, add_compared, list) ?:
+	      add_folder(data, &one, &detail) ?: add_folder(data, &other, &detail);
 	result_folder_close(&other);
 	result_folder_close(&one);
 	return ret;

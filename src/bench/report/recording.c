@@ -250,12 +250,9 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 
 	if (!ret && json_object_set_new(c, "limit_ns", json_integer(o->limit_ns)))
 		ret = -ENOMEM;
-	if (!ret)
-		ret = report_figure_add(run, c, "samples", "samples", "", (double)s->count);
-	if (!ret)
-		ret = report_figure_add(run, c, "lost", "missing sequence numbers", "", s->lost);
-	if (!ret)
-		ret = report_figure_add(run, c, "reordered", "out of order", "", s->reordered);
+	ret = ret ?: report_figure_add(run, c, "samples", "samples", "", (double)s->count) ?:
+	      report_figure_add(run, c, "lost", "missing sequence numbers", "", s->lost) ?:
+	      report_figure_add(run, c, "reordered", "out of order", "", s->reordered);
 	if (!ret && s->any_latency)
 		ret = report_latency_add(c, "t_lat", "from origin to reception", s->time[LATENCY],
 					 s->latencies, &detail);

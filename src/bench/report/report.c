@@ -235,12 +235,7 @@ static int make(int argc, char **argv, struct settings *s)
 				 report_string(s->command), "kind", s->recording ? "recording" :
 				 "run", "runs");
 
-	if (!data)
-		ret = -ENOMEM;
-	if (!ret)
-		ret = load(data, s, argc, argv);
-	if (!ret)
-		ret = write_page(data, s);
+	ret = ret ?: (data ? load(data, s, argc, argv) : -ENOMEM) ?: write_page(data, s);
 	json_decref(data);
 	free(s->path);
 	free(s->command);

@@ -11,7 +11,6 @@
 #include "bench/result/number.h"
 #include "bench/result/run_private.h"
 #include "bench/result/statistics.h"
-#include "util/container_of.h"
 #include "util/log.h"
 
 #define ID_MAX 120
@@ -145,16 +144,7 @@ size_t latency_values(const int64_t *from, const int64_t *to, size_t rows,
 
 static void add_values(json_t *o, const struct statistics *s)
 {
-	static const double percents[] = STATISTICS_PERCENTS;
-
-	json_object_set_new(o, "min", json_integer(s->min));
-	for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {
-		char key[24];
-
-		snprintf(key, sizeof(key), "p%g", percents[i]);
-		json_object_set_new(o, key, json_integer(s->percentile[i]));
-	}
-	json_object_set_new(o, "max", json_integer(s->max));
+	statistics_add_order(o, s);
 	json_object_set_new(o, "mean", number_json(s->mean));
 	json_object_set_new(o, "middle", number_json(s->middle));
 	json_object_set_new(o, "deviation", number_json(s->deviation));

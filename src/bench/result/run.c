@@ -168,9 +168,8 @@ int result_run_open(const char *dir, const struct result_options *o,
 	run->no_csv = o->no_csv;
 	run->stop = o->stop;
 	run->dir = strdup(dir);
-	if (!run->dir)
-		goto err_run;
-	ret = lock_folder(run);
+	if (run->dir)
+		ret = lock_folder(run);
 	if (ret)
 		goto err_run;
 	ret = files_read_json(dir, RUN_FILE, &run->run);
@@ -178,10 +177,7 @@ int result_run_open(const char *dir, const struct result_options *o,
 		ret = go_on(run, o);
 	else if (ret == -ENOENT)
 		ret = start_anew(run, o);
-	if (!ret)
-		ret = files_make_dir(cases);
-	if (!ret)
-		ret = describe_machine(run, o);
+	ret = ret ?: files_make_dir(cases) ?: describe_machine(run, o);
 	if (ret)
 		goto err_run;
 	free(cases);

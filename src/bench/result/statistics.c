@@ -2,6 +2,8 @@
 /* See statistics.h. */
 #include "bench/result/statistics.h"
 
+#include <stdio.h>
+
 #include "util/container_of.h"
 #include "util/order.h"
 
@@ -14,6 +16,20 @@ int64_t statistics_percentile(const int64_t *sorted, size_t count, double percen
 	if (at > count)
 		at = count;
 	return sorted[at ? at - 1 : 0];
+}
+
+void statistics_add_order(json_t *o, const struct statistics *s)
+{
+	static const double percents[] = STATISTICS_PERCENTS;
+
+	json_object_set_new(o, "min", json_integer(s->min));
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {
+		char key[24];
+
+		snprintf(key, sizeof(key), "p%g", percents[i]);
+		json_object_set_new(o, key, json_integer(s->percentile[i]));
+	}
+	json_object_set_new(o, "max", json_integer(s->max));
 }
 
 double statistics_median(int64_t *values, size_t count)

@@ -3,6 +3,7 @@
 #ifndef BENCH_RESULT_STATISTICS_H
 #define BENCH_RESULT_STATISTICS_H
 
+#include <jansson.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ struct statistics {
 
 /* Sorts `values`. All members are 0 (NAN) for count 0. */
 void statistics_of(int64_t *values, size_t count, int64_t limit, struct statistics *s);
+
+/* Adds members "min", "p10", ... "p99.999" and "max" to a JSON object. */
+void statistics_add_order(json_t *o, const struct statistics *s);
 
 /* Smallest of the sorted values v such that at least `percent` % are <= v. count > 0. */
 int64_t statistics_percentile(const int64_t *sorted, size_t count, double percent);

@@ -54,10 +54,9 @@ static int mark_payload(json_t *list, const struct result_read *c, double copy_g
 {
 	const json_t *figures = json_object_get(c->summary, "figures");
 	double v = number_of(json_object_get(figures, "bandwidth"), "value") / 1e3;
-	const char *unit = json_string_value(json_object_get(
-		json_object_get(figures, "bandwidth"), "unit"));
+	const char *unit = text_of(json_object_get(figures, "bandwidth"), "unit");
 
-	if (!unit || strcmp(unit, "MB/s") || !(v > copy_gbs))
+	if (strcmp(unit, "MB/s") || !(v > copy_gbs))
 		return 0;
 	return mark(list, c, "bandwidth", "GB/s", v, copy_gbs, "memcpy");
 }
@@ -123,8 +122,7 @@ static const char *shown(const json_t *one, const char *key, char buf[32])
 void verdicts_print_doubts(FILE *f, const json_t *verdicts)
 {
 	const json_t *below = json_object_get(verdicts, "below_floor"), *one;
-	const char *line = json_string_value(
-		json_object_get(json_object_get(verdicts, "disturbance"), "line"));
+	const char *line = text_of(json_object_get(verdicts, "disturbance"), "line");
 	char v[32], floor[32];
 	size_t i;
 
@@ -136,10 +134,9 @@ void verdicts_print_doubts(FILE *f, const json_t *verdicts)
 		}
 		fprintf(f, "%s of %s, %s, is better than the machine's floor, %s: that was measured "
 			"while the machine was slower\n",
-			json_string_value(json_object_get(one, "value_of")),
-			json_string_value(json_object_get(one, "case")), shown(one, "value", v),
+			text_of(one, "value_of"), text_of(one, "case"), shown(one, "value", v),
 			shown(one, "floor", floor));
 	}
-	if (line)
+	if (*line)
 		fprintf(f, "%s\n", line);
 }

@@ -315,10 +315,8 @@ static int run_both(struct process *server, struct process *client, int port,
 	server->pid = client->pid = 0;
 	ret = process_start(server) ?: await_listener(server, port, stop) ?: process_start(client);
 	until = clock_monotonic_ns_slow() + (uint64_t)(seconds_max * 1e9);
-	if (!ret)
-		ret = await_end(client, "client", until, stop);
-	if (!ret)
-		ret = await_end(server, "server", until, stop);
+	ret = ret ?: await_end(client, "client", until, stop) ?:
+	      await_end(server, "server", until, stop);
 	process_kill(client);
 	process_kill(server);
 	return ret;

@@ -162,8 +162,7 @@ static int read_table(const char *path, const struct column *columns, size_t cou
 
 	if (!ret && times && o.times)
 		ret = add_rows(&o, c);
-	if (!ret)
-		ret = add_figures(o.numbers, o.count, columns, count, times ? o.ns : 1, c);
+	ret = ret ?: add_figures(o.numbers, o.count, columns, count, times ? o.ns : 1, c);
 	free(o.values);
 	return ret;
 }

@@ -145,12 +145,9 @@ static int compare_dirs(const char *dir_a, const char *dir_b, bool json)
 {
 	struct result_folder a, b = { .dir = NULL };
 	json_t *all = NULL;
-	int ret = result_folder_open(dir_a, &a);
+	int ret = result_folder_open(dir_a, &a) ?: result_folder_open(dir_b, &b) ?:
+		  compare(&a, &b, &all);
 
-	if (!ret)
-		ret = result_folder_open(dir_b, &b);
-	if (!ret)
-		ret = compare(&a, &b, &all);
 	if (!ret && json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');

@@ -15,6 +15,7 @@
 #include "bench/kind/parameters.h"
 #include "bench/suite/runner.h"
 #include "bench/result/files.h"
+#include "bench/result/number.h"
 #include "bench/result/shapes.h"
 #include "bench/result/verdicts.h"
 #include "util/clock.h"
@@ -116,8 +117,7 @@ static int list_cases(const struct suite *s, const struct runner_options *o)
 	printf("%s: %s\n%s\n\n", s->name, s->title, s->question);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct suite_case *c = &s->cases[i];
-		const char *command = json_string_value(
-			json_object_get(c->description, "command"));
+		const char *command = text_of(c->description, "command");
 		double seconds = runner_seconds(o, c);
 
 		if (!runner_wants(o, c))
@@ -125,7 +125,7 @@ static int list_cases(const struct suite *s, const struct runner_options *o)
 		count++;
 		all += seconds;
 		printf("%-36s %9s  %s\n", c->id, live_duration(seconds, text),
-		       c->kind ? command ? command : "" : c->why);
+		       c->kind ? command : c->why);
 	}
 	printf("\n%zu cases, about %s\n", count, live_duration(all, text));
 	return BENCH_OK;
@@ -215,7 +215,7 @@ static void judge(const char *dir)
 	files_write_json(dir, VERDICTS_FILE, verdicts);
 	shapes = json_object_get(verdicts, "shapes");
 	json_array_foreach(shapes, i, shape)
-		any |= strcmp(json_string_value(json_object_get(shape, "verdict")), SHAPE_LACKS);
+		any |= strcmp(text_of(shape, "verdict"), SHAPE_LACKS);
 	if (any) {
 		puts("\nthe source's results, and these:");
 		shapes_print(stdout, shapes, false);

@@ -287,13 +287,7 @@ static int read_cpus(struct tune_host *host, const char *text)
 
 int tune_prepare(const struct tune_options *o, struct tune_host *host)
 {
-	int err = check_only(o->only);
-
-	if (!err)
-		err = tune_host_read(host, o->root);
-	if (!err)
-		err = read_cpus(host, o->cpus);
-	return err;
+	return check_only(o->only) ?: tune_host_read(host, o->root) ?: read_cpus(host, o->cpus);
 }
 
 /* Settings that were named, or need --cpus, and add nothing to the profile: why. */
