@@ -260,6 +260,15 @@ void parameters_print_word(FILE *f, const char *text)
 	fputc('\'', f);
 }
 
+int parameters_print_name(FILE *f, const char *name)
+{
+	int length = 0;
+
+	for (; name[length]; length++)
+		fputc(name[length] == '_' ? '-' : name[length], f);
+	return length;
+}
+
 /* A value as the option has it. */
 static void print_value(FILE *f, const json_t *value)
 {
@@ -291,8 +300,7 @@ char *parameters_command(const struct bench_kind *kind, const json_t *parameters
 			parameter_from_text(p, p->standard, &standard, why);
 		if (value && !(standard && json_equal(value, standard))) {
 			fputs(" --", f);
-			for (const char *c = p->name; *c; c++)
-				fputc(*c == '_' ? '-' : *c, f);
+			parameters_print_name(f, p->name);
 			fputc(' ', f);
 			print_value(f, value);
 		}

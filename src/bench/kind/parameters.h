@@ -36,6 +36,9 @@ char *parameters_command(const struct bench_kind *kind, const json_t *parameters
 /* One word of a command line, quoted for a shell where it has to be. */
 void parameters_print_word(FILE *f, const char *text);
 
+/* The name as options and labels have it, with '-' for '_'; returns its length. */
+int parameters_print_name(FILE *f, const char *name);
+
 /* "1.5ms" or "1500000" in ns. False: no duration. */
 bool duration_parse(const char *text, int64_t *ns);
 

@@ -20,12 +20,6 @@ static void put_safe(FILE *f, const char *text)
 		      *text == '\'' ? 'p' : '-', f);
 }
 
-static void put_key(FILE *f, const char *key)
-{
-	for (; *key; key++)
-		fputc(*key == '_' ? '-' : *key, f);
-}
-
 /* The value as it stands in the file; a text may be empty. */
 static void put_scalar(FILE *f, const json_t *value, bool safe)
 {
@@ -48,11 +42,11 @@ static void put_value(FILE *f, const char *key, const json_t *value, bool safe)
 {
 	if (json_is_boolean(value)) {
 		fputs(json_is_true(value) ? "" : safe ? "no-" : "no ", f);
-		put_key(f, key);
+		parameters_print_name(f, key);
 		return;
 	}
 	if (!json_is_string(value)) {
-		put_key(f, key);
+		parameters_print_name(f, key);
 		fputs(safe ? "=" : " ", f);
 	}
 	put_scalar(f, value, safe);
@@ -278,8 +272,7 @@ int suite_override(const struct suite_element *e, json_t *parameters)
 	char why[PARAMETER_WHY_SIZE];
 
 	for (size_t i = 0; o && i < o->count; i++) {
-		const struct bench_parameter *p =
-			e->kind ? parameter_find(e->kind, o->list[i].key, why) : NULL;
+		const struct bench_parameter *p = parameter_of(e, o->list[i].key);
 		json_t *checked;
 
 		o->list[i].used |= p || !e->kind;

@@ -17,11 +17,6 @@ static const struct bench_parameter parameters[] = {
 	{ .name = NULL },
 };
 
-static const char *measure_of(const json_t *parameters_given)
-{
-	return json_string_value(json_object_get(parameters_given, "measure"));
-}
-
 static bool is_wanted(const char *measure, size_t i)
 {
 	return !strcmp(measure, "all") || !strcmp(measure, floor_measures[i].name);
@@ -29,7 +24,7 @@ static bool is_wanted(const char *measure, size_t i)
 
 static int check(const json_t *given)
 {
-	const char *measure = measure_of(given);
+	const char *measure = bench_text(given, "measure");
 
 	for (size_t i = 0; i < floor_measure_count; i++)
 		if (is_wanted(measure, i))
@@ -40,9 +35,7 @@ static int check(const json_t *given)
 
 static double seconds(const json_t *given, double scale)
 {
-	bool all = !strcmp(measure_of(given), "all");
-
-	return SECONDS_EACH * (all ? (double)floor_measure_count : 1);
+	return SECONDS_EACH * (bench_is(given, "measure", "all") ? (double)floor_measure_count : 1);
 }
 
 /* Its median. What a machine cannot do is left out of the case. */
@@ -65,13 +58,13 @@ static int measure_one(const struct floor_measure *m, const struct floor_setting
 
 static int run(const json_t *given, const struct bench_context *context)
 {
-	const char *measure = measure_of(given);
+	const char *measure = bench_text(given, "measure");
 	struct floor_setting setting;
 	int ret = floor_default_setting(&setting);
 
 	clock_init();
 	for (size_t i = 0; !ret && i < floor_measure_count; i++) {
-		if (context->stop && atomic_load(context->stop))
+		if (atomic_load(context->stop))
 			return -EINTR;
 		if (is_wanted(measure, i))
 			ret = measure_one(&floor_measures[i], &setting, context);

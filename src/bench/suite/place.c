@@ -7,28 +7,21 @@
 #include <string.h>
 
 #include "bench/kind/parameters.h"
+#include "bench/tune/cpus.h"
 #include "util/log.h"
 #include "util/num.h"
 
 int place_parse_cpus(struct place *p, const char *text)
 {
-	const char *at = text, *end = text + strlen(text);
-	int count = 0;
+	struct tune_cpus cpus = { 0 };
 
 	CPU_ZERO(&p->cpus);
-	while (at && at < end) {
-		int64_t cpu;
-
-		at = num_parse_i64(at, end, &cpu);
-		if (!at || cpu < 0 || cpu >= CPU_SETSIZE || (at < end && *at != ',')) {
-			count = 0;
-			break;
-		}
-		CPU_SET((size_t)cpu, &p->cpus);
-		count++;
-		at += at < end;
-	}
-	p->pinned = count > 1 && end[-1] != ',';
+	/* The kinds that take processors themselves know no ranges. */
+	if (!strchr(text, '-') && !tune_cpus_parse_list(text, &cpus))
+		for (size_t i = 0; i < CPU_SETSIZE; i++)
+			if (tune_cpus_has(&cpus, (int)i))
+				CPU_SET(i, &p->cpus);
+	p->pinned = CPU_COUNT(&p->cpus) > 1;
 	if (p->pinned)
 		return 0;
 	return log_fail(-EINVAL, "--cpus '%s' is not usable, expected processors such as 2,3",

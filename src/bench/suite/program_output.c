@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/result/columns.h"
+#include "bench/tune/tree.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
@@ -196,19 +197,15 @@ int program_read_bandwidth(const char *path, struct result_case *c)
 /* What follows `word` in the last line that has it. */
 static bool last_line(const char *path, const char *word, char rest[1000])
 {
-	FILE *f = fopen(path, "re");
-	bool found = false;
-	char line[1000], *at;
+	char *text = NULL, *last = NULL;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		at = strstr(line, word);
-		if (at)
-			strcpy(rest, at + strlen(word));
-		found |= at != NULL;
-	}
-	if (f)
-		fclose(f);
-	return found;
+	tune_tree_read(&tune_here, path, &text);
+	for (char *at = text; at && (at = strstr(at, word));)
+		last = at += strlen(word);
+	if (last)
+		snprintf(rest, 1000, "%.*s", (int)strcspn(last, "\n"), last);
+	free(text);
+	return last;
 }
 
 static int no_line(const char *path)

@@ -31,13 +31,11 @@ static void print_help(FILE *f, const struct bench_kind *kind)
 		"                       [--scale X] [--json] [--no-csv]\n\n%s.\n\n",
 		kind->name, kind->summary);
 	for (const struct bench_parameter *p = kind->parameters; p->name; p++) {
-		char name[64];
+		int left;
 
-		snprintf(name, sizeof(name), "%s", p->name);
-		for (char *c = name; *c; c++)
-			if (*c == '_')
-				*c = '-';
-		fprintf(f, "  --%-14s %s", name, p->help);
+		fputs("  --", f);
+		left = 14 - parameters_print_name(f, p->name);
+		fprintf(f, "%*s %s", MAX(left, 0), "", p->help);
 		if (p->values)
 			fprintf(f, "; %s", p->values);
 		if (p->standard && *p->standard)
