@@ -146,17 +146,21 @@ static bool all_are_at(const char *path, unsigned processes, pid_t *pids)
 	return there;
 }
 
+static void mark_path(const struct mpi_plan *plan, size_t number, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s.%s", plan->marks, mark_names[number]);
+}
+
 /* Reads the counters when the program has come to its next mark, and lets it go on. */
-static int look_at_mark(struct watch *w)
+static void look_at_mark(struct watch *w)
 {
 	pid_t pids[MPI_PROCESSES_MAX];
+	char path[PATH_MAX];
 	struct timespec now;
-	char *path;
 
 	if (!w->plan->marks || w->passed == ARRAY_SIZE(mark_names))
-		return 0;
-	if (asprintf(&path, "%s.%s", w->plan->marks, mark_names[w->passed]) < 0)
-		return -ENOMEM;
+		return;
+	mark_path(w->plan, w->passed, path);
 	if (all_are_at(path, w->plan->processes, pids)) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		w->marks->when_ns[w->passed] = timespec_to_ns(now);
@@ -168,8 +172,6 @@ static int look_at_mark(struct watch *w)
 		w->passed++;
 		unlink(path);
 	}
-	free(path);
-	return 0;
 }
 
 /* Has the program measured all, and hangs since then? Some do in MPI_Finalize. */
@@ -185,9 +187,7 @@ static bool hangs_at_end(struct watch *w, uint64_t now_ns, bool late)
 
 static int watch(struct watch *w, struct process *p, uint64_t until, const atomic_bool *stop)
 {
-	int ret = 0;
-
-	while (!ret && !process_has_ended(p)) {
+	while (!process_has_ended(p)) {
 		uint64_t now_ns = clock_monotonic_ns_slow();
 
 		if (atomic_load(stop))
@@ -200,22 +200,20 @@ static int watch(struct watch *w, struct process *p, uint64_t until, const atomi
 		}
 		if (now_ns > until)
 			return log_fail(-ETIMEDOUT, "%s does not end", p->argv[0]);
-		ret = look_at_mark(w);
+		look_at_mark(w);
 		process_pause();
 	}
-	return ret ? ret : p->status ? process_failed(p, "program") : 0;
+	return p->status ? process_failed(p, "program") : 0;
 }
 
 /* Of a program that did not come so far. */
 static void remove_marks(const struct mpi_plan *plan)
 {
-	char *path;
+	char path[PATH_MAX];
 
 	for (size_t i = 0; plan->marks && i < ARRAY_SIZE(mark_names); i++) {
-		if (asprintf(&path, "%s.%s", plan->marks, mark_names[i]) < 0)
-			return;
+		mark_path(plan, i, path);
 		unlink(path);
-		free(path);
 	}
 }
 

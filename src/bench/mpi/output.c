@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,20 +322,16 @@ int mpi_packets_read(const char *dir, uint64_t from_ns, uint64_t to_ns,
 	DIR *d = opendir(dir);
 	struct dirent *entry;
 	int ret = d ? -ENOENT : -errno;
-	char *path;
+	char path[PATH_MAX];
 
 	*out = (struct mpi_packets){ 0 };
 	while (d && (entry = readdir(d))) {
 		if (fnmatch("packets-*.pcapng", entry->d_name, 0))
 			continue;
-		if (asprintf(&path, "%s/%s", dir, entry->d_name) < 0) {
-			ret = -ENOMEM;
-			break;
-		}
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
 		if (!ret || ret == -ENOENT)
 			ret = read_file(path, from_ns, to_ns, out);
 		unlink(path);
-		free(path);
 	}
 	if (d)
 		closedir(d);

@@ -142,19 +142,19 @@ static json_t *caches(void)
 	json_t *all = json_object();
 
 	for (int i = 0; i < 8; i++) {
-		char path[80], level[16], type[16], size[16], name[40];
+		static const char *const files[] = { "level", "type", "size" };
+		char path[80], text[ARRAY_SIZE(files)][16], name[40];
 
-		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/level", i);
-		if (tune_tree_line(&tune_here, path, level, sizeof(level)))
+		for (size_t k = 0; k < ARRAY_SIZE(files); k++) {
+			snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/%s", i, files[k]);
+			tune_tree_line(&tune_here, path, text[k], sizeof(text[k]));
+		}
+		if (!*text[0] || !*text[1])
 			continue;
-		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/type", i);
-		if (tune_tree_line(&tune_here, path, type, sizeof(type)))
-			continue;
-		snprintf(path, sizeof(path), CPU_DIR "/cpu0/cache/index%d/size", i);
-		tune_tree_line(&tune_here, path, size, sizeof(size)); /* "32K" of the kernel in KiB */
-		snprintf(name, sizeof(name), "L%.8s%s", level,
-			 *type == 'D' ? "d" : *type == 'I' ? "i" : "");
-		json_object_set_new(all, name, atol(size) > 0 ? json_integer(atol(size)) : json_null());
+		snprintf(name, sizeof(name), "L%.8s%s", text[0],
+			 *text[1] == 'D' ? "d" : *text[1] == 'I' ? "i" : "");
+		/* "32K" of the kernel in KiB */
+		json_object_set_new(all, name, atol(text[2]) > 0 ? json_integer(atol(text[2])) : json_null());
 	}
 	return all;
 }

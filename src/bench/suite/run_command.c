@@ -146,12 +146,9 @@ static char *default_dir(const struct suite *s)
 /* A run is not mixed with an older one by mistake. */
 static bool may_use(const char *dir, const struct run_options *o)
 {
-	char *file;
-	bool there;
+	char *file = files_path(dir, "run.json");
+	bool there = file && !access(file, F_OK);
 
-	if (asprintf(&file, "%s/run.json", dir) < 0)
-		return false;
-	there = !access(file, F_OK);
 	free(file);
 	if (there && !o->resume)
 		log_error("%s has results already; --resume goes on there, or choose another "
