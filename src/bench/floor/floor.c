@@ -213,8 +213,7 @@ static int take_hosts(const struct option_given *g)
 {
 	if (floor_hosts_parse(g->value, option_member(g)))
 		return OPTIONS_GO_ON;
-	return options_refuse(g, "expected two network namespaces with an IPv4 address of each, "
-			      "such as A=10.77.0.1,B=10.77.0.2");
+	return options_refuse(g, FLOOR_HOSTS_EXPECTED);
 }
 
 static void print_names(void)

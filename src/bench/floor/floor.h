@@ -72,6 +72,8 @@ bool floor_cpus_parse(const char *text, struct floor_cpus *cpus);
 int floor_default_setting(struct floor_setting *setting);
 /* "A=10.77.0.1,B=10.77.0.2": two network namespaces with an address of each; false: it is not. */
 bool floor_hosts_parse(const char *text, struct floor_host hosts[2]);
+#define FLOOR_HOSTS_EXPECTED \
+	"expected two network namespaces with an IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2"
 
 /* Measures entry `m`; restores the caller's CPU affinity. */
 void floor_measure_run(const struct floor_measure *m,

@@ -74,9 +74,7 @@ int mpi_hosts_read(const json_t *parameters, struct mpi_hosts *h)
 		return 0;
 	if (!floor_hosts_parse(text, hosts) || !is_plain(hosts[0].netns) ||
 	    !is_plain(hosts[1].netns))
-		return log_fail(-EINVAL, "between '%s' is not usable, expected two network namespaces with an "
-				"IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
-				text);
+		return log_fail(-EINVAL, "between '%s' is not usable, " FLOOR_HOSTS_EXPECTED, text);
 	for (int i = 0; i < 2; i++) {
 		strcpy(h->names[i], hosts[i].netns);
 		inet_ntop(AF_INET, &hosts[i].address, h->addresses[i],

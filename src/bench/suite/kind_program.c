@@ -129,8 +129,7 @@ static int check(const json_t *p)
 		return log_fail(-EINVAL, "program %s has type RC and makes its queue pair itself",
 				program);
 	if (is_between(p) && !floor_hosts_parse(bench_text(p, "between"), hosts))
-		return log_fail(-EINVAL, "between '%s' is not usable, expected two network namespaces with an "
-				"IPv4 address of each, such as A=10.77.0.1,B=10.77.0.2",
+		return log_fail(-EINVAL, "between '%s' is not usable, " FLOOR_HOSTS_EXPECTED,
 				bench_text(p, "between"));
 	if (!parse_cpus(p, &cpus))
 		return log_fail(-EINVAL,
