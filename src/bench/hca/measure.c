@@ -224,8 +224,8 @@ static int result_of(const struct children *all, const struct bench_context *con
 	return ret ?: all->died ? -ECHILD : 0;
 }
 
-static int start_end(struct children *all, const struct hca_case *c, enum hca_side side, int fd_sender,
-		     int fd_receiver)
+static int start_end(struct children *all, const struct hca_case *c, enum hca_side side,
+		     int fd_sender, int fd_receiver)
 {
 	struct child *l = &all->end[side];
 

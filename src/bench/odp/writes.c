@@ -67,7 +67,8 @@ static void add_both(struct lab *l, size_t server, size_t both, size_t none)
 
 int lab_writes(struct lab *l)
 {
-	unsigned many = lab_scaled(l, WRITES, 1024), last = lab_scaled(l, WRITES, 2048), first = last / 4;
+	unsigned many = lab_scaled(l, WRITES, 1024);
+	unsigned last = lab_scaled(l, WRITES, 2048), first = last / 4;
 	size_t x4 = add_many(l, many, 100, 1, "server", "connectx4");
 	size_t x6 = add_many(l, many, 100, 1, "server", "connectx6");
 	size_t small = add_many(l, first, 32, 1, "server", "connectx4");

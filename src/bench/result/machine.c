@@ -154,7 +154,8 @@ static json_t *caches(void)
 		snprintf(name, sizeof(name), "L%.8s%s", text[0],
 			 *text[1] == 'D' ? "d" : *text[1] == 'I' ? "i" : "");
 		/* "32K" of the kernel in KiB */
-		json_object_set_new(all, name, atol(text[2]) > 0 ? json_integer(atol(text[2])) : json_null());
+		json_object_set_new(all, name, atol(text[2]) > 0 ? json_integer(atol(text[2])) :
+								   json_null());
 	}
 	return all;
 }

@@ -252,7 +252,8 @@ static bool is_cm(const char *line, int port)
 }
 
 /* Has a table of the process' network namespace such a line? It is gone when it has ended. */
-static bool has_line(pid_t pid, const char *table, int port, bool (*fits)(const char *line, int port))
+static bool has_line(pid_t pid, const char *table, int port,
+		     bool (*fits)(const char *line, int port))
 {
 	char path[64], line[300];
 	bool found = false;
