@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/elf_facts.h"
@@ -24,6 +23,7 @@
 #include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
+#include "util/spawn.h"
 
 /* The same as in shells. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -40,41 +40,6 @@ struct exec_options {
 	const char *capture; /* NULL: none */
 	const char *fabric, *port; /* NULL: those of BUSBAR_FABRIC, if it is set */
 };
-
-/*
- * Stores the path of the file that execvp() would execute. 0, -ENOENT, or -EACCES: only
- * files without permission were found.
- */
-static int find_program(const char *name, char path[PATH_MAX])
-{
-	const char *dirs = getenv("PATH");
-	int err = -ENOENT;
-	struct stat st;
-
-	if (strchr(name, '/')) {
-		snprintf(path, PATH_MAX, "%s", name);
-		if (stat(path, &st))
-			return errno == EACCES ? -EACCES : -ENOENT;
-		return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
-	}
-	if (!dirs)
-		dirs = "/bin:/usr/bin";
-	while (*name) {
-		int len = (int)strcspn(dirs, ":");
-
-		snprintf(path, PATH_MAX, "%.*s/%s", len ? len : 1,
-			 len ? dirs : ".", name);
-		if (!stat(path, &st) && S_ISREG(st.st_mode)) {
-			if (!access(path, X_OK))
-				return 0;
-			err = -EACCES;
-		}
-		if (!dirs[len])
-			break;
-		dirs += len + 1;
-	}
-	return err;
-}
 
 static void warn_if_out_of_reach(const char *path, bool preload)
 {
@@ -385,7 +350,7 @@ int cli_exec(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	argv += optind;
-	err = find_program(argv[0], path);
+	err = spawn_find(argv[0], path);
 	if (err == -EACCES) {
 		log_error("exec: '%s' is not executable", path);
 		return EXIT_NOT_EXECUTABLE;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -346,18 +347,40 @@ void spawn_environment_free(char **envp)
 	free(envp);
 }
 
-bool spawn_is_installed(const char *program)
+int spawn_find(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH");
+	int err = -ENOENT;
+	struct stat st;
+
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		if (stat(path, &st))
+			return errno == EACCES ? -EACCES : -ENOENT;
+		return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
+	}
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	while (*name) {
+		int len = (int)strcspn(dirs, ":");
+
+		snprintf(path, PATH_MAX, "%.*s/%s", len ? len : 1,
+			 len ? dirs : ".", name);
+		if (!stat(path, &st) && S_ISREG(st.st_mode)) {
+			if (!access(path, X_OK))
+				return 0;
+			err = -EACCES;
+		}
+		if (!dirs[len])
+			break;
+		dirs += len + 1;
+	}
+	return err;
+}
+
+bool spawn_is_installed(const char *program)
+{
 	char path[PATH_MAX];
 
-	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
-		size_t n = strcspn(dirs, ":");
-
-		snprintf(path, sizeof(path), "%.*s%s%s", (int)n, dirs, n ? "/" : "./", program);
-		if (!access(path, X_OK))
-			return true;
-		dirs += n + (dirs[n] == ':');
-	}
-	return false;
+	return !spawn_find(program, path);
 }

@@ -7,6 +7,7 @@
 #ifndef UTIL_SPAWN_H
 #define UTIL_SPAWN_H
 
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -83,7 +84,10 @@ struct spawn_variable {
 char **spawn_environment(const struct spawn_variable *changes);
 void spawn_environment_free(char **envp); /* NULL allowed */
 
-/* Is there a program of this name in PATH? */
+/* Stores the path of the file that execvp() would execute. 0, -ENOENT, or -EACCES: only files
+ * without permission were found. */
+int spawn_find(const char *name, char path[PATH_MAX]);
+/* Is there one? */
 bool spawn_is_installed(const char *program);
 
 #endif
