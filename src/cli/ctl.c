@@ -10,13 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/ctl_http.h"
 #include "gateway/control/query.h"
+#include "gateway/control/socket_client.h"
 #include "util/container_of.h"
 #include "util/options.h"
 
@@ -326,61 +324,15 @@ static int parse_request(struct ctl_request *r, int argc, char **argv)
 	return CLI_USAGE;
 }
 
-static int connect_to(const char *path)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	size_t len = strlen(path);
-	int fd;
-
-	if (!len || len >= sizeof(a.sun_path)) {
-		fprintf(stderr, "busbar ctl: %s: expected a path of 1 to %zu characters\n",
-			path, sizeof(a.sun_path) - 1);
-		return -EINVAL;
-	}
-	memcpy(a.sun_path, path, len);
-	if (path[0] == '@')
-		a.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 &&
-	    !connect(fd, (const struct sockaddr *)&a,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
-				 (path[0] != '@'))))
-		return fd;
-	fprintf(stderr, "busbar ctl: %s: %s; is the gateway running with this control socket?\n",
-		path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -EIO;
-}
-
 /* The answer; NULL, after a message: there is none. */
-static json_t *ask(const char *socket_path, const struct ctl_request *r,
-		   double timeout_s)
+static json_t *ask(const char *socket_path, const struct ctl_request *r, double timeout_s)
 {
-	json_t *o = json_pack("{ss ss}", "method", r->method, "path", r->path);
-	json_t *answer = NULL;
-	int fd = connect_to(socket_path);
-	char *text, *line = NULL;
+	char why[300];
+	json_t *answer = control_client_ask(socket_path, r->method, r->path, r->body, timeout_s, why,
+					    sizeof(why));
 
-	if (r->body)
-		json_object_set(o, "body", r->body);
-	text = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	if (fd >= 0 && text) {
-		if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ||
-		    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
-			fprintf(stderr, "busbar ctl: %s\n", strerror(errno));
-		else if (!(line = ctl_http_line(fd, timeout_s)) && errno == EAGAIN)
-			fprintf(stderr, "busbar ctl: no answer within %g s\n", timeout_s);
-		else if (!line)
-			fputs("busbar ctl: the gateway closed the connection\n", stderr);
-		else if (!(answer = json_loads(line, 0, NULL)))
-			fputs("busbar ctl: the answer is no JSON\n", stderr);
-	}
-	if (fd >= 0)
-		close(fd);
-	free(line);
-	free(text);
+	if (!answer)
+		fprintf(stderr, "busbar ctl: %s\n", why);
 	return answer;
 }
 

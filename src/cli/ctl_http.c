@@ -54,21 +54,14 @@ static int parse_url(const struct ctl_http *h, struct ws_url *u)
 	return -EINVAL;
 }
 
-static void set_timeout(int fd, double timeout_s)
-{
-	const struct timeval t = { .tv_sec = (time_t)timeout_s,
-				   .tv_usec = (suseconds_t)(fmod(timeout_s, 1) * 1e6) };
-
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-}
-
 /* A descriptor whose calls wait for so long. */
 static int connect_to(const struct ctl_http *h, const struct ws_url *u, double timeout_s)
 {
 	const struct dial_limit limit = {
 		.until_ns = clock_now_ns() + (uint64_t)(timeout_s * 1e9), .wake_fd = -1,
 	};
+	const struct timeval t = { .tv_sec = (time_t)timeout_s,
+				   .tv_usec = (suseconds_t)(fmod(timeout_s, 1) * 1e6) };
 	char why[200];
 	int fd = dial_host(u->host, u->port, &limit, why, sizeof(why));
 
@@ -77,7 +70,8 @@ static int connect_to(const struct ctl_http *h, const struct ws_url *u, double t
 		return fd;
 	}
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-	set_timeout(fd, timeout_s);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 	return fd;
 }
 
@@ -130,40 +124,26 @@ static int link_write(struct link *l, const char *text, size_t len)
 }
 
 /*
- * All that comes, or that comes up to the end of a line, ended by a zero byte. NULL with errno:
- * EAGAIN: the time is over; else it is too long, or was cut. After a whole answer an abrupt end
- * does no harm, as its length is checked.
+ * All that comes, ended by a zero byte. NULL: the time is over, or it is too long, or was cut. After
+ * a whole answer an abrupt end does no harm, as its length is checked.
  */
-static char *link_read(struct link *l, size_t *len, bool line)
+static char *link_read(struct link *l, size_t *len)
 {
 	char piece[16384], *text = NULL;
 	FILE *f = open_memstream(&text, len);
-	int error = ENOMEM;
 	bool whole = false;
 
 	for (ssize_t n = 1; f && n > 0 && !whole && ftell(f) < ANSWER_MAX;) {
 		n = l->tls ? l->ops->read(l->tls, piece, sizeof(piece)) :
 			     recv(l->fd, piece, sizeof(piece), 0);
-		error = n < 0 ? errno : ECONNRESET;
+		whole = n == 0 || (n < 0 && errno != EAGAIN && ftell(f));
 		if (n > 0)
 			fwrite(piece, 1, (size_t)n, f);
-		whole = line ? n > 0 && piece[n - 1] == '\n' :
-			       n == 0 || (n < 0 && ftell(f) && error != EAGAIN);
 	}
 	if (f && !fclose(f) && whole)
 		return text;
 	free(text);
-	errno = error;
 	return NULL;
-}
-
-char *ctl_http_line(int fd, double timeout_s)
-{
-	struct link l = { .fd = fd };
-	size_t len;
-
-	set_timeout(fd, timeout_s);
-	return link_read(&l, &len, true);
 }
 
 /* The first token of the file: the last word of its first line that is not a comment, so
@@ -277,7 +257,7 @@ static json_t *ask_once(const struct ctl_http *h, const struct ws_url *u, const 
 		return NULL;
 	if (!link_open(h, u, timeout_s, &l)) {
 		if (!link_write(&l, request, strlen(request)))
-			text = link_read(&l, &len, false);
+			text = link_read(&l, &len);
 		link_close(&l);
 		if (text)
 			answer = parse_answer(text, len, place);

@@ -19,8 +19,4 @@ struct ctl_http {
 json_t *ctl_http_ask(const struct ctl_http *h, const char *method, const char *path,
 		     const json_t *body, double timeout_s);
 
-/* The next line from a socket, with its end, to be freed. NULL with errno: EAGAIN: none came in
- * time. */
-char *ctl_http_line(int fd, double timeout_s);
-
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "bench/kind/kind.h"
 #include "bench/node/namespaces.h"
 #include "bench/tune/tree.h"
+#include "gateway/control/socket_client.h"
 #include "util/beside.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -196,59 +196,23 @@ json_t *bench_node_gateway_summary(const struct bench_node_gateway *g)
 
 /* ---- requests to its control socket: busbar-ctl(1) ---- */
 
-static int open_socket(const struct bench_node_gateway *g)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s.sock", g->dir,
-		     g->name) >= (int)sizeof(a.sun_path))
-		return log_fail(-ENAMETOOLONG,
-				"'%s' is too long for a socket; choose another TMPDIR", g->dir);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
-		return fd;
-	log_error("cannot connect to '%s': %s", a.sun_path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -ECONNREFUSED;
-}
-
-/* The answer to a request; NULL: it did not come in time. Closes the socket. */
-static json_t *answer_of(int fd, const char *method, const char *path, double seconds)
-{
-	const struct timeval limit = { .tv_sec = (time_t)seconds };
-	char request[256];
-	int n = snprintf(request, sizeof(request), "{\"method\": \"%s\", \"path\": \"%s\"}\n",
-			 method, path);
-	bool sent = n < (int)sizeof(request) && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n;
-	FILE *f = fdopen(fd, "r");
-	json_t *answer;
-
-	if (!f) {
-		close(fd);
-		return NULL;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	answer = sent ? json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-	fclose(f);
-	return answer;
-}
-
 json_t *bench_node_gateway_ask(const struct bench_node_gateway *g, const char *method,
 			       const char *path, double seconds)
 {
-	int fd = open_socket(g);
+	char place[PATH_MAX], why[300] = "";
 	json_t *answer, *body;
 
-	if (fd < 0)
+	file_name(g, "sock", place);
+	if (strlen(place) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
+		log_error("'%s' is too long for a socket; choose another TMPDIR", g->dir);
 		return NULL;
-	answer = answer_of(fd, method, path, seconds);
+	}
+	answer = control_client_ask(place, method, path, NULL, seconds, why, sizeof(why));
 	body = json_incref(json_object_get(answer, "body"));
 	if (!body || bench_number(answer, "status") != 200) {
 		log_error("the gateway of the %s %s %s%s%s", g->name,
-			  answer ? "refuses" : "does not answer", path, body ? ": " : "",
-			  body ? bench_text(body, "error") : "");
+			  answer ? "refuses" : "does not answer", path, body || *why ? ": " : "",
+			  body ? bench_text(body, "error") : why);
 		json_decref(body);
 		body = NULL;
 	}
