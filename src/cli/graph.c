@@ -15,6 +15,8 @@
 
 #include "cli/tool.h"
 #include "gateway/config/config.h"
+#include "gateway/control/graph.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "util/options.h"
 #include "util/spawn.h"
@@ -29,18 +31,6 @@ struct settings {
 	char *dot[2 * DOT_OPTIONS_MAX]; /* options for dot(1) */
 	int dot_count;
 };
-
-/* In double quotes, with quotes and backslashes escaped, line ends as blanks. */
-static void print_quoted(FILE *f, const char *text)
-{
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', f);
-		fputc(*text == '\n' ? ' ' : *text, f);
-	}
-	fputc('"', f);
-}
 
 /* The name of the node in "node.data[a-b]". */
 static void copy_name(char *name, size_t size, const char *text)
@@ -61,14 +51,12 @@ static bool is_off(const json_t *group)
 
 static void print_node(FILE *f, const char *name, const json_t *cfg)
 {
-	const char *type = json_string_value(json_object_get(cfg, "type"));
+	const char *lines[] = { name, json_string_value(json_object_get(cfg, "type")) ?: "?" };
 
 	fputc('\t', f);
-	print_quoted(f, name);
-	fputs(" [label=", f);
-	print_quoted(f, name);
-	fputs(NEW_LINE, f);
-	print_quoted(f, type ? type : "?");
+	graph_quote(f, name);
+	fputs(" [", f);
+	graph_label(f, lines, ARRAY_SIZE(lines));
 	fprintf(f, "%s];\n", is_off(cfg) ? ", style=dashed" : "");
 }
 
@@ -79,16 +67,6 @@ static const char *style_of(const json_t *path)
 		return "style=dashed";
 	return json_is_true(json_object_get(path, "reverse")) ? "dir=both" :
 								"dir=forward";
-}
-
-static void print_edge(FILE *f, const char *name, const char *path, bool in,
-		       const char *style)
-{
-	fputc('\t', f);
-	print_quoted(f, in ? name : path);
-	fputs(" -> ", f);
-	print_quoted(f, in ? path : name);
-	fprintf(f, " [%s];\n", style);
 }
 
 /* Prints the edges to or from the nodes that `key` of a path names; false: unknown node. */
@@ -113,7 +91,7 @@ static bool print_edges(struct config *c, const json_t *nodes,
 			config_fail(c, path, key, "no node '%s'", name);
 			return false;
 		}
-		print_edge(f, name, to, !strcmp(key, "in"), style_of(path));
+		graph_edge(f, name, to, !strcmp(key, "in"), style_of(path));
 	}
 	return true;
 }
@@ -136,7 +114,7 @@ static void print_path_label(FILE *f, size_t index, const json_t *path)
 			json_string_value(json_object_get(h, "type"));
 
 		fputs(NEW_LINE, f);
-		print_quoted(f, name ? name : "?");
+		graph_quote(f, name ? name : "?");
 	}
 }
 

@@ -23,8 +23,7 @@ static const struct {
 static const char *const layouts[] = { "dot",   "neato", "fdp",
 				       "sfdp",  "twopi", "circo" };
 
-/* In double quotes, with quotes and backslashes escaped, line ends as blanks. */
-static void print_quoted(FILE *f, const char *text)
+void graph_quote(FILE *f, const char *text)
 {
 	fputc('"', f);
 	for (; *text; text++) {
@@ -50,14 +49,13 @@ static const char *style_of(const char *state)
 	return strcmp(state, "paused") ? "solid" : "dotted";
 }
 
-/* Lines of a label, joined by "\n". */
-static void print_label(FILE *f, const char *const lines[], size_t count)
+void graph_label(FILE *f, const char *const lines[], size_t count)
 {
 	fputs("label=", f);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			fputs(" + \"\\n\" + ", f);
-		print_quoted(f, lines[i]);
+		graph_quote(f, lines[i]);
 	}
 }
 
@@ -67,27 +65,31 @@ static void print_node(FILE *f, const json_t *n)
 				text_of(n, "state") };
 
 	fputc('\t', f);
-	print_quoted(f, lines[0]);
+	graph_quote(f, lines[0]);
 	fputs(" [", f);
-	print_label(f, lines, ARRAY_SIZE(lines));
+	graph_label(f, lines, ARRAY_SIZE(lines));
 	fprintf(f, ", style=%s];\n", style_of(lines[2]));
 }
 
-static void print_edges(FILE *f, const json_t *names, const char *path, bool in,
-			const char *style)
+void graph_edge(FILE *f, const char *name, const char *path, bool in, const char *style)
 {
+	fputc('\t', f);
+	graph_quote(f, in ? name : path);
+	fputs(" -> ", f);
+	graph_quote(f, in ? path : name);
+	fprintf(f, " [%s];\n", style);
+}
+
+static void print_edges(FILE *f, const json_t *names, const char *path, bool in,
+			const char *state)
+{
+	char style[32];
 	json_t *e;
 	size_t i;
 
-	json_array_foreach(names, i, e) {
-		const char *name = json_string_value(e);
-
-		fputc('\t', f);
-		print_quoted(f, in ? name : path);
-		fputs(" -> ", f);
-		print_quoted(f, in ? path : name);
-		fprintf(f, " [style=%s];\n", style);
-	}
+	snprintf(style, sizeof(style), "style=%s", style_of(state));
+	json_array_foreach(names, i, e)
+		graph_edge(f, json_string_value(e), path, in, style);
 }
 
 static void print_path(FILE *f, size_t index, const json_t *p)
@@ -99,10 +101,10 @@ static void print_path(FILE *f, size_t index, const json_t *p)
 	snprintf(name, sizeof(name), "path:%zu", index);
 	snprintf(title, sizeof(title), "path %zu", index);
 	fprintf(f, "\t\"%s\" [shape=box, ", name);
-	print_label(f, lines, ARRAY_SIZE(lines));
+	graph_label(f, lines, ARRAY_SIZE(lines));
 	fprintf(f, ", style=%s];\n", style_of(state));
-	print_edges(f, json_object_get(p, "in"), name, true, style_of(state));
-	print_edges(f, json_object_get(p, "out"), name, false, style_of(state));
+	print_edges(f, json_object_get(p, "in"), name, true, state);
+	print_edges(f, json_object_get(p, "out"), name, false, state);
 }
 
 char *graph_text(const json_t *nodes, const json_t *paths)

@@ -8,7 +8,9 @@
 #define GATEWAY_CONTROL_GRAPH_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct super_node;
 
@@ -29,6 +31,12 @@ struct graph {
  * some seconds.
  */
 int graph_draw(struct super_node *sn, struct graph *g, char *error, size_t size);
+
+/* Pieces of such a text: in double quotes, with quotes and backslashes escaped, line ends as
+ * blanks; the lines of a label; the edge from a node to a path, or back. */
+void graph_quote(FILE *f, const char *text);
+void graph_label(FILE *f, const char *const lines[], size_t count);
+void graph_edge(FILE *f, const char *name, const char *path, bool in, const char *style);
 
 /* The text in Graphviz' language, of the lists that super_node_nodes_json() and
  * super_node_paths_json() give; the caller frees it. NULL without memory. */
