@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
 
 #include "bench/delivery/match.h"
 #include "util/log.h"
@@ -50,23 +49,12 @@ static const struct options options = {
 	.end = "Exit status: 0 equal, 1 different, 2 wrong usage or unreadable.\n",
 };
 
-/* The format by the file's suffix, if the user gives none. */
-static const char *format_by_name(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	if (dot && !strcmp(dot, ".csv"))
-		return "csv";
-	return dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
-}
-
 static int load(const struct settings *s, const char *path,
 		struct delivery_samples *out)
 {
 	return delivery_load(&(struct delivery_file){
 				     .path = path,
-				     .format = s->format ? s->format :
-							   format_by_name(path),
+				     .format = s->format ?: delivery_format_by_name(path),
 				     .types = s->types },
 			     out);
 }

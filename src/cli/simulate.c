@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/delivery/match.h"
 #include "bench/fault_sim.h"
 #include "cli/tool_stream.h"
 #include "util/clock.h"
@@ -151,10 +152,7 @@ static int open_output(struct tool_output *out, const struct settings *s, struct
 
 static int simulate(const struct settings *s)
 {
-	const char *dot = s->out ? strrchr(s->out, '.') : NULL;
-	const char *format_name = s->format ? s->format :
-				  dot && !strcmp(dot, ".csv") ? "csv" :
-				  dot && !strcmp(dot, ".tsv") ? "tsv" : "villas.human";
+	const char *format_name = s->format ?: delivery_format_by_name(s->out ?: "");
 	struct tool_format format;
 	struct signal_list *signals;
 	struct tool_output out;

@@ -298,6 +298,20 @@ int delivery_match(struct delivery_samples *sent, struct delivery_samples *recei
 
 /* ---- recordings ---- */
 
+const char *delivery_format_by_name(const char *path)
+{
+	static const struct { const char *end, *format; } known[] = {
+		{ ".csv", "csv" }, { ".tsv", "tsv" }, { ".json", "json" },
+		{ ".bin", "busbar.binary" },
+	};
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(known); i++)
+		if (!strcmp(dot, known[i].end))
+			return known[i].format;
+	return "villas.human";
+}
+
 /* The configuration text of a format, so that all its spellings are accepted; NULL: no memory. */
 static char *text_of(const struct delivery_file *file)
 {

@@ -65,6 +65,9 @@ int delivery_match(struct delivery_samples *sent, struct delivery_samples *recei
 struct config;
 struct format;
 
+/* The format of a file, by the end of its name. */
+const char *delivery_format_by_name(const char *path);
+
 struct delivery_file {
 	const char *path;
 	/* As a configuration says it: a name, or an object as text: "{ ... }". */

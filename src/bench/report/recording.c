@@ -128,20 +128,6 @@ static int add_sample(void *samples, struct sample *smp)
 	return 0;
 }
 
-static const char *format_by_name(const char *path)
-{
-	static const struct { const char *end, *format; } known[] = {
-		{ ".csv", "csv" }, { ".tsv", "tsv" }, { ".json", "json" },
-		{ ".bin", "busbar.binary" },
-	};
-	const char *dot = strrchr(path, '.');
-
-	for (size_t i = 0; dot && i < ARRAY_SIZE(known); i++)
-		if (!strcmp(dot, known[i].end))
-			return known[i].format;
-	return "villas.human";
-}
-
 /* ---- how a recording names its signals ---- */
 
 #define HEADER_BYTES 65536
@@ -272,7 +258,7 @@ static int add_case(json_t *run, const char *path, const struct recording_option
 int recording_add(json_t *run, const char *path, const struct recording_options *o)
 {
 	const struct delivery_file file = { .path = path, .types = o->types,
-					    .format = o->format ? o->format : format_by_name(path) };
+					    .format = o->format ? o->format : delivery_format_by_name(path) };
 	struct samples s = { 0 };
 	struct delivery_reading r;
 	struct signal_list *names;
