@@ -23,6 +23,8 @@ void doctor_say(const char *mark, const char *remedy, const char *format, ...)
 #define doctor_good(...) doctor_say("ok", NULL, __VA_ARGS__)
 #define doctor_note(remedy, ...) doctor_say("note", remedy, __VA_ARGS__)
 #define doctor_bad(remedy, ...) doctor_say("BAD", remedy, __VA_ARGS__)
+/* A remedy with values in it; valid until the next one. */
+const char *doctor_remedy(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Was any of them bad? */
 bool doctor_found(void);
 

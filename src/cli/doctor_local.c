@@ -32,6 +32,17 @@ void doctor_say(const char *mark, const char *remedy, const char *format, ...)
 	fflush(stdout);
 }
 
+const char *doctor_remedy(const char *format, ...)
+{
+	static char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return text;
+}
+
 bool doctor_found(void)
 {
 	return found;
@@ -283,7 +294,7 @@ static void look_at_buffers(void)
 	static const char *const names[] = { "rmem_max", "wmem_max" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		char path[64], remedy[96];
+		char path[64];
 		unsigned long bytes;
 		FILE *f;
 
@@ -291,10 +302,9 @@ static void look_at_buffers(void)
 		f = fopen(path, "re");
 		if (!f)
 			continue;
-		snprintf(remedy, sizeof(remedy), "'sysctl -w net.core.%s=%u' as root", names[i],
-			 WANTED_BUFFER);
 		if (fscanf(f, "%lu", &bytes) == 1 && bytes < WANTED_BUFFER)
-			doctor_note(remedy, "net.core.%s is %lu: bursts longer than this are lost and repeated",
+			doctor_note(doctor_remedy("'sysctl -w net.core.%s=%u' as root", names[i], WANTED_BUFFER),
+				    "net.core.%s is %lu: bursts longer than this are lost and repeated",
 				    names[i], bytes);
 		fclose(f);
 	}
@@ -303,26 +313,18 @@ static void look_at_buffers(void)
 /* As far as it is seen without privilege: whether there is a filter, not what it does. */
 static void look_at_filters(uint16_t port, const char *protocol)
 {
-	char remedy[160];
-
-	if (has_line("/etc/ufw/ufw.conf", "ENABLED=yes", "")) {
-		snprintf(remedy, sizeof(remedy), "'ufw allow %u/%s' as root, here and there", port,
-			 protocol);
-		doctor_note(remedy, "the firewall ufw is on");
-	}
-	if (!access("/run/firewalld", F_OK)) {
-		snprintf(remedy, sizeof(remedy),
-			 "'firewall-cmd --permanent --add-port=%u/%s; firewall-cmd --reload' as root, here and there",
-			 port, protocol);
-		doctor_note(remedy, "the firewall firewalld is on");
-	}
+	if (has_line("/etc/ufw/ufw.conf", "ENABLED=yes", ""))
+		doctor_note(doctor_remedy("'ufw allow %u/%s' as root, here and there", port, protocol),
+			    "the firewall ufw is on");
+	if (!access("/run/firewalld", F_OK))
+		doctor_note(doctor_remedy("'firewall-cmd --permanent --add-port=%u/%s; firewall-cmd --reload' as root, here and there",
+					  port, protocol),
+			    "the firewall firewalld is on");
 	if (has_line("/proc/net/ip_tables_names", "filter", "") ||
-	    has_line("/proc/net/ip6_tables_names", "filter", "")) {
-		snprintf(remedy, sizeof(remedy),
-			 "if probes get lost: 'iptables -I INPUT -p %s --dport %u -j ACCEPT' as root, and ip6tables",
-			 protocol, port);
-		doctor_note(remedy, "iptables has rules here");
-	}
+	    has_line("/proc/net/ip6_tables_names", "filter", ""))
+		doctor_note(doctor_remedy("if probes get lost: 'iptables -I INPUT -p %s --dport %u -j ACCEPT' as root, and ip6tables",
+					  protocol, port),
+			    "iptables has rules here");
 }
 
 bool doctor_local(uint16_t port, bool serving)
@@ -409,18 +411,16 @@ static int find_source(struct doctor_route *r)
 void doctor_path(const struct doctor_route *r)
 {
 	unsigned overhead = doctor_overhead(r);
-	char remedy[192];
 
 	if (r->path == 4096)
 		doctor_good("the largest path MTU of RDMA, 4096, fits into the MTU %u of %s", r->mtu,
 			    r->interface);
-	else if (r->path) {
-		snprintf(remedy, sizeof(remedy),
-			 "give programs '-m %u' (path MTU), or raise the MTU to 4200 or more at both hosts and the switches between them",
-			 r->path);
-		doctor_note(remedy, "of the path MTUs of RDMA at most %u fits into the MTU %u of %s",
+	else if (r->path)
+		doctor_note(doctor_remedy("give programs '-m %u' (path MTU), or raise the MTU to 4200 or more at both hosts and the switches between them",
+					  r->path),
+			    "of the path MTUs of RDMA at most %u fits into the MTU %u of %s",
 			    r->path, r->mtu, r->interface);
-	} else if (r->mtu)
+	else if (r->mtu)
 		doctor_bad("raise it to 1500 or more", "MTU %u of %s is below %u, which the smallest path MTU needs",
 			   r->mtu, r->interface, 256 + overhead);
 }

@@ -125,7 +125,7 @@ static bool greet(struct dialogue *d)
 static void explain_silence(const struct doctor_route *route, uint16_t port,
 			    const struct dialogue *d)
 {
-	char text[INET6_ADDRSTRLEN], remedy[256];
+	char text[INET6_ADDRSTRLEN];
 	struct dialogue second;
 	bool answers;
 
@@ -136,8 +136,8 @@ static void explain_silence(const struct doctor_route *route, uint16_t port,
 		return;
 	}
 	if (d->error == EPERM || d->error == EACCES) {
-		snprintf(remedy, sizeof(remedy), "let UDP port %u out: see busbar-doctor(1)", port);
-		doctor_bad(remedy, "this host's own firewall or a rule of its routes forbids UDP port %u to %s",
+		doctor_bad(doctor_remedy("let UDP port %u out: see busbar-doctor(1)", port),
+			   "this host's own firewall or a rule of its routes forbids UDP port %u to %s",
 			   port, text);
 		return;
 	}
@@ -152,10 +152,9 @@ static void explain_silence(const struct doctor_route *route, uint16_t port,
 	answers = greet(&second);
 	close(second.fd);
 	if (answers) {
-		snprintf(remedy, sizeof(remedy),
-			 "open it in both directions, there, here and between: 'nft add rule inet filter input udp dport %u accept', 'ufw allow %u/udp' or 'firewall-cmd --add-port=%u/udp'",
-			 port, port, port);
-		doctor_bad(remedy, "a firewall drops UDP port %u: %s answers on port %u and not on it",
+		doctor_bad(doctor_remedy("open it in both directions, there, here and between: 'nft add rule inet filter input udp dport %u accept', 'ufw allow %u/udp' or 'firewall-cmd --add-port=%u/udp'",
+					 port, port, port),
+			   "a firewall drops UDP port %u: %s answers on port %u and not on it",
 			   port, text, DOCTOR_SECOND_PORT);
 	} else if (second.refused) {
 		doctor_bad("start 'busbar doctor --serve' there; if it runs, a firewall drops this port",
@@ -241,12 +240,9 @@ static struct passing look_at_sizes(struct dialogue *d, bool back)
 /* Sizes that the interfaces take and that do not arrive: nothing tells the sender. */
 static void say_vanished(const struct passing *p, unsigned overhead, const char *way)
 {
-	char remedy[256];
-
-	snprintf(remedy, sizeof(remedy),
-		 "set the same MTU at both hosts and all switches, %u or more for path MTU %u, or give programs '-m %u'",
-		 p->stopped + overhead, p->stopped, p->path ? p->path : 256);
-	doctor_bad(remedy, "packets of path MTU %u (%u bytes) vanish on the way %s: an MTU between is smaller than the sender's",
+	doctor_bad(doctor_remedy("set the same MTU at both hosts and all switches, %u or more for path MTU %u, or give programs '-m %u'",
+				 p->stopped + overhead, p->stopped, p->path ? p->path : 256),
+		   "packets of path MTU %u (%u bytes) vanish on the way %s: an MTU between is smaller than the sender's",
 		   p->stopped, p->stopped + overhead, way);
 }
 
@@ -254,18 +250,16 @@ static void say_sizes(const struct doctor_route *route, const struct passing *th
 		      const struct passing *back)
 {
 	unsigned both = MIN(there->path, back->path), overhead = doctor_overhead(route);
-	char remedy[192];
 
 	if (there->stopped && there->why == LOST)
 		say_vanished(there, overhead, "there");
 	if (back->stopped && back->why == LOST)
 		say_vanished(back, overhead, "back");
-	snprintf(remedy, sizeof(remedy),
-		 "give programs '-m %u', or raise the MTU of the interface there to 4200 or more",
-		 both);
 	if (back->stopped && back->why == TOO_LONG_THERE && (!there->stopped || there->path > back->path ||
 							      there->why == LOST))
-		doctor_bad(remedy, "the other host's interface takes path MTU %u at most, and this one's %u",
+		doctor_bad(doctor_remedy("give programs '-m %u', or raise the MTU of the interface there to 4200 or more",
+					 both),
+			   "the other host's interface takes path MTU %u at most, and this one's %u",
 			   back->path, route->path);
 	if (both == 4096)
 		doctor_good("all sizes pass in both directions, up to path MTU 4096");

@@ -71,7 +71,7 @@ static void answer(struct server *s, int fd, struct msghdr *m, const struct doct
 {
 	static uint8_t bytes[DOCTOR_PROBE_MAX];
 	const struct sockaddr_in6 *from = m->msg_name;
-	struct in6_addr address = from->sin6_addr;
+	struct sockaddr_in6 mapped = *from;
 	const struct client *c;
 	struct iovec iov = { bytes, 0 };
 	struct doctor_probe reply = {
@@ -82,12 +82,8 @@ static void answer(struct server *s, int fd, struct msghdr *m, const struct doct
 		.other = request->length,
 	};
 
-	if (from->sin6_family == AF_INET) {
-		memset(&address, 0, sizeof(address));
-		memset(address.s6_addr + 10, 0xff, 2);
-		memcpy(address.s6_addr + 12, &((const struct sockaddr_in *)m->msg_name)->sin_addr, 4);
-	}
-	c = client_of(s, &address);
+	doctor_map(m->msg_name, &mapped);
+	c = client_of(s, &mapped.sin6_addr);
 	reply.token = c ? c->token : 0;
 	if (reply.length > SHORT_REPLY && reply.length > request->length &&
 	    (!c || request->token != c->token)) {

@@ -44,12 +44,9 @@ static void say_reached(int fd, const char *text, uint16_t port, uint64_t took)
 
 static void say_silent(const char *text, uint16_t port)
 {
-	char remedy[256];
-
-	snprintf(remedy, sizeof(remedy),
-		 "is the host on? Open the port there and between: 'nft add rule inet filter input tcp dport %u accept', 'ufw allow %u/tcp' or 'firewall-cmd --add-port=%u/tcp'",
-		 port, port, port);
-	doctor_bad(remedy, "nothing comes back from TCP port %u of %s: a firewall drops it, or the host is away",
+	doctor_bad(doctor_remedy("is the host on? Open the port there and between: 'nft add rule inet filter input tcp dport %u accept', 'ufw allow %u/tcp' or 'firewall-cmd --add-port=%u/tcp'",
+				 port, port, port),
+		   "nothing comes back from TCP port %u of %s: a firewall drops it, or the host is away",
 		   port, text);
 }
 
