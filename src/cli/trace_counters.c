@@ -59,13 +59,6 @@ static json_t *growth(const struct watched *w, const uint64_t *grown)
 	return o;
 }
 
-static void print_line(json_t *o)
-{
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
-}
-
 /* `comma`: what is before the first. */
 static void print_growth(const struct watched *w, const uint64_t *grown, const char *comma)
 {
@@ -88,8 +81,8 @@ static void say_begin(const struct watch *w)
 			printf("%s %s", i ? "," : "watching", w->port[i].counters.name);
 	}
 	if (w->s->json)
-		print_line(json_pack("{s:O, s:i}", "watching", list, "interval_ms",
-				     (int)w->s->interval_ms));
+		trace_print_line(json_pack("{s:O, s:i}", "watching", list, "interval_ms",
+					   (int)w->s->interval_ms));
 	else
 		printf(" every %u ms, until Ctrl-C\n", w->s->interval_ms);
 	json_decref(list);
@@ -101,9 +94,9 @@ static void say_interval(const struct watched *w, const struct analyzer_interval
 			 const uint64_t *grown, enum analyzer_kind kind, bool as_json)
 {
 	if (as_json) {
-		print_line(json_pack("{s:s, s:I, s:I, s:s, s:o}", "adapter", w->counters.name,
-				     "begin_ns", (json_int_t)i->begin_ns, "end_ns", (json_int_t)i->end_ns,
-				     "kind", analyzer_kind_key(kind), "counters", growth(w, grown)));
+		trace_print_line(json_pack("{s:s, s:I, s:I, s:s, s:o}", "adapter", w->counters.name,
+					   "begin_ns", (json_int_t)i->begin_ns, "end_ns", (json_int_t)i->end_ns,
+					   "kind", analyzer_kind_key(kind), "counters", growth(w, grown)));
 	} else {
 		printf("%10.3f s  %s: ", (double)i->end_ns / 1e9, w->counters.name);
 		print_growth(w, grown, "");
@@ -231,8 +224,8 @@ static void say_verdicts(const struct watch *w, int64_t duration_ns, int status)
 			print_verdict(&w->port[i]);
 	}
 	if (w->s->json)
-		print_line(json_pack("{s:i, s:I, s:O}", "status", status, "duration_ns",
-				     (json_int_t)duration_ns, "adapters", list));
+		trace_print_line(json_pack("{s:i, s:I, s:O}", "status", status, "duration_ns",
+					   (json_int_t)duration_ns, "adapters", list));
 	json_decref(list);
 }
 

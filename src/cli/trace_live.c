@@ -160,17 +160,6 @@ static void reap(struct live *l)
 
 /* ---- findings ---- */
 
-static void say_json(const struct analyzer_news *n, const char *sentence, int64_t first_ns)
-{
-	json_t *o = json_pack("{s:I, s:i, s:s, s:s}", "when_ns", (json_int_t)(n->when_ns - first_ns),
-			      "flow", (int)n->flow->number, "kind", analyzer_kind_key(n->kind),
-			      "sentence", sentence);
-
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
-}
-
 /* The sentence is that of a flow with this finding alone. */
 static void say_news(void *arg, const struct analyzer_news *n)
 {
@@ -190,7 +179,9 @@ static void say_news(void *arg, const struct analyzer_news *n)
 	}
 	trace_sentence(&one, sentence, sizeof(sentence));
 	if (l->s->json)
-		say_json(n, sentence, analyzer_totals(l->in.analyzer)->first_ns);
+		trace_print_line(json_pack("{s:I, s:i, s:s, s:s}", "when_ns",
+			(json_int_t)(n->when_ns - analyzer_totals(l->in.analyzer)->first_ns), "flow",
+			(int)one.number, "kind", analyzer_kind_key(n->kind), "sentence", sentence));
 	else
 		printf("%12s s  flow %u: %s\n", TRACE_WHEN(&l->report, n->when_ns), one.number,
 		       sentence);

@@ -16,16 +16,6 @@
 #include "bench/report/page.h"
 #include "util/replace_file.h"
 
-static json_t *integer(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static void set(json_t *o, const char *key, json_t *value)
-{
-	json_object_set_new(o, key, value);
-}
-
 static void say_line(void *arg, const char *line)
 {
 	json_array_append_new(arg, report_string(line));
@@ -43,19 +33,16 @@ static void say_doubt(void *arg, const char *line)
 
 static json_t *packet(const struct trace_report *t, const struct trace_row *r)
 {
-	json_t *o = json_object(), *notes = json_array();
+	json_t *notes = json_array();
 
-	set(o, "number", integer(r->rung->number));
-	set(o, "at_ns", json_integer(r->rung->when_ns - analyzer_totals(t->analyzer)->first_ns));
-	set(o, "answer", json_boolean(r->rung->answer));
-	set(o, "label", report_string(r->label));
 	for (unsigned i = 0; i < r->notes; i++)
 		json_array_append_new(notes, report_string(r->note[i]));
-	set(o, "notes", notes);
-	set(o, "lost", json_boolean(r->lost));
-	set(o, "pending", json_boolean(r->pending || r->opens));
-	set(o, "silence_ns", json_integer(r->silence_ns));
-	return o;
+	return json_pack("{s:I, s:I, s:b, s:o, s:o, s:b, s:b, s:I}",
+			 "number", (json_int_t)r->rung->number,
+			 "at_ns", (json_int_t)(r->rung->when_ns - analyzer_totals(t->analyzer)->first_ns),
+			 "answer", r->rung->answer, "label", report_string(r->label), "notes", notes,
+			 "lost", r->lost, "pending", r->pending || r->opens,
+			 "silence_ns", (json_int_t)r->silence_ns);
 }
 
 /* The packets that were kept; null: none were, or those of another flow are wanted. */
@@ -63,7 +50,7 @@ static json_t *ladder(const struct trace_report *t, const struct analyzer_result
 {
 	const struct analyzer_ladder *l = analyzer_ladder(t->analyzer, r->number);
 	struct trace_row *rows;
-	json_t *o, *packets;
+	json_t *packets;
 	unsigned count;
 
 	if (!l || (t->ladder && t->ladder != r->number))
@@ -72,14 +59,11 @@ static json_t *ladder(const struct trace_report *t, const struct analyzer_result
 	if (!rows)
 		return NULL;
 	count = trace_rows(l, rows);
-	o = json_object();
 	packets = json_array();
-	set(o, "ending", json_boolean(l->ending));
 	for (unsigned i = 0; i < count; i++)
 		json_array_append_new(packets, packet(t, &rows[i]));
-	set(o, "packets", packets);
 	free(rows);
-	return o;
+	return json_pack("{s:b, s:o}", "ending", l->ending, "packets", packets);
 }
 
 /* ---- flows ---- */
@@ -98,41 +82,36 @@ static json_t *causes(const struct analyzer_result *r)
 
 static void set_details(json_t *o, const struct trace_report *t, const struct analyzer_result *r)
 {
-	json_t *lines = json_array();
+	json_t *lines = json_array(), *details;
 	char text[512];
 
 	trace_sentence(r, text, sizeof(text));
-	set(o, "sentence", report_string(text));
 	trace_lines_evidence(t, r, say_line, lines);
 	trace_lines_waits(r, say_line, lines);
 	trace_lines_gaps(r, say_line, lines);
-	set(o, "lines", lines);
-	set(o, "advice", report_string(analyzer_kind_advice(r->verdict)));
-	set(o, "causes", causes(r));
-	set(o, "wire_bytes", integer(r->wire_bytes));
-	set(o, "good_bytes", integer(r->good_bytes));
-	set(o, "kept", json_boolean(analyzer_ladder(t->analyzer, r->number) != NULL));
-	set(o, "ladder", ladder(t, r));
+	details = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o}", "sentence", report_string(text),
+			    "lines", lines, "advice", report_string(analyzer_kind_advice(r->verdict)),
+			    "causes", causes(r), "wire_bytes", (json_int_t)r->wire_bytes,
+			    "good_bytes", (json_int_t)r->good_bytes,
+			    "kept", analyzer_ladder(t->analyzer, r->number) != NULL,
+			    "ladder", ladder(t, r));
+	json_object_update(o, details);
+	json_decref(details);
 }
 
 static json_t *flow(const struct trace_report *t, const struct analyzer_result *r, bool detailed)
 {
-	json_t *o = json_object();
+	json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b}",
+			      "number", (int)r->number, "requester", TRACE_ADDRESS(&r->src),
+			      "responder", TRACE_ADDRESS(&r->dst), "queue_pairs", TRACE_QP(r),
+			      "requests", (json_int_t)r->requests, "resends", (json_int_t)trace_resends(r),
+			      "timeouts", (json_int_t)r->timeouts, "rnr_naks", (json_int_t)r->rnr_naks,
+			      "sequence_naks", (json_int_t)r->sequence_naks,
+			      "lost_ns", (json_int_t)trace_lost_ns(r),
+			      "verdict", analyzer_kind_name(r->verdict),
+			      "bad", r->verdict < ANALYZER_PITFALLS_END, "detailed", detailed);
 
-	set(o, "number", integer(r->number));
-	set(o, "requester", report_string(TRACE_ADDRESS(&r->src)));
-	set(o, "responder", report_string(TRACE_ADDRESS(&r->dst)));
-	set(o, "queue_pairs", report_string(TRACE_QP(r)));
-	set(o, "requests", integer(r->requests));
-	set(o, "resends", integer(trace_resends(r)));
-	set(o, "timeouts", integer(r->timeouts));
-	set(o, "rnr_naks", integer(r->rnr_naks));
-	set(o, "sequence_naks", integer(r->sequence_naks));
-	set(o, "lost_ns", json_integer(trace_lost_ns(r)));
-	set(o, "verdict", json_string(analyzer_kind_name(r->verdict)));
-	set(o, "bad", json_boolean(r->verdict < ANALYZER_PITFALLS_END));
-	set(o, "detailed", json_boolean(detailed));
-	if (detailed)
+	if (o && detailed)
 		set_details(o, t, r);
 	return o;
 }

@@ -50,6 +50,13 @@ void trace_head(const struct trace_report *t, char *text, size_t size)
 		 TRACE_DURATION(all->last_ns - all->first_ns), flows, flows == 1 ? "" : "s");
 }
 
+void trace_print_line(json_t *o)
+{
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
 /* The first finding of the kind; NULL: none was kept. */
 static const struct analyzer_finding *finding(const struct analyzer_result *r, enum analyzer_kind kind)
 {

@@ -3,6 +3,7 @@
 #ifndef CLI_TRACE_TEXT_H
 #define CLI_TRACE_TEXT_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "analyzer/analyzer.h"
@@ -33,6 +34,8 @@ const char *trace_when(const struct trace_report *t, int64_t ns, char text[TRACE
 #define TRACE_WHEN(report, ns) trace_when(report, ns, TRACE_BUFFER)
 /* What was read: "7 packets, 7 of RDMA, in 0.542 s; 1 flow". */
 void trace_head(const struct trace_report *t, char *text, size_t size);
+/* Prints an object on one line, and takes it over. */
+void trace_print_line(json_t *o);
 /* One sentence: the verdict on a flow. */
 void trace_sentence(const struct analyzer_result *r, char *text, size_t size);
 /* Why a capture cannot be read on; with file, offset and field. */
