@@ -283,12 +283,6 @@ static int take_trace(const struct option_given *g)
 	return OPTIONS_GO_ON;
 }
 
-static int take_verdict(const struct option_given *g)
-{
-	exec_verdict_option(&((struct exec_options *)g->to)->verdict, g->value);
-	return OPTIONS_GO_ON;
-}
-
 static const struct option_entry table[] = {
 	{ "-p, --preload: set LD_PRELOAD as well, for programs built with an RPATH",
 	  OPTION_FLAG(struct exec_options, preload) },
@@ -310,7 +304,7 @@ static const struct option_entry table[] = {
 	  OPTION_TEXT(struct exec_options, shield_parts) },
 	{ "-V, --verdict[=[json:]FILE]: say at the end how PROGRAM handled its first error, with any adapter: in "
 					 "FILE or on standard error, for people or as JSON",
-	  OPTION_CALL(take_verdict, NULL) },
+	  OPTION_TAKE(struct exec_options, verdict.on, exec_verdict_take) },
 	{ "-F, --fabric NAME: soft0 is the InfiniBand port of a host in the fabric NAME, which `busbar fabric run` "
 			       "simulates", OPTION_TEXT(struct exec_options, fabric) },
 	{ "-P, --port HOST: the host in this fabric", OPTION_TEXT(struct exec_options, port) },

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,16 +13,21 @@
 #include <unistd.h>
 
 #include "cli/exec_dir.h"
+#include "util/container_of.h"
 #include "util/log.h"
 #include "verdict/facts.h"
 
-void exec_verdict_option(struct exec_verdict *v, const char *option)
+int exec_verdict_take(const struct option_given *g)
 {
+	struct exec_verdict *v = container_of(option_member(g), struct exec_verdict, on);
+	const char *option = g->value;
+
 	v->on = true;
 	v->json = option && !strncmp(option, "json", 4) && (!option[4] || option[4] == ':');
 	v->file = option;
 	if (v->json)
 		v->file = option[4] ? option + 5 : NULL;
+	return OPTIONS_GO_ON;
 }
 
 /* The file begins anew. */

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util/options.h"
+
 struct exec_verdict {
 	bool on, json;
 	const char *file; /* NULL: standard error */
@@ -37,8 +39,8 @@ struct exec_watch {
 	int signals_fd, folder_fd;
 };
 
-/* "FILE", "json" or "json:FILE"; NULL: none. */
-void exec_verdict_option(struct exec_verdict *v, const char *option);
+/* Of the member `on` of a struct exec_verdict: "FILE", "json" or "json:FILE", or no value. */
+int exec_verdict_take(const struct option_given *g);
 /* Makes the folder and forks. Returns in the child, which is to become the program; 0, or a
  * negative errno, logged, in this process. */
 int exec_verdict_start(struct exec_verdict *v);
