@@ -19,6 +19,8 @@ struct sv_variant {
 int sv_variant_take(const struct option_given *g);
 /* The data set of a node `iec61850-9-2`: int32 with quality, of signals that are floats. */
 json_t *sv_variant_signals(const struct sv_variant *v);
+/* The group of a node, made where it is missing. */
+json_t *sv_group(json_t *node, const char *name);
 /* Runs the gateway of this configuration, for `seconds` at most (< 0: without a limit), or only
  * prints it. Takes it over; the exit status. */
 int sv_run(json_t *config, bool print, double seconds);

@@ -196,12 +196,8 @@ static void set_default(json_t *o, const char *key, json_t *value)
 
 static json_t *make_stream(const struct play *p)
 {
-	json_t *out = json_object_get(p->node, "out");
+	json_t *out = sv_group(p->node, "out");
 
-	if (!out) {
-		out = json_object();
-		json_object_set_new(p->node, "out", out);
-	}
 	json_object_set_new(p->node, "type", json_string("iec61850-9-2"));
 	json_object_set_new(p->node, "interface", json_string(p->interface));
 	set_default(p->node, "dst_address", json_string("01:0c:cd:04:00:01"));

@@ -3,7 +3,6 @@
 #define LOG_ROOM "sv"
 #include <getopt.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -125,12 +124,8 @@ static json_t *make_hooks(const struct sv_variant *v)
 
 static json_t *make_config(struct record_options *o, bool capture)
 {
-	json_t *in = json_object_get(o->node, "in");
+	json_t *in = sv_group(o->node, "in");
 
-	if (!in) {
-		in = json_object();
-		json_object_set_new(o->node, "in", in);
-	}
 	json_object_set_new(o->node, "type", json_string("iec61850-9-2"));
 	json_object_set_new(o->node, capture ? "capture" : "interface", json_string(o->source));
 	if (o->id)

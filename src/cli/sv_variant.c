@@ -67,6 +67,17 @@ json_t *sv_variant_signals(const struct sv_variant *v)
 	return list;
 }
 
+json_t *sv_group(json_t *node, const char *name)
+{
+	json_t *group = json_object_get(node, name);
+
+	if (!group) {
+		group = json_object();
+		json_object_set_new(node, name, group);
+	}
+	return group;
+}
+
 int sv_run(json_t *config, bool print, double seconds)
 {
 	int status;
