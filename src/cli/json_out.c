@@ -4,33 +4,18 @@
 
 #include <inttypes.h>
 
-/* The length of the UTF-8 character at `s` (RFC 3629); 0: it is not valid. */
-static unsigned utf8_length(const unsigned char *s)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned n = *s < 0x80 ? 1 : *s >> 5 == 6 ? 2 : *s >> 4 == 14 ? 3 :
-		     *s >> 3 == 30 ? 4 : 0;
-	uint32_t c = n == 2 ? *s & 31u : n == 3 ? *s & 15u : *s & 7u;
-
-	if (n < 2)
-		return n;
-	for (unsigned i = 1; i < n; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		c = c << 6 | (s[i] & 63u);
-	}
-	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
+#include "util/utf8.h"
 
 /* Invalid UTF-8, which command lines may have and JSON may not, becomes the replacement
  * character. */
 static void quoted(FILE *out, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
+	uint32_t code;
 
 	fputc('"', out);
 	while (*s) {
-		unsigned n = utf8_length(s);
+		size_t n = utf8_length(s, &code);
 
 		if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
