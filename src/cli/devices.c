@@ -124,7 +124,7 @@ static void print_library(void)
 static int show_device(struct cli_json *j, struct ibv_device *dev,
 		       const struct devices_options *o)
 {
-	return o->json ? device_json(j, dev) : device_print(dev, o->verbose);
+	return device_show(o->json ? j : NULL, dev, o->verbose);
 }
 
 /* Shows all devices, or those named; returns how many failed. */
@@ -207,12 +207,10 @@ static int show(const struct devices_options *o)
 		log_error("the devices cannot be listed: %s", strerror(errno));
 		return CLI_FAILED;
 	}
-	if (o->json) {
-		cli_json_open(&j, NULL, '{');
-		cli_json_open(&j, "devices", '[');
-	} else if (o->verbose) {
+	if (o->json)
+		cli_json_open_list(&j, "devices");
+	else if (o->verbose)
 		print_library();
-	}
 	if (count == 0)
 		log_error("there is no RDMA device; busbar's own adapter (soft0) should be here, see 'busbar version'");
 	failed = show_devices(&j, list, o);
@@ -221,35 +219,25 @@ static int show(const struct devices_options *o)
 		cli_json_close(&j, ']');
 	if (wants_processes(o))
 		failed += show_processes(&j, o) != 0;
-	if (o->json) {
+	if (o->json)
 		cli_json_close(&j, '}');
-		printf("\n");
-	}
 	return failed || count == 0 ? CLI_FAILED : CLI_OK;
 }
 
-/* Do the options go together? Logs if not. */
-static bool options_agree(const struct devices_options *o)
+/* Why the options do not go together; NULL: they do. */
+static const char *disagreement(const struct devices_options *o)
 {
 	bool shows = o->verbose || o->qps || o->json || o->interval_ns;
 
-	if (o->interval_ns && o->name_count) {
-		log_error("--watch shows processes and takes no device");
-		return false;
-	}
-	if (o->count && !o->interval_ns) {
-		log_error("--count goes with --watch only");
-		return false;
-	}
-	if (o->fail_pid && (shows || o->name_count > 1)) {
-		log_error("--fail shows nothing and takes one device at most");
-		return false;
-	}
-	if (o->faults && (o->verbose || o->qps || o->interval_ns || o->fail_pid)) {
-		log_error("--faults goes with no other option but --json");
-		return false;
-	}
-	return true;
+	if (o->interval_ns && o->name_count)
+		return "--watch shows processes and takes no device";
+	if (o->count && !o->interval_ns)
+		return "--count goes with --watch only";
+	if (o->fail_pid && (shows || o->name_count > 1))
+		return "--fail shows nothing and takes one device at most";
+	if (o->faults && (o->verbose || o->qps || o->interval_ns || o->fail_pid))
+		return "--faults goes with no other option but --json";
+	return NULL;
 }
 
 static int fail(const struct devices_options *o)
@@ -262,14 +250,18 @@ int cli_devices(int argc, char **argv)
 {
 	struct devices_options o = { 0 };
 	int status = options_parse(&options, argc, argv, &o, NULL);
+	const char *why;
 
 	if (status >= 0)
 		return status;
 	o.qps |= o.verbose > 1;
 	o.names = argv + optind;
 	o.name_count = argc - optind;
-	if (!options_agree(&o))
+	why = disagreement(&o);
+	if (why) {
+		log_error("%s", why);
 		return CLI_USAGE;
+	}
 	if (o.fail_pid)
 		return fail(&o);
 	if (o.faults)

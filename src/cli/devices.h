@@ -10,10 +10,9 @@
 
 #include "cli/json_out.h"
 
-/* 0 or a negative errno, logged. */
-int device_print(struct ibv_device *dev, bool verbose);
-/* Writes it as one element of the open array. */
-int device_json(struct cli_json *j, struct ibv_device *dev);
+/* As text, `verbose`: with its limits; or, where `j` is not NULL, all of it as one element of the
+ * open array. 0 or a negative errno, logged. */
+int device_show(struct cli_json *j, struct ibv_device *dev, bool verbose);
 
 /* Sets the faults of the messages of these processes (numbers, and names of devices that they
  * use; none: all of this user), or shows them: `faults` is as BUSBAR_FAULTS, "off", or "show".

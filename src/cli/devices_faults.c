@@ -167,12 +167,9 @@ static void ask_and_print(struct chosen *c, const struct hca_view *v)
 		ask_all(c, v);
 		return;
 	}
-	cli_json_open(c->json, NULL, '{');
-	cli_json_open(c->json, "processes", '[');
+	cli_json_open_list(c->json, "processes");
 	ask_all(c, v);
-	cli_json_close(c->json, ']');
-	cli_json_close(c->json, '}');
-	printf("\n");
+	cli_json_close_list(c->json);
 }
 
 int devices_faults(const char *faults, char **names, int count, bool as_json)

@@ -110,29 +110,20 @@ static double device_port_gbit(const struct ibv_port_attr *a)
 	return lane_gbit(a->active_speed) * lanes(a->active_width);
 }
 
-static int print_port(struct ibv_context *ctx, unsigned port)
+static void print_port(struct ibv_context *ctx, unsigned port, const struct ibv_port_attr *a)
 {
-	struct ibv_port_attr a;
-	int err = ibv_query_port(ctx, (uint8_t)port, &a);
-	double gbit;
+	double gbit = device_port_gbit(a);
 
-	if (err) {
-		log_error("device %s port %u: query: %s", ctx->device->name,
-			  port, strerror(err));
-		return -err;
-	}
-	gbit = device_port_gbit(&a);
-	printf("  port %u  %s, %s", port, ibv_port_state_str(a.state),
-	       device_link_layer(a.link_layer));
+	printf("  port %u  %s, %s", port, ibv_port_state_str(a->state),
+	       device_link_layer(a->link_layer));
 	if (gbit > 0)
 		printf(", %g Gbit/s", gbit);
-	printf(", MTU %u (max %u)", device_mtu_bytes(a.active_mtu),
-	       device_mtu_bytes(a.max_mtu));
-	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
-		printf(", LID %u", a.lid);
+	printf(", MTU %u (max %u)", device_mtu_bytes(a->active_mtu),
+	       device_mtu_bytes(a->max_mtu));
+	if (a->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		printf(", LID %u", a->lid);
 	printf("\n");
-	print_gids(ctx, port, a.gid_tbl_len);
-	return 0;
+	print_gids(ctx, port, a->gid_tbl_len);
 }
 
 static const char *device_atomics(enum ibv_atomic_cap cap)
@@ -197,26 +188,6 @@ static int devices_open(struct ibv_device *dev, struct ibv_context **ctx,
 	return 0;
 }
 
-int device_print(struct ibv_device *dev, bool verbose)
-{
-	struct ibv_context *ctx;
-	struct ibv_device_attr a;
-	char guid[DEVICE_GUID_TEXT];
-	int err = -devices_open(dev, &ctx, &a, guid);
-
-	if (err)
-		return -err;
-	printf("%s  %s, GUID %s, vendor 0x%06x, firmware %s\n",
-	       ibv_get_device_name(dev), device_kind(dev), guid, a.vendor_id,
-	       a.fw_ver[0] ? a.fw_ver : "-");
-	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
-		err = -print_port(ctx, p);
-	if (verbose && !err)
-		print_limits(&a);
-	ibv_close_device(ctx);
-	return -err;
-}
-
 static void gids(struct cli_json *j, struct ibv_context *ctx, unsigned port,
 		 int table_len)
 {
@@ -238,79 +209,86 @@ static void gids(struct cli_json *j, struct ibv_context *ctx, unsigned port,
 	cli_json_close(j, ']');
 }
 
-static int port_json(struct cli_json *j, struct ibv_context *ctx, unsigned port)
+static void port_json(struct cli_json *j, struct ibv_context *ctx, unsigned port,
+		      const struct ibv_port_attr *a)
 {
-	struct ibv_port_attr a;
-	int err = ibv_query_port(ctx, (uint8_t)port, &a);
-
-	if (err) {
-		log_error("device %s port %u: query: %s", ctx->device->name,
-			  port, strerror(err));
-		return -err;
-	}
 	cli_json_open(j, NULL, '{');
-	cli_json_put(j, j_uint("port", port), j_text("state", ibv_port_state_str(a.state)),
-			j_text("link_layer", device_link_layer(a.link_layer)),
-			j_number("gbit_per_second", device_port_gbit(&a)),
-			j_uint("mtu", device_mtu_bytes(a.active_mtu)),
-			j_uint("mtu_max", device_mtu_bytes(a.max_mtu)));
-	if (a.link_layer == IBV_LINK_LAYER_INFINIBAND)
-		cli_json_put(j, j_uint("lid", a.lid));
-	gids(j, ctx, port, a.gid_tbl_len);
+	cli_json_put(j, j_uint("port", port), j_text("state", ibv_port_state_str(a->state)),
+			j_text("link_layer", device_link_layer(a->link_layer)),
+			j_number("gbit_per_second", device_port_gbit(a)),
+			j_uint("mtu", device_mtu_bytes(a->active_mtu)),
+			j_uint("mtu_max", device_mtu_bytes(a->max_mtu)));
+	if (a->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		cli_json_put(j, j_uint("lid", a->lid));
+	gids(j, ctx, port, a->gid_tbl_len);
 	cli_json_close(j, '}');
+}
+
+/* 0 or a negative errno, logged. */
+static int show_ports(struct cli_json *j, struct ibv_context *ctx, unsigned count)
+{
+	for (unsigned p = 1; p <= count; p++) {
+		struct ibv_port_attr a;
+		int err = ibv_query_port(ctx, (uint8_t)p, &a);
+
+		if (err) {
+			log_error("device %s port %u: query: %s", ctx->device->name, p,
+				  strerror(err));
+			return -err;
+		}
+		if (j)
+			port_json(j, ctx, p, &a);
+		else
+			print_port(ctx, p, &a);
+	}
 	return 0;
 }
 
 static void limits(struct cli_json *j, const struct ibv_device_attr *a)
 {
-	const struct {
-		const char *name;
-		int value;
-	} list[] = {
-		{ "max_qp", a->max_qp },
-		{ "max_qp_wr", a->max_qp_wr },
-		{ "max_sge", a->max_sge },
-		{ "max_cq", a->max_cq },
-		{ "max_cqe", a->max_cqe },
-		{ "max_mr", a->max_mr },
-		{ "max_pd", a->max_pd },
-		{ "max_srq", a->max_srq },
-		{ "max_srq_wr", a->max_srq_wr },
-		{ "max_srq_sge", a->max_srq_sge },
-		{ "max_ah", a->max_ah },
-		{ "max_mw", a->max_mw },
-		{ "max_qp_rd_atom", a->max_qp_rd_atom },
-		{ "max_qp_init_rd_atom", a->max_qp_init_rd_atom },
-		{ "max_pkeys", a->max_pkeys },
-	};
-
 	cli_json_open(j, "limits", '{');
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		cli_json_put(j, j_number(list[i].name, list[i].value));
+	cli_json_put(j, j_number("max_qp", a->max_qp), j_number("max_qp_wr", a->max_qp_wr),
+			j_number("max_sge", a->max_sge), j_number("max_cq", a->max_cq),
+			j_number("max_cqe", a->max_cqe), j_number("max_mr", a->max_mr),
+			j_number("max_pd", a->max_pd), j_number("max_srq", a->max_srq),
+			j_number("max_srq_wr", a->max_srq_wr), j_number("max_srq_sge", a->max_srq_sge),
+			j_number("max_ah", a->max_ah), j_number("max_mw", a->max_mw),
+			j_number("max_qp_rd_atom", a->max_qp_rd_atom),
+			j_number("max_qp_init_rd_atom", a->max_qp_init_rd_atom),
+			j_number("max_pkeys", a->max_pkeys));
 	cli_json_put(j, j_uint("max_mr_size", a->max_mr_size),
 			j_text("atomics", device_atomics(a->atomic_cap)));
 	cli_json_close(j, '}');
 }
 
-int device_json(struct cli_json *j, struct ibv_device *dev)
+int device_show(struct cli_json *j, struct ibv_device *dev, bool verbose)
 {
+	const char *name = ibv_get_device_name(dev);
 	struct ibv_context *ctx;
 	struct ibv_device_attr a;
 	char guid[DEVICE_GUID_TEXT];
-	int err = -devices_open(dev, &ctx, &a, guid);
+	int ret = devices_open(dev, &ctx, &a, guid);
 
-	if (err)
-		return -err;
-	cli_json_open(j, NULL, '{');
-	cli_json_put(j, j_text("name", ibv_get_device_name(dev)), j_text("kind", device_kind(dev)),
-			j_text("guid", guid), j_uint("vendor_id", a.vendor_id),
-			j_text("firmware", a.fw_ver));
-	cli_json_open(j, "ports", '[');
-	for (unsigned p = 1; p <= a.phys_port_cnt && !err; p++)
-		err = -port_json(j, ctx, p);
-	cli_json_close(j, ']');
-	limits(j, &a);
-	cli_json_close(j, '}');
+	if (ret)
+		return ret;
+	if (j) {
+		cli_json_open(j, NULL, '{');
+		cli_json_put(j, j_text("name", name), j_text("kind", device_kind(dev)),
+				j_text("guid", guid), j_uint("vendor_id", a.vendor_id),
+				j_text("firmware", a.fw_ver));
+		cli_json_open(j, "ports", '[');
+	} else {
+		printf("%s  %s, GUID %s, vendor 0x%06x, firmware %s\n", name, device_kind(dev), guid,
+		       a.vendor_id, a.fw_ver[0] ? a.fw_ver : "-");
+	}
+	ret = show_ports(j, ctx, a.phys_port_cnt);
+	if (j) {
+		cli_json_close(j, ']');
+		limits(j, &a);
+		cli_json_close(j, '}');
+	} else if (verbose && !ret) {
+		print_limits(&a);
+	}
 	ibv_close_device(ctx);
-	return -err;
+	return ret;
 }

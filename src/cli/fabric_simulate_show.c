@@ -375,5 +375,4 @@ void fabric_simulate_json(const struct simulate_scenario *s, const struct simula
 	put_deadlocks(&j, s, r);
 	put_expect(&j, s, r);
 	cli_json_close(&j, '}');
-	fputc('\n', out);
 }

@@ -46,12 +46,27 @@ void cli_json_open(struct cli_json *j, const char *key, char bracket)
 	begin(j, key);
 	fputc(bracket, j->out);
 	j->comma = false;
+	j->depth++;
 }
 
 void cli_json_close(struct cli_json *j, char bracket)
 {
 	fputc(bracket, j->out);
 	j->comma = true;
+	if (!--j->depth)
+		fputc('\n', j->out);
+}
+
+void cli_json_open_list(struct cli_json *j, const char *key)
+{
+	cli_json_open(j, NULL, '{');
+	cli_json_open(j, key, '[');
+}
+
+void cli_json_close_list(struct cli_json *j)
+{
+	cli_json_close(j, ']');
+	cli_json_close(j, '}');
 }
 
 void cli_json_members(struct cli_json *j, const struct cli_json_member *members)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes JSON in one pass, on one line. Commas and escapes are written here; the caller
- * opens and closes objects and arrays. Keys are NULL inside arrays.
+ * Writes JSON in one pass, on one line, which ends when all is closed. Commas and escapes are
+ * written here; the caller opens and closes objects and arrays. Keys are NULL inside arrays.
  */
 #ifndef CLI_JSON_OUT_H
 #define CLI_JSON_OUT_H
@@ -13,10 +13,14 @@
 struct cli_json {
 	FILE *out;
 	bool comma; /* this level has an element already */
+	unsigned depth; /* of what is open */
 };
 
-void cli_json_open(struct cli_json *j, const char *key, char bracket); /* { or [ */
-void cli_json_close(struct cli_json *j, char bracket);                 /* } or ] */
+void cli_json_open(struct cli_json *j, const char *key, char bracket);  /* { or [ */
+void cli_json_close(struct cli_json *j, char bracket);                  /* } or ] */
+/* An object with an array: {"key": [ */
+void cli_json_open_list(struct cli_json *j, const char *key);
+void cli_json_close_list(struct cli_json *j);
 
 /* A member of an object, or an element if its key is NULL. */
 struct cli_json_member {

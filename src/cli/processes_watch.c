@@ -101,7 +101,6 @@ static void show(FILE *out, const struct hca_view *v,
 		cli_json_open(&j, NULL, '{');
 		processes_json(&j, v, before, seconds, qps);
 		cli_json_close(&j, '}');
-		fprintf(out, "\n");
 	}
 	fflush(out);
 }

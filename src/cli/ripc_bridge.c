@@ -118,7 +118,6 @@ static void print_counters(struct ripc *r, const struct bridge_counters *n)
 			 j_uint("failed", n->failed), j_uint("late", n->late), j_uint("cut", n->cut));
 	ripc_common_counters(r, &j);
 	cli_json_close(&j, '}');
-	putchar('\n');
 }
 
 /* SIGINT and SIGTERM are blocked; readable when one has come. */

@@ -74,18 +74,14 @@ static int list_host(bool json)
 	int ret;
 
 	if (json) {
-		cli_json_open(&j, NULL, '{');
-		cli_json_open(&j, "services", '[');
+		cli_json_open_list(&j, "services");
 	} else {
 		printf("%-12s %-20s %7s %-15s %-24s %7s %7s %5s\n", "SERVICE", "NAME", "PID",
 		       "COMMAND", "ADDRESS", "WAITING", "OFFERED", "HELD");
 	}
 	ret = ripc_shown_each(print_one, json ? &j : NULL);
-	if (json) {
-		cli_json_close(&j, ']');
-		cli_json_close(&j, '}');
-		putchar('\n');
-	}
+	if (json)
+		cli_json_close_list(&j);
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
@@ -124,10 +120,8 @@ static int list_names(struct ripc *r, char **names, int count, int timeout_ms, b
 			status = CLI_FAILED;
 		print_found(json ? &j : NULL, names[i], ret ? 0 : id, &where);
 	}
-	if (json) {
+	if (json)
 		cli_json_close(&j, '}');
-		putchar('\n');
-	}
 	return atomic_load(&ripc_interrupted) ? CLI_FAILED : status;
 }
 

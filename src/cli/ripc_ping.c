@@ -2,7 +2,6 @@
 /* `busbar ripc ping`: round trips to a service that sends back what it gets. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -191,7 +190,6 @@ static void print_json(struct ping *p)
 	ripc_common_counters(p->r, &j);
 	cli_json_close(&j, '}');
 	cli_json_close(&j, '}');
-	putchar('\n');
 }
 
 static int result(struct ping *p)

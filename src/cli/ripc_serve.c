@@ -159,7 +159,6 @@ static void print_counters(struct serve *v)
 	}
 	ripc_common_counters(v->server.r, &j);
 	cli_json_close(&j, '}');
-	putchar('\n');
 }
 
 static int serve_until_signal(struct serve *v)

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,8 +112,7 @@ static int look(struct look *l, bool json)
 	l->json = json ? &j : NULL;
 	l->now_count = 0;
 	if (json) {
-		cli_json_open(&j, NULL, '{');
-		cli_json_open(&j, "instances", '[');
+		cli_json_open_list(&j, "instances");
 	} else {
 		if (isatty(STDOUT_FILENO))
 			printf("\033[H\033[2J");
@@ -123,11 +121,8 @@ static int look(struct look *l, bool json)
 		       "DROPPED", "FAILED");
 	}
 	ret = ripc_shown_each(one, l);
-	if (json) {
-		cli_json_close(&j, ']');
-		cli_json_close(&j, '}');
-		putchar('\n');
-	}
+	if (json)
+		cli_json_close_list(&j);
 	fflush(stdout);
 	return ret;
 }
