@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/container_of.h"
 #include "util/log.h"
 
 atomic_bool ripc_interrupted;
@@ -110,25 +109,24 @@ void ripc_common_wait(void)
 
 void ripc_counters_json(const struct ripc_counters *n, struct cli_json *j)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} all[] = {
-		{ "short_sent", n->short_sent }, { "short_received", n->short_received },
-		{ "short_dropped", n->short_dropped }, { "long_sent", n->long_sent },
-		{ "long_received", n->long_received }, { "long_failed", n->long_failed },
-		{ "bytes_pushed", n->bytes_pushed }, { "bytes_pulled", n->bytes_pulled },
-		{ "registrations", n->registrations },
-		{ "registered_bytes", n->registered_bytes }, { "pool_bytes", n->pool_bytes },
-		{ "copies", n->copies }, { "connects", n->connects },
-		{ "connections", n->connections }, { "connect_failures", n->connect_failures },
-		{ "refused", n->refused }, { "resolves", n->resolves },
-		{ "resolve_failures", n->resolve_failures }, { "bad_packets", n->bad_packets },
-		{ "unasked_replies", n->unasked_replies }, { "unauthentic", n->unauthentic },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		cli_json_put(j, j_uint(all[i].name, all[i].value));
+	cli_json_put(j, j_uint("short_sent", n->short_sent),
+			j_uint("short_received", n->short_received),
+			j_uint("short_dropped", n->short_dropped),
+			j_uint("long_sent", n->long_sent),
+			j_uint("long_received", n->long_received),
+			j_uint("long_failed", n->long_failed),
+			j_uint("bytes_pushed", n->bytes_pushed),
+			j_uint("bytes_pulled", n->bytes_pulled),
+			j_uint("registrations", n->registrations),
+			j_uint("registered_bytes", n->registered_bytes),
+			j_uint("pool_bytes", n->pool_bytes), j_uint("copies", n->copies),
+			j_uint("connects", n->connects), j_uint("connections", n->connections),
+			j_uint("connect_failures", n->connect_failures),
+			j_uint("refused", n->refused), j_uint("resolves", n->resolves),
+			j_uint("resolve_failures", n->resolve_failures),
+			j_uint("bad_packets", n->bad_packets),
+			j_uint("unasked_replies", n->unasked_replies),
+			j_uint("unauthentic", n->unauthentic));
 }
 
 void ripc_common_counters(struct ripc *r, struct cli_json *j)

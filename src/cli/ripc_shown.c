@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/plain_text.h"
 #include "util/user.h"
 
 #define LIST "/proc/net/unix"
@@ -75,13 +76,11 @@ static bool is_theirs(int fd, unsigned user)
 	       (who.uid == 0 || (who.uid == user && user_is_known(user)));
 }
 
-/* What would move the cursor of a terminal is shown as '?': the superuser looks at others. */
+/* The superuser looks at others, whose text may command the terminal. */
 static void clean(char *text, size_t bytes)
 {
 	text[bytes - 1] = '\0';
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	plain_text(text);
 }
 
 bool ripc_shown_check(struct shown *s, size_t bytes)
