@@ -7,7 +7,6 @@
 #define LOG_ROOM "pipe"
 #include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/pipe_ends.h"

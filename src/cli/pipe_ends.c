@@ -12,7 +12,6 @@
 
 #include "gateway/plugin/node.h"
 #include "gateway/plugin/services.h"
-#include "gateway/super_node/super_node.h"
 #include "util/clock.h"
 #include "util/container_of.h"
 #include "util/log.h"
