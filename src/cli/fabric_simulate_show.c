@@ -207,23 +207,22 @@ void fabric_simulate_print(const struct simulate_scenario *s, const struct simul
 
 #define FLOWS_MAX 20000u
 
-static void put_port(struct cli_json *j, const struct simulate_scenario *s, const char *key, struct topology_end end)
-{
-	char text[TOPOLOGY_NAME_MAX + 8];
+#define PLACE_BYTES (TOPOLOGY_NAME_MAX + 8)
 
-	snprintf(text, sizeof(text), "%s:%u", s->topology->nodes[end.node].id, end.port);
-	cli_json_put(j, j_text(key, text));
+static const char *place(const struct simulate_scenario *s, struct topology_end end, char text[PLACE_BYTES])
+{
+	snprintf(text, PLACE_BYTES, "%s:%u", s->topology->nodes[end.node].id, end.port);
+	return text;
 }
+
+/* The text is in a buffer of the block around it. */
+#define j_place(key, s, end) j_text(key, place(s, end, (char[PLACE_BYTES]){ "" }))
 
 static void put_lanes(struct cli_json *j, const struct simulate_scenario *s, const char *key,
 		      const struct simulate_lane *lanes, uint32_t count)
 {
-	cli_json_list(j, key, i, count) {
-		cli_json_open(j, NULL, '{');
-		put_port(j, s, "port", lanes[i].at);
-		cli_json_put(j, j_uint("lane", lanes[i].lane));
-		cli_json_close(j, '}');
-	}
+	cli_json_list(j, key, i, count)
+		cli_json_object(j, NULL, j_place("port", s, lanes[i].at), j_uint("lane", lanes[i].lane));
 }
 
 static void put_latency(struct cli_json *j, const char *key, const struct hist *h)
@@ -265,10 +264,9 @@ static void put_group(struct cli_json *j, const struct simulate_traffic *f, cons
 static void put_flow(struct cli_json *j, const struct simulate_scenario *s, const struct simulate_flow *w)
 {
 	cli_json_open(j, NULL, '{');
-	cli_json_put(j, j_text("traffic", s->traffic[w->traffic].name));
-	put_port(j, s, "from", w->source);
-	put_port(j, s, "to", w->target);
-	cli_json_put(j, j_uint("sl", w->sl), j_uint("sent", w->sent), j_uint("delivered", w->delivered),
+	cli_json_put(j, j_text("traffic", s->traffic[w->traffic].name),
+			j_place("from", s, w->source), j_place("to", s, w->target),
+			j_uint("sl", w->sl), j_uint("sent", w->sent), j_uint("delivered", w->delivered),
 			j_uint("lost", w->lost), j_uint("reordered", w->reordered),
 			j_number("rate_bps", w->rate_bps));
 	if (w->fair_bps > 0)
@@ -292,13 +290,10 @@ static void put_links(struct cli_json *j, const struct simulate_scenario *s, con
 	cli_json_list(j, "links", i, r->link_count) {
 		const struct simulate_link *l = &r->links[i];
 
-		cli_json_open(j, NULL, '{');
-		put_port(j, s, "from", l->from);
-		put_port(j, s, "to", l->to);
-		cli_json_put(j, j_number("load", l->load), j_number("wait", l->wait),
+		cli_json_object(j, NULL, j_place("from", s, l->from), j_place("to", s, l->to),
+				j_number("load", l->load), j_number("wait", l->wait),
 				j_uint("packets", l->packets), j_uint("marked", l->marked),
 				j_uint("discards", l->discards), j_uint("errors", l->errors));
-		cli_json_close(j, '}');
 	}
 }
 
@@ -307,12 +302,9 @@ static void put_congestion(struct cli_json *j, const struct simulate_scenario *s
 	cli_json_list(j, "congestion", i, r->congested_count) {
 		const struct simulate_congested *c = &r->congested[i];
 
-		cli_json_open(j, NULL, '{');
-		put_port(j, s, "port", c->at);
-		cli_json_put(j, j_uint("lane", c->lane), j_bool("root", c->root),
-				j_uint("from_ns", c->from_ps / 1000), j_uint("to_ns", c->to_ps / 1000),
-				j_uint("peak_bytes", c->peak_bytes));
-		cli_json_close(j, '}');
+		cli_json_object(j, NULL, j_place("port", s, c->at), j_uint("lane", c->lane),
+				j_bool("root", c->root), j_uint("from_ns", c->from_ps / 1000),
+				j_uint("to_ns", c->to_ps / 1000), j_uint("peak_bytes", c->peak_bytes));
 	}
 	cli_json_put(j, j_uint("congestion_left_out", r->congested_left_out));
 }
