@@ -19,6 +19,8 @@ static int bench_hca_main(int argc, char **argv)
 			return bench_hca_server_main(argc, argv);
 	return bench_single_main(argc, argv);
 }
+#else
+#define bench_hca_main bench_single_main
 #endif
 
 #ifdef CLI_HAVE_GATEWAY
@@ -42,11 +44,7 @@ static const struct cli_command benches[] = {
 	{ "compare", "which of two runs is faster, case by case", .fn = bench_compare_main },
 	{ "shapes", "what of the source's results a run shows, too", .fn = bench_shapes_main },
 	{ "list", "show the suites and the kinds of benchmarks", .fn = bench_list_main },
-#ifdef BENCH_HAVE_HCA
 	{ "hca", "messages between two queue pairs of one host", .fn = bench_hca_main },
-#else
-	{ "hca", "messages between two queue pairs of one host", .fn = bench_single_main },
-#endif
 	{ "node", "samples through a pair of nodes of gateways", .fn = bench_single_main },
 	{ "start", "how long a small gateway takes to start, and its memory", .fn = bench_single_main },
 	{ "reconnect", "how long gateways are apart when one is killed", .fn = bench_single_main },

@@ -45,13 +45,6 @@ void exec_dir_remove(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void wait_ms(long ms)
-{
-	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
 /* Waits until the process ends; fd: its pidfd, or -1. */
 static void wait_for(pid_t pid, int fd)
 {
@@ -64,7 +57,7 @@ static void wait_for(pid_t pid, int fd)
 	}
 	/* Kernels before 5.3 have no pidfds. */
 	while (!kill(pid, 0))
-		wait_ms(LOOK_AGAIN_MS);
+		poll(NULL, 0, LOOK_AGAIN_MS);
 }
 
 /* Was `setting` in the environment with which the process was started? */
@@ -229,7 +222,7 @@ _Noreturn static void keep(const struct exec_dir *d, pid_t owner, int owner_fd)
 				close(fd);
 			nobody = 0;
 		} else if (++nobody < 2) {
-			wait_ms(LOOK_AGAIN_MS);
+			poll(NULL, 0, LOOK_AGAIN_MS);
 		} else {
 			break;
 		}

@@ -183,17 +183,14 @@ static int write_text(char **argv, const struct settings *s, const char *text,
 		      size_t len)
 {
 	FILE *f = s->output ? fopen(s->output, "we") : stdout;
+	bool good = f && fwrite(text, 1, len, f) == len && !fflush(f);
 
-	if (f && fwrite(text, 1, len, f) == len && !fflush(f)) {
-		if (s->output)
-			fclose(f);
-		return CLI_OK;
-	}
-	fprintf(stderr, "%s: cannot write %s: %s\n", argv[0],
-		s->output ? s->output : "standard output", strerror(errno));
+	if (!good)
+		fprintf(stderr, "%s: cannot write %s: %s\n", argv[0],
+			s->output ? s->output : "standard output", strerror(errno));
 	if (f && s->output)
 		fclose(f);
-	return CLI_FAILED;
+	return good ? CLI_OK : CLI_FAILED;
 }
 
 static int make(char **argv, struct settings *s, const char *path)

@@ -184,13 +184,10 @@ static int run(struct machine *m, struct format *from, struct format *to)
 
 	m->size = MAX(m->vector, TOOL_BATCH);
 	m->smps = calloc(m->size, sizeof(m->smps[0]));
-	ret = m->smps ? pool_init(&m->pool, m->size + KEPT_MAX +
-					hook_list_hold_max(m->hooks),
-				  SIGNALS_MAX, &tool_memory) : -ENOMEM;
-	if (ret) {
-		log_error("no memory for samples");
+	ret = m->smps ? tool_pool_init(&m->pool, m->size + KEPT_MAX + hook_list_hold_max(m->hooks),
+				       SIGNALS_MAX) : -ENOMEM;
+	if (ret)
 		goto err_free;
-	}
 	ret = tool_input_open(&m->in, "-", from);
 	if (ret)
 		goto err_pool;

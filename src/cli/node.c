@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,29 +35,14 @@ static int print_capabilities(const struct option_given *g)
 	return status;
 }
 
-/* `describe` is called with the type; types in modules are not loaded for the list. */
-static void print_plugins(const char *title, const struct plugin *table,
-			  const char *(*describe)(const void *type))
+/* `description`: where a type has it; types in modules are not loaded for the list. */
+static void print_plugins(const char *title, const struct plugin *table, size_t description)
 {
 	printf("\nSupported %s:\n", title);
 	for (const struct plugin *p = table; p->name; p++)
 		printf(" - %-18s%s\n", p->name,
-		       p->type ? describe(p->type) : "(in a module)");
-}
-
-static const char *describe_node(const void *type)
-{
-	return ((const struct node_type *)type)->description;
-}
-
-static const char *describe_hook(const void *type)
-{
-	return ((const struct hook_type *)type)->description;
-}
-
-static const char *describe_format(const void *type)
-{
-	return ((const struct format_type *)type)->description;
+		       p->type ? *(const char *const *)((const char *)p->type + description) :
+				 "(in a module)");
 }
 
 static void print_requests(void)
@@ -72,9 +58,9 @@ static void print_requests(void)
 
 static void print_what_there_is(void)
 {
-	print_plugins("node-types", node_plugins, describe_node);
-	print_plugins("IO formats", format_plugins, describe_format);
-	print_plugins("hooks", hook_plugins, describe_hook);
+	print_plugins("node-types", node_plugins, offsetof(struct node_type, description));
+	print_plugins("IO formats", format_plugins, offsetof(struct format_type, description));
+	print_plugins("hooks", hook_plugins, offsetof(struct hook_type, description));
 	print_requests();
 }
 
