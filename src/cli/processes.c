@@ -57,34 +57,23 @@ void processes_close(struct processes *p)
 /* Why a process was not asked, or refused; `what` needs its user. */
 static void explain(uint32_t pid, int ret, const char *what)
 {
-	switch (-ret) {
-	case 0:
-		break;
-	case ESRCH:
-		if (kill((pid_t)pid, 0) && errno == ESRCH)
-			log_error("there is no process %u", pid);
-		else
-			log_error("process %u has no queue pair of busbar's adapter: it cannot be asked, 'busbar devices -v' lists those that can",
-				  pid);
-		break;
-	case ENODEV:
+	if (!ret)
+		return;
+	if (ret == -ESRCH && kill((pid_t)pid, 0) && errno == ESRCH)
+		log_error("there is no process %u", pid);
+	else if (ret == -ESRCH)
+		log_error("process %u has no queue pair of busbar's adapter: it cannot be asked, 'busbar devices -v' lists those that can",
+			  pid);
+	else if (ret == -ENODEV)
 		log_error("process %u has just closed its device", pid);
-		break;
-	case EPERM:
+	else if (ret == -EPERM)
 		log_error("only root and the user of process %u can %s", pid, what);
-		break;
-	case EPROTONOSUPPORT:
-		log_error("process %u does not know the request: an older busbar, or none",
-			  pid);
-		break;
-	case ETIMEDOUT:
-		log_error("process %u does not answer: stopped, or very busy",
-			  pid);
-		break;
-	default:
+	else if (ret == -EPROTONOSUPPORT)
+		log_error("process %u does not know the request: an older busbar, or none", pid);
+	else if (ret == -ETIMEDOUT)
+		log_error("process %u does not answer: stopped, or very busy", pid);
+	else
 		log_error("process %u cannot be asked: %s", pid, strerror(-ret));
-		break;
-	}
 }
 
 int processes_fail(uint32_t pid, const char *device)

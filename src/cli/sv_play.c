@@ -176,13 +176,11 @@ static bool take_rate(struct play *p)
 static json_t *make_source(const struct play *p)
 {
 	uint64_t start = timespec_to_ns(clock_realtime()) + LEAD_NS + NSEC_PER_SEC;
-	json_t *in = json_pack("{s:s s:I s:s s:s}", "epoch_mode", "absolute", "epoch",
-			       (json_int_t)(start / NSEC_PER_SEC), "stamp", "planned", "sequence", "new");
 
-	if (p->loop)
-		json_object_set_new(in, "eof", json_string("rewind"));
-	return json_pack("{s:s s:s s:{s:s s:b} s:o}", "type", "file", "uri", p->record, "format", "type",
-			 "comtrade", "primary", 1, "in", in);
+	return json_pack("{s:s s:s s:{s:s s:b} s:{s:s s:I s:s s:s s:s*}}", "type", "file", "uri",
+			 p->record, "format", "type", "comtrade", "primary", 1, "in", "epoch_mode",
+			 "absolute", "epoch", (json_int_t)(start / NSEC_PER_SEC), "stamp", "planned",
+			 "sequence", "new", "eof", p->loop ? "rewind" : NULL);
 }
 
 /* Sets a key unless -o has done that. */

@@ -16,31 +16,26 @@ static json_t *integer(uint64_t value)
 
 static json_t *finding(const struct analyzer_finding *g)
 {
-	json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:s, s:i, s:i}",
-			      "kind", analyzer_kind_key(g->kind),
-			      "side", analyzer_side_key(g->side),
-			      "confidence", analyzer_confidence_key(g->confidence),
-			      "begin_ns", (json_int_t)g->begin_ns,
-			      "stall_ns", (json_int_t)g->stall_ns,
-			      "psn", (int)g->psn, "operation", ib_opcode_name(g->opcode),
-			      "requests", (int)g->stuck, "timeouts", (int)g->timeouts);
+	const bool timed = g->timeouts, behind = g->kind != ANALYZER_TIMEOUT;
 
-	if (g->timeouts) {
-		json_object_set_new(j, "timeout_code", integer(g->timeout_code));
-		json_object_set_new(j, "timeout_factor", json_real(g->timeout_factor));
-	}
-	if (g->kind != ANALYZER_TIMEOUT) {
-		json_object_set_new(j, "psn_before", integer(g->psn_before));
-		json_object_set_new(j, "operation_before", json_string(ib_opcode_name(g->opcode_before)));
-		json_object_set_new(j, "sent_after_ns", integer((uint64_t)g->after_ns));
-	}
-	json_object_set_new(j, "packets",
-			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "pending", (json_int_t)g->packet_open,
-				      "pending_end", (json_int_t)g->packet_closed,
-				      "sent", (json_int_t)g->packet_sent,
-				      "again", (json_int_t)g->packet_again,
-				      "answer", (json_int_t)g->packet_answer));
-	return j;
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:s, s:i, s:i, s:o*, s:o*, s:o*, s:s*, s:o*,"
+			 " s:{s:I, s:I, s:I, s:I, s:I}}",
+			 "kind", analyzer_kind_key(g->kind),
+			 "side", analyzer_side_key(g->side),
+			 "confidence", analyzer_confidence_key(g->confidence),
+			 "begin_ns", (json_int_t)g->begin_ns,
+			 "stall_ns", (json_int_t)g->stall_ns,
+			 "psn", (int)g->psn, "operation", ib_opcode_name(g->opcode),
+			 "requests", (int)g->stuck, "timeouts", (int)g->timeouts,
+			 "timeout_code", timed ? integer(g->timeout_code) : NULL,
+			 "timeout_factor", timed ? json_real(g->timeout_factor) : NULL,
+			 "psn_before", behind ? integer(g->psn_before) : NULL,
+			 "operation_before", behind ? ib_opcode_name(g->opcode_before) : NULL,
+			 "sent_after_ns", behind ? integer((uint64_t)g->after_ns) : NULL,
+			 "packets", "pending", (json_int_t)g->packet_open,
+			 "pending_end", (json_int_t)g->packet_closed,
+			 "sent", (json_int_t)g->packet_sent, "again", (json_int_t)g->packet_again,
+			 "answer", (json_int_t)g->packet_answer);
 }
 
 static json_t *findings(const struct analyzer_result *r)
