@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `busbar ripc rendezvous`: knows where services are, for networks without multicast. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/ripc_common.h"
 #include "ripc/find/resolver.h"
 #include "util/log.h"
-
-#define SECRET_MIN 16
-#define SECRET_MAX 64
 
 struct settings {
 	const char *address, *secret;
@@ -37,29 +31,6 @@ static const struct options options = {
 	.table = table,
 };
 
-static int read_secret(const char *path, struct packet_key *key)
-{
-	char secret[SECRET_MAX + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, secret, sizeof(secret));
-	int err = errno;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		log_error("--secret-file %s: %s", path, strerror(err));
-		return -EIO;
-	}
-	if (n < SECRET_MIN || n > SECRET_MAX) {
-		log_error("--secret-file %s: has not %d to %d bytes", path, SECRET_MIN,
-			  SECRET_MAX);
-		return -EINVAL;
-	}
-	packet_key_make(key, secret, (size_t)n);
-	explicit_bzero(secret, sizeof(secret));
-	return 0;
-}
-
 static void ready(void *arg, uint16_t port)
 {
 	(void)arg;
@@ -72,12 +43,15 @@ int cli_ripc_rendezvous(int argc, char **argv)
 	struct settings s = { .port = 15511, .services = 65536 };
 	struct packet_key key = { .set = false };
 	const char *why = NULL;
+	char text[100];
 	int ret = options_parse(&options, argc, argv, &s, NULL);
 
 	if (ret >= 0)
 		return ret;
-	if (s.secret && read_secret(s.secret, &key))
+	if (s.secret && resolver_key_read(&key, s.secret, text, sizeof(text))) {
+		log_error("--secret-file %s: %s", s.secret, text);
 		return CLI_FAILED;
+	}
 	ripc_common_catch();
 	ret = rendezvous_serve(s.address, s.port, &key, s.services, &ripc_interrupted, ready, NULL, &why);
 	if (ret)

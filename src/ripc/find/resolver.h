@@ -63,6 +63,10 @@ void resolver_leave(struct resolver *r, uint32_t id, const char *name);
 
 const struct resolver_counters *resolver_counters(const struct resolver *r);
 
+/* The key that follows from the secret in a file, which only those have who shall find each
+ * other. 0, or a negative errno: `why` says why. */
+int resolver_key_read(struct packet_key *key, const char *path, char *why, size_t size);
+
 /* The rendezvous itself, for `busbar ripc rendezvous`: serves until *stop. `address` NULL:
  * all. `ready` (may be NULL) is called once with the port. At most entries_max services. */
 int rendezvous_serve(const char *address, uint16_t port, const struct packet_key *key,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An instance: settings, beginning, end, and its thread. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,6 @@
 #include "util/library_thread.h"
 #include "util/wakeup.h"
 
-#define SECRET_MIN 16
-#define SECRET_MAX 64
 /* While threads of the program look after messages, the instance's looks so often whether
  * they still do. */
 #define TICK_NS UINT64_C(1000000)
@@ -99,29 +96,11 @@ static int configure(struct ripc *r, const struct ripc_config *given)
 
 static int read_secret(struct ripc *r)
 {
-	uint8_t secret[SECRET_MAX + 1];
 	const char *path = r->config.secret_file;
-	ssize_t n;
-	int fd;
+	char why[100];
+	int ret = path ? resolver_key_read(&r->key, path, why, sizeof(why)) : 0;
 
-	if (!path)
-		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, secret, sizeof(secret));
-	if (n < 0) {
-		int err = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return ripc_fail(err, "secret_file %s: %s", path, strerror(-err));
-	}
-	close(fd);
-	if (n < SECRET_MIN || n > SECRET_MAX)
-		return ripc_fail(-EINVAL, "secret_file %s: has not %d to %d bytes", path,
-				 SECRET_MIN, SECRET_MAX);
-	packet_key_make(&r->key, secret, (size_t)n);
-	explicit_bzero(secret, sizeof(secret));
-	return 0;
+	return ret ? ripc_fail(ret, "secret_file %s: %s", path, why) : 0;
 }
 
 /* ---- the thread ---- */
