@@ -283,11 +283,13 @@ int hca_arrival_watch(int fd, void (*fn)(uint32_t events))
 	return ret;
 }
 
+/* Not while threads of the program sleep: then on_progress_thread() finds out whether the progress
+ * thread is to stand aside. */
 static bool leaves(void *arg)
 {
 	const struct arrival *a = arg;
 
-	return a->leave();
+	return atomic_load(&arrivals.visits) == arrivals.seen_visits && a->leave();
 }
 
 void hca_arrival_set_leave(int fd, bool (*leave)(void))

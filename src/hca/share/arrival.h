@@ -43,7 +43,8 @@ static inline bool hca_arrival_aside(void)
  * the caller's. 0 or a negative errno.
  */
 int hca_arrival_watch(int fd, void (*fn)(uint32_t events));
-/* From now on leave() is asked on the progress thread before fn() (progress_set_leave()). */
+/* From now on leave() is asked on the progress thread before fn() (progress_set_leave()), while no
+ * thread of the program sleeps in between. */
 void hca_arrival_set_leave(int fd, bool (*leave)(void));
 /* `on` false: nobody is woken for `fd`. 0 or a negative errno. */
 int hca_arrival_rewatch(int fd, bool on);

@@ -98,7 +98,7 @@ def a_program_that_does_not_end(tmp):
 
 def a_reader_that_goes_away(tmp):
     env, pipes = environment(tmp)
-    run = started(env, STALL, "6", "10")
+    run = started(env, STALL, "20", "10")
     run.stdout.close()
     run.stdout = None
     run.communicate(timeout=LIMIT_S)
