@@ -267,6 +267,7 @@ int hca_arrival_watch(int fd, void (*fn)(uint32_t events))
 	if (a) {
 		a->fd = fd;
 		a->fn = fn;
+		a->leave = NULL;
 		a->on = true;
 		a->generation++;
 		ret = sleepers_set(a, true);

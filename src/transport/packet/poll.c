@@ -113,6 +113,9 @@ static bool poll_locked(struct packet_port *port)
 		return false;
 	if (begins_turn())
 		next_turn(port);
+	/* What was left to polls is taken in here. */
+	if (progress_is_self())
+		port->presence.leaves = 0;
 	moved = carrier_poll(carrier, RECEIVE_BUDGET) > 0;
 	if (unlikely(atomic_load_explicit(&port->holds_back, memory_order_relaxed))) {
 		packet_faults_settle(port);

@@ -115,7 +115,11 @@ static void rely(bool on)
 
 static bool leave_to_polls(void)
 {
-	return packet_leave_to_polls(&port);
+	bool leave = packet_leave_to_polls(&port);
+
+	if (leave)
+		poll_hot();
+	return leave;
 }
 
 /* On the progress thread, or on one of the program that slept (hca/share/arrival.h). */

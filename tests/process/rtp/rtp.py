@@ -439,8 +439,12 @@ def forged(kind):
 
     def taken_at_most():
         return 2 + int((time.monotonic() - since) / (0.2 * interval))
-    until(lambda: p.figures()["rtcp_ignored"] >= 20 + 50 - taken_at_most(),
-          lambda: "floods are ignored: %s" % p.figures())
+
+    def ignored():
+        # A busy machine has no room for some.
+        p.send(rtcp_report(0x1234, (ssrc, 128, 51, sequence, 0, 0, 0)), True)
+        return p.figures()["rtcp_ignored"] >= 20 + 50 - taken_at_most()
+    until(ignored, lambda: "floods are ignored: %s" % p.figures())
     until(lambda: p.figures()["rate"] < 200, lambda: "a report of the peer counts: %s" % p.figures())
     check(p.figures()["rate"] >= 200 * 0.5 ** taken_at_most() - 1, "but not each of a flood: %s" % p.figures())
     p.send_sample(3)

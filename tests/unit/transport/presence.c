@@ -16,13 +16,15 @@
 static struct packet_port port;
 static unsigned looks;
 
-static uint64_t nothing_due(struct carrier *c)
+static uint64_t due_ns = UINT64_MAX;
+
+static uint64_t next_ns(struct carrier *c)
 {
 	(void)c;
-	return UINT64_MAX;
+	return due_ns;
 }
 
-static const struct carrier_ops ops = { .next_ns = nothing_due };
+static const struct carrier_ops ops = { .next_ns = next_ns };
 static struct carrier carrier = { .ops = &ops };
 
 static void on_work(struct progress_timer *t)
@@ -44,6 +46,8 @@ static void end(void)
 {
 	packet_rely(&port, false);
 	packet_presence_close(&port);
+	packet_look_now(&port);
+	expect(!wheel_is_armed(&port.presence.look.timer));
 }
 
 static void pass(uint64_t ns)
@@ -124,6 +128,11 @@ static void packets_are_left_to_a_program_that_polls_but_not_for_long(void)
 	/* It does not poll any more. */
 	pass(2000 * US);
 	expect(!packet_leave_to_polls(&port));
+	/* One that has armed a queue may be about to sleep. */
+	poll_once();
+	atomic_store(&hca_process.armed, 1);
+	expect(!packet_leave_to_polls(&port));
+	atomic_store(&hca_process.armed, 0);
 	end();
 	/* One that is relied on has to be told (packet_arrives()). */
 	begin();
@@ -196,6 +205,14 @@ static void looks_are_put_off_while_the_program_polls(void)
 	packet_look_now(&port);
 	poll_once();
 	expect(until_look() <= 20 * US);
+	packet_look_in_vain(&port);
+	/* Nor is what the carrier holds back. */
+	atomic_store(&port.backlog, 0);
+	due_ns = virtual_now_ns() + 50 * US;
+	packet_look_later(&port);
+	poll_once();
+	expect(until_look() < 150 * US);
+	due_ns = UINT64_MAX;
 	end();
 }
 

@@ -96,15 +96,15 @@ struct packet_presence {
 	atomic_bool present;  /* the program polls without a gap */
 	atomic_bool relied;   /* its polls move the packets; changes under `lock` */
 	atomic_bool left;     /* the program stopped to poll while packets waited */
-	atomic_bool displaced; /* while it is present, `look` is to poll once in its place */
+	atomic_bool displaced; /* while it is present, `work` is to poll once in its place */
 	/* While not present: when the last poll was, and when the last gap ended. */
 	_Atomic uint64_t polled_ns, since_ns;
 	_Atomic uint64_t patience_ns; /* time without a gap until it counts as present */
 	/* While not present: how often in succession polls have taken in what the progress thread
 	 * had left to them. */
 	atomic_uint seen;
-	/* By the progress thread alone, as the following: how often in succession it has left packets
-	 * to polls, and when it did so last. */
+	/* The next four by the progress thread alone: how often in succession it has left packets to
+	 * polls, and when it did so last. */
 	unsigned leaves;
 	uint64_t left_ns;
 	unsigned put_off;      /* how often in succession `look` was put off */
@@ -121,6 +121,7 @@ struct packet_presence {
 	struct progress_timer glance; /* looks whether the program still polls */
 	struct progress_timer look;   /* sees to it that somebody polls for what raises no event */
 	struct progress_timer work;   /* polls for it; for `look` to arm */
+	atomic_bool closed; /* no timer is armed any more */
 	atomic_bool wanted; /* it is to poll whatever is due */
 	/* The time until `look` is doubled so often, because it came in vain so often. */
 	_Atomic uint8_t delay;
@@ -219,7 +220,8 @@ void packet_polled(struct packet_port *port);
 /* Called by a poll of the program that has moved packets. */
 void packet_moved(struct packet_port *port);
 /* Called by the progress thread for an event that says that packets have come; takes no lock. True: the
- * program has polled a short time ago and will probably take them in. */
+ * program has polled a short time ago and will probably take them in. The transport then has each poll
+ * look for packets. */
 bool packet_leave_to_polls(struct packet_port *port);
 /* Called when an event says that packets have come; locks of queue pairs may be held. True:
  * polls of the program will move them. */

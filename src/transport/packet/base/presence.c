@@ -210,10 +210,11 @@ bool packet_leave_to_polls(struct packet_port *port)
 	int64_t silent_ns = (int64_t)(now_ns - polled_ns);
 	unsigned most = silent_ns <= GAP_NS ? LEAVES_MOST : silent_ns <= RECENT_NS ? 1 : 0;
 
-	/* If it is present, packet_arrives() does what there is to do. */
-	if (atomic_load(&p->present))
+	/* If it is present, packet_arrives() does what there is to do. A program that has armed a queue
+	 * may sleep without another poll. */
+	if (atomic_load(&p->present) || atomic_load(&hca_process.armed))
 		return false;
-	/* A poll has followed: it took in what was left. */
+	/* A poll has followed, and it looked for packets (port.h). */
 	if (p->leaves && (int64_t)(polled_ns - p->left_ns) > 0) {
 		atomic_fetch_add_explicit(&p->seen, 1, memory_order_relaxed);
 		p->leaves = 0;
@@ -360,8 +361,10 @@ static uint64_t next_ns(struct packet_port *port, unsigned delay)
 		return UINT64_MAX;
 	due_ns = carrier_next_ns(carrier);
 	ns = packet_now_ns();
-	if (due_ns != UINT64_MAX)
+	if (due_ns != UINT64_MAX) {
 		due_ns = now_ns + (due_ns > ns ? due_ns - ns : 0);
+		atomic_store(&port->presence.wanted, true);
+	}
 	if (atomic_load(&port->backlog) || atomic_load(&port->blind))
 		due_ns = MIN(due_ns, now_ns + ((progress_is_self() ? LOOK_AGAIN_NS : LOOK_NS)
 					       << delay));
@@ -372,7 +375,7 @@ static void look_in(struct packet_port *port, unsigned delay)
 {
 	uint64_t due_ns;
 
-	if (packet_is_relied_on(port))
+	if (packet_is_relied_on(port) || atomic_load(&port->presence.closed))
 		return;
 	due_ns = next_ns(port, delay);
 	if (due_ns != UINT64_MAX)
@@ -417,19 +420,26 @@ void packet_look_later(struct packet_port *port)
 
 void packet_look_now(struct packet_port *port)
 {
+	if (atomic_load(&port->presence.closed))
+		return;
 	atomic_store(&port->presence.wanted, true);
 	progress_timer_hasten(&port->presence.look, progress_now_ns());
 }
 
-/* A program that has polled since the last look does by itself what `work` would. */
+/* A program that has polled since the last look, and not long ago, sends by itself the acknowledgements
+ * that it has left behind. */
 static void on_look(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, presence.look);
 	struct packet_presence *p = &port->presence;
+	uint64_t polled_ns = atomic_load_explicit(&p->polled_ns, memory_order_relaxed);
 	uint64_t count = polls();
-	bool polled = count != p->polls_before;
+	bool polled = count != p->polls_before &&
+		      (int64_t)(packet_now_ns() - polled_ns) <= RECENT_NS;
 
 	p->polls_before = count;
+	if (atomic_load(&p->closed))
+		return;
 	if (polled && p->put_off < PUT_OFF_MOST && !atomic_load(&p->wanted) &&
 	    !atomic_load(&port->blind)) {
 		p->put_off++;
@@ -449,6 +459,7 @@ void packet_presence_open(struct packet_port *port, void (*work)(struct progress
 	atomic_store(&p->left, false);
 	atomic_store(&p->since_ns, packet_now_ns());
 	atomic_store(&p->seen, 0);
+	atomic_store(&p->closed, false);
 	p->leaves = p->put_off = 0;
 	p->polls_before = polls();
 	atomic_store(&p->wanted, false);
@@ -463,9 +474,12 @@ void packet_presence_open(struct packet_port *port, void (*work)(struct progress
 
 void packet_presence_close(struct packet_port *port)
 {
+	atomic_store(&port->presence.closed, true);
 	progress_timer_cancel(&port->presence.glance);
 	progress_timer_cancel(&port->presence.look);
 	progress_timer_cancel(&port->presence.work);
+	/* `work` may have armed it again. */
+	progress_timer_cancel(&port->presence.look);
 }
 
 void packet_presence_forked(struct packet_port *port, void (*work)(struct progress_timer *t))

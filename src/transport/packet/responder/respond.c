@@ -10,7 +10,7 @@
 
 /* replies_before_polling() is true from so many replies on. */
 #define REPLIES_TO_WAIT 2
-#define REPLIES_MOST 16u
+#define REPLIES_MOST 8u
 #define ANSWER_BUDGET 16u /* packets, or a train, of one responder before the turn of the others */
 
 void packet_refuse(struct packet_qp *pq, enum ibv_wc_status status)
