@@ -90,6 +90,8 @@ static size_t peek(const uint8_t *from, size_t bytes, struct packet_frame *f)
 		return 0;
 	memcpy(f->grh, from + sizeof(h), HCA_GRH_BYTES);
 	f->global = true;
+	f->path_bits = 0;
+	f->slid = f->pkey_index = 0;
 	f->sl = h.ipv4 ? PACKET_ROCE_V2_IPV4 : PACKET_ROCE_V2_IPV6;
 	return sizeof(h) + HCA_GRH_BYTES;
 }

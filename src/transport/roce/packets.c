@@ -106,6 +106,8 @@ static void fill_grh(const struct carrier_unit *unit, size_t bytes, struct packe
 	carrier_udp_addr_ip(&unit->to, dst, &port);
 	bytes += UDP_HEADER_BYTES;
 	f->global = true;
+	f->path_bits = 0;
+	f->slid = f->pkey_index = 0;
 	f->sl = PACKET_ROCE_V2_IPV6;
 	memset(f->grh, 0, sizeof(f->grh));
 	if (f->ipv4) {
