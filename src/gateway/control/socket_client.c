@@ -72,8 +72,12 @@ json_t *control_client_ask(const char *path, const char *method, const char *tar
 		snprintf(why, size, "%s", text ? strerror(errno) : "no memory");
 	else if (f)
 		answer = read_answer(f, timeout_s, why, size);
+	else if (fd >= 0)
+		snprintf(why, size, "%s", strerror(errno));
 	if (f)
 		fclose(f);
+	else if (fd >= 0)
+		close(fd);
 	free(text);
 	return answer;
 }
