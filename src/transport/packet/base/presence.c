@@ -427,7 +427,7 @@ void packet_look_now(struct packet_port *port)
 }
 
 /* A program that has polled since the last look, and not long ago, sends by itself the acknowledgements
- * that it has left behind. */
+ * that it has left behind; unless it may be about to sleep. */
 static void on_look(struct progress_timer *t)
 {
 	struct packet_port *port = container_of(t, struct packet_port, presence.look);
@@ -441,7 +441,7 @@ static void on_look(struct progress_timer *t)
 	if (atomic_load(&p->closed))
 		return;
 	if (polled && p->put_off < PUT_OFF_MOST && !atomic_load(&p->wanted) &&
-	    !atomic_load(&port->blind)) {
+	    !atomic_load(&port->blind) && !atomic_load(&hca_process.armed)) {
 		p->put_off++;
 		progress_timer_hasten(t, progress_now_ns() + (LOOK_NS << p->put_off));
 		return;
